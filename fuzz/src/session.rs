@@ -200,6 +200,7 @@ fn config() -> Config {
         password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::Read,
         security: Default::default(),
+        peers: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

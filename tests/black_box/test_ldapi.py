@@ -1,10 +1,13 @@
 """ldapi: clients of the same machine over a Unix socket. T1: what foreign clients do with it."""
 
 import os
+import shutil
 import signal
 import socket
 import stat
 import subprocess
+import tempfile
+from pathlib import Path
 
 import ldap
 import pytest
@@ -22,17 +25,22 @@ def url_of(path):
 def local(tmp_path, server):
     """`local(...)` starts a server that listens on a socket, too: `socket_url` names it, `socket_path` is where it lies."""
 
-    def begin(*lines, mode="", **settings):
+    # Other users reach it, as they do a socket below /run.
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+
+    def begin(*lines, mode="", arguments=(), **settings):
         config = tmp_path / "pando.toml"
         config.write_text("\n".join([*lines, ""]))
-        path = tmp_path / "ldapi"
-        begun = server("--listen", url_of(path) + mode, "--config", config, **settings)
+        path = folder / "ldapi"
+        begun = server("--listen", url_of(path) + mode, "--config", config, *arguments, **settings)
         line = begun.process.stdout.readline().decode().split()
         assert line == ["ready", url_of(path)], begun.log
         begun.socket_path, begun.socket_url = path, line[1]
         return begun
 
-    return begin
+    yield begin
+    shutil.rmtree(folder)
 
 
 def test_t1_ldap_utils_and_python_ldap(local):
@@ -106,3 +114,72 @@ def test_what_is_no_address_of_a_socket_is_said(tmp_path):
                       (url_of(tmp_path / "none" / "x"), "No such file")]:
         done = subprocess.run([PANDO, "serve", "--memory", "--suffix", SUFFIX, "--listen", url], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode != 0 and text in done.stderr, done.stderr
+
+
+def who_am_i(server, *arguments, **settings):
+    """`ldapwhoami -Y EXTERNAL` over the socket."""
+    return run("ldapwhoami", "-Y", "EXTERNAL", "-H", server.socket_url, *arguments, **settings)
+
+
+POSIX = f"""dn: uid=unix,{PEOPLE}
+objectClass: account
+objectClass: posixAccount
+uid: unix
+cn: unix
+uidNumber: {{}}
+gidNumber: 100
+homeDirectory: /
+"""
+
+
+def test_t10_the_superuser_is_the_root_dn(local):
+    """`ldapwhoami -Y EXTERNAL` prints OpenLDAP's name for the process, and the server who that is."""
+    server = local()
+    told = who_am_i(server)
+    assert told.out.strip() == f"dn:{ADMIN}"
+    name = f"gidNumber={os.getegid()}+uidNumber={os.geteuid()},cn=peercred,cn=external,cn=auth"
+    assert f"SASL username: {name}" in told.err and "SASL SSF: 0" in told.err
+    run("ldapadd", "-Q", "-Y", "EXTERNAL", "-H", server.socket_url, stdin=POSIX.format(1000))
+    connection = ldap.initialize(server.socket_url)
+    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
+    connection.sasl_external_bind_s()
+    assert connection.whoami_s() == f"dn:{ADMIN}"
+    connection.sasl_external_bind_s(authz_id=f"dn:uid=unix,{PEOPLE}")
+    assert connection.whoami_s() == f"dn:uid=unix,{PEOPLE}"
+
+
+def test_t10_without_a_root_dn_the_name_is_that_of_openldap(tmp_path, server):
+    path = tmp_path / "ldapi"
+    begun = server("--listen", url_of(path), root=False)
+    begun.process.stdout.readline()
+    name = f"gidNumber={os.getegid()}+uidNumber={os.geteuid()},cn=peercred,cn=external,cn=auth"
+    begun.socket_url = url_of(path)
+    assert who_am_i(begun).out.strip() == f"dn:{name}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user can be had by the superuser only")
+def test_t10_users_are_mapped_or_unknown(local):
+    """By their number to an entry; the number of nobody is nobody (49); so is one that two entries have."""
+    server = local("[[identity.peer]]", 'filter = "(&(uidNumber={uid})(objectClass=posixAccount))"', f'base = "{PEOPLE}"',
+                   arguments=["--index", "uidNumber:eq"])
+    run("ldapadd", *server.admin, stdin=POSIX.format(4321))
+    as_user = lambda uid: ["setpriv", f"--reuid={uid}", "--regid=100", "--clear-groups"]
+    ask = lambda uid: run(*as_user(uid), "ldapwhoami", "-Q", "-Y", "EXTERNAL", "-H", server.socket_url, code=None)
+    assert ask(4321).out.strip() == f"dn:uid=unix,{PEOPLE}"
+    assert ask(4322).code == 49
+    run("ldapadd", *server.admin, stdin=POSIX.format(4321).replace("uid=unix", "uid=twin").replace("uid: unix", "uid: twin"))
+    assert ask(4321).code == 49
+
+
+def mechanisms(url, *arguments, **settings):
+    out = run("ldapsearch", "-x", "-H", url, *arguments, "-LLL", "-s", "base", "-b", "", "supportedSASLMechanisms", **settings).out
+    return [line.split()[1] for line in out.splitlines() if line.startswith("supportedSASL")]
+
+
+def test_the_root_dse_lists_what_the_session_is_offered(local):
+    server = local()
+    assert mechanisms(server.socket_url) == ["EXTERNAL", "PLAIN"]
+    assert mechanisms(server.url) == ["PLAIN"], "passwords may pass on this machine"
+    server.end()
+    server = local("[security]", "password = 100")
+    assert mechanisms(server.socket_url) == ["EXTERNAL"] and mechanisms(server.url) == []

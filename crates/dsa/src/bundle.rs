@@ -9,6 +9,7 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
+mod exchange;
 mod group;
 mod inside;
 mod mixed;
@@ -31,7 +32,7 @@ use crate::monitor_entries;
 use crate::op;
 use crate::op::search::{LEAST_WORK, SLICE_WORK, SearchContext, again};
 use crate::prepared_writes::PreparedWrites;
-use crate::session::security::Tls;
+use crate::session::security::{Security, Tls};
 use crate::session::{Phase, Session};
 use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
@@ -167,6 +168,9 @@ fn run_groups(
         }
     }
     while !session.is_closing() {
+        if session.exchange.is_some() {
+            consumed += exchange::refuse_others(session, parts, &input[consumed..], out);
+        }
         let begin = consumed;
         group.clear();
         (consumed, needed) = group::gather(input, consumed, &mut group);
@@ -409,9 +413,9 @@ impl ReadBatch<'_> {
     fn run_again(&mut self, rights: Rights, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
         let (Some(again), Some(outline)) = (pending.again, &pending.outline) else { return false };
         let read_point = self.look.read_point();
-        let offers_tls = false;
+        let security = Security::INTERNAL;
         let mut reading =
-            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, offers_tls };
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
         let (reading, id, counters) = (&mut reading, outline.id, self.counters);
         let done = match &pending.hint {
             Hint::Target(target) => again::base(reading, id, rights, again, target, counters, out),
@@ -434,6 +438,7 @@ impl ReadBatch<'_> {
         if op_tag == Some(tag::BIND) {
             session.searches.clear();
             session.transactions.clear();
+            session.exchange = None;
             session.identity = self.dsa.anonymous();
         }
     }
@@ -451,9 +456,9 @@ impl ReadBatch<'_> {
     ) {
         let id = message.id;
         let read_point = self.look.read_point();
-        let offers_tls = session.security.offers_tls();
+        let security = session.security;
         let mut reading =
-            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, offers_tls };
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
         match &message.request {
             Request::Search(search) => {
                 // A hint is what the name meant when the group was prefetched. If a name has changed since, the base is resolved anew.
@@ -493,7 +498,11 @@ impl ReadBatch<'_> {
                 session.searches.clear();
                 // RFC 5805 section 2.5: so are its transactions, silently.
                 session.transactions.clear();
-                op::bind::run(&mut reading, (&mut session.identity, session.security), id, bind, out);
+                let (identity, exchange) = (&mut session.identity, &mut session.exchange);
+                let binding = op::bind::Binding { identity, exchange, client: session.peer.client() };
+                op::bind::run(&mut reading, binding, id, bind, out);
+                // What is behind it in the input is not looked at as a request of a session.
+                session.pauses |= session.exchange.is_some();
             }
             // Those that change something are updates, and went another way.
             Request::Extended(extended) => {

@@ -64,6 +64,48 @@ impl Default for Security {
     }
 }
 
+/// Who the processes are that connect by Unix sockets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peers {
+    /// Users and groups that are known. The first that leads to an entry counts.
+    pub mappings: Vec<PeerMapping>,
+    /// The user that the server runs as.
+    pub own_uid: Option<u32>,
+}
+
+/// An entry for a user of the machine, for those of a group, or for all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerMapping {
+    /// Of this user.
+    pub uid: Option<u32>,
+    /// Of this group.
+    pub gid: Option<u32>,
+    /// Who that is.
+    pub to: MappedTo,
+}
+
+/// How an entry is found for somebody who is known otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MappedTo {
+    /// By its name.
+    Dn(String),
+    /// By a filter that is true of it alone, in which `{uid}` and `{gid}` stand for numbers.
+    Filter {
+        /// Where it lies, if not anywhere.
+        base: Option<String>,
+        /// Its text.
+        filter: String,
+    },
+}
+
+/// Whether a text is a filter.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_filter(text: &str) -> Result<(), String> {
+    proto::filter_string::parse(text.as_bytes()).map(drop).map_err(|error| error.to_string())
+}
+
 /// The agent's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -83,6 +125,8 @@ pub struct Config {
     pub anonymous: Anonymous,
     /// What protects connections.
     pub security: Security,
+    /// Who the clients of Unix sockets are.
+    pub peers: Peers,
     /// Limits on searches.
     pub limits: SearchLimits,
     /// Limits on what clients take of the server.

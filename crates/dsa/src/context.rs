@@ -5,6 +5,7 @@
 
 use crate::access::Effective;
 use crate::engine::Dsa;
+use crate::session::security::Security;
 use crate::worker::Scratch;
 use crate::{outcome, system};
 use env::clock::Now;
@@ -18,8 +19,8 @@ pub(crate) struct Reading<'r> {
     pub(crate) read_point: ReadPoint<'r>,
     pub(crate) scratch: &'r mut Scratch,
     pub(crate) now: Now,
-    /// May the client secure its connection? The root DSE says so.
-    pub(crate) offers_tls: bool,
+    /// What protects the client's connection. The root DSE depends on it.
+    pub(crate) security: Security,
 }
 
 /// A request that changes: in the writer's role, several requests of a bundle in one batch.

@@ -6,10 +6,10 @@
 //! From the bottom to the top. A file uses its own layer and those below: data goes down as arguments and comes back as values.
 //!
 //! ```text
-//! values       access, identity, settings, config, password, outcome, entry_writer, selection, recent, monitor, marks
+//! values       access, identity, offer, settings, config, password, outcome, entry_writer, selection, recent, monitor, marks
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
-//!              monitor_entries, config_entry: what the server shows of itself
+//!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity: who a name or a process is
 //! operations   op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
 //!              root_dse, subschema, start: an agent is made, with all that it can do
 //! a session    session: its state; queue
@@ -38,13 +38,16 @@ mod identity;
 pub mod indexing;
 pub mod journal;
 mod last_of;
+mod lookup;
 mod marks;
 pub mod monitor;
 mod monitor_entries;
+mod offer;
 mod op;
 mod outcome;
 pub mod parcel;
 pub mod password;
+mod peer_identity;
 mod peers;
 mod prepared_writes;
 mod queue;

@@ -7,9 +7,11 @@ use crate::config::Config;
 use crate::control::CONTROLS;
 use crate::engine::Dsa;
 use crate::extension::{Extension, Role};
+use crate::offer::Offer;
+use crate::op::bind::MECHANISMS;
 use crate::op::extended::EXTENSIONS;
 use crate::settings::Choices;
-use crate::system::{CONFIG_DN, MONITOR_DN, ROOT_DSE, ROOT_DSE_BEFORE_TLS, put, put_all};
+use crate::system::{CONFIG_DN, MONITOR_DN, ROOT_DSES, put, put_all};
 use env::clock::Now;
 use model::Entry;
 use proto::feature;
@@ -47,14 +49,14 @@ fn features(choices: &Choices) -> Vec<&'static str> {
 pub(crate) fn show_features(dsa: &Dsa, now: Now) {
     dsa.system.update(now, |update| {
         let features: Vec<String> = features(&dsa.chosen.now()).into_iter().map(str::to_owned).collect();
-        for dn in [ROOT_DSE, ROOT_DSE_BEFORE_TLS] {
+        for dn in ROOT_DSES {
             update.replace(dn, [(SUPPORTED_FEATURES, features.clone())]);
         }
     });
 }
 
-/// Puts the attributes of the root DSE into an entry, as a session sees it. `offers_tls`: it may secure its connection.
-pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices, offers_tls: bool) {
+/// Puts the attributes of the root DSE into an entry, as a session sees it that is offered this.
+pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices, offer: Offer) {
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
@@ -69,9 +71,12 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     // The list of the code that reads controls, so the two cannot differ.
     let controls = CONTROLS.into_iter().chain(config.queue_length_oid.as_deref());
     put_all(entry, schema, "supportedControl", controls);
-    let is_offered = |extension: &&&Extension| offers_tls || !matches!(extension.role, Role::Secures(_));
+    let is_offered =
+        |extension: &&&Extension| offer.has(Offer::START_TLS) || !matches!(extension.role, Role::Secures(_));
     let extensions = EXTENSIONS.iter().filter(is_offered).map(|extension| extension.oid);
     put_all(entry, schema, "supportedExtension", extensions);
+    let mechanisms = MECHANISMS.iter().filter(|mechanism| offer.has(mechanism.needs));
+    put_all(entry, schema, "supportedSASLMechanisms", mechanisms.map(|mechanism| mechanism.name));
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);

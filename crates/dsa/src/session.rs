@@ -12,6 +12,7 @@ use crate::extension::Change;
 use crate::identity::Identity;
 use crate::journal::{Reply, Submission};
 use crate::monitor::count;
+use crate::op::bind::Exchange;
 use crate::op::search::SuspendedSearch;
 use crate::outcome;
 use crate::peers::Peer;
@@ -136,6 +137,8 @@ pub struct Session {
     /// The address that the client comes from, with what its clients may take.
     pub(crate) peer: Peer,
     pub(crate) security: Security,
+    /// A SASL bind of several steps that waits for the next.
+    pub(crate) exchange: Option<Exchange>,
     /// Searches that outlived their bundle, in turn.
     pub(crate) searches: VecDeque<SuspendedSearch>,
     /// Of them, those that the thread's counters know of.
@@ -169,6 +172,7 @@ impl Session {
             identity: worker.dsa.anonymous(),
             peer,
             security: Security::open(&worker.dsa.config.security, client),
+            exchange: None,
             searches: VecDeque::new(),
             searches_counted: 0,
             phase: Phase::Open,
@@ -190,6 +194,7 @@ impl Session {
             "nothing is active while a connection is secured"
         );
         self.security.secure(strength);
+        self.exchange = None;
         self.identity = worker.dsa.anonymous();
         // A client's request for it came on an open wire, too.
         self.queue = None;

@@ -9,9 +9,10 @@ use crate::engine::Dsa;
 use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::monitor::Monitor;
+use crate::offer::Offer;
 use crate::peers::Peers;
 use crate::settings::{Choices, Chosen};
-use crate::system::{CONFIG_DN, ROOT_DSE, ROOT_DSE_BEFORE_TLS, System};
+use crate::system::{CONFIG_DN, ROOT_DSES, System};
 use crate::throttle::Throttle;
 use crate::transaction::{self, OpenCount};
 use crate::{config_entry, monitor_entries, root_dse, subschema};
@@ -34,8 +35,9 @@ fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(Stri
         fill(&mut entry);
         entries.push((dn, entry));
     };
-    for (dn, offers_tls) in [(ROOT_DSE, false), (ROOT_DSE_BEFORE_TLS, true)] {
-        add(dn.to_owned(), &|entry| root_dse::fill(entry, schema, config, choices, offers_tls));
+    for offer in Offer::all() {
+        let dn = ROOT_DSES[offer.number()];
+        add(dn.to_owned(), &|entry| root_dse::fill(entry, schema, config, choices, offer));
     }
     add(SUBSCHEMA_DN.to_owned(), &|entry| subschema::fill(entry, schema, config.schema_since_ms));
     for item in monitor_entries::all() {

@@ -3,6 +3,7 @@
 
 use crate::access::Rights;
 use crate::config::Config;
+use crate::offer::Offer;
 use crate::outcome;
 use env::clock::Now;
 use model::limits::DN_RDNS_MAX;
@@ -23,8 +24,17 @@ const INITIAL_OWNER: u32 = 0;
 
 /// Name under which the shard keeps the root DSE, whose DN is empty.
 pub(crate) const ROOT_DSE: &str = "cn=Root DSE";
-/// The same for the root DSE as those see it who may secure their connection.
-pub(crate) const ROOT_DSE_BEFORE_TLS: &str = "cn=Root DSE before TLS";
+/// The same for the root DSE as it is for each [`Offer`], by its number.
+pub(crate) const ROOT_DSES: [&str; Offer::COUNT] = [
+    ROOT_DSE,
+    "cn=Root DSE 1",
+    "cn=Root DSE 2",
+    "cn=Root DSE 3",
+    "cn=Root DSE 4",
+    "cn=Root DSE 5",
+    "cn=Root DSE 6",
+    "cn=Root DSE 7",
+];
 /// DN of the monitor.
 pub(crate) const MONITOR_DN: &str = "cn=Monitor";
 /// DN of the configuration.
@@ -54,9 +64,11 @@ impl System {
         entries: impl IntoIterator<Item = (String, Entry)>,
     ) -> io::Result<System> {
         let settings = Settings {
-            suffixes: [ROOT_DSE, ROOT_DSE_BEFORE_TLS, SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN]
+            suffixes: ROOT_DSES
+                .into_iter()
+                .chain([SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN])
                 .map(str::to_owned)
-                .to_vec(),
+                .collect(),
             indexes: Vec::new(),
             memory_bytes_max: MEMORY_BYTES_MAX,
             // Clients look at the subschema's modifyTimestamp, whatever the directory's entries have.
@@ -87,11 +99,10 @@ impl System {
     }
 
     /// The name under which the shard keeps the entry with this DN. The name that stands for the empty one is
-    /// nobody's DN: it leads to the empty DN, which the shard does not have. `offers_tls`: to a session that may secure its connection.
-    pub(crate) fn kept_as<'d>(&self, dn: &'d [u8], offers_tls: bool) -> &'d [u8] {
+    /// nobody's DN: it leads to the empty DN, which the shard does not have. The root DSE depends on what the session is offered.
+    pub(crate) fn kept_as<'d>(&self, dn: &'d [u8], offer: Offer) -> &'d [u8] {
         match is_root_dse(dn) {
-            true if offers_tls => ROOT_DSE_BEFORE_TLS.as_bytes(),
-            true => ROOT_DSE.as_bytes(),
+            true => ROOT_DSES[offer.number()].as_bytes(),
             false if self.is_inner_name(dn) => b"",
             false => dn,
         }
@@ -99,7 +110,7 @@ impl System {
 
     /// Is this a name under which a root DSE is kept?
     fn is_inner_name(&self, dn: &[u8]) -> bool {
-        self.is_same(dn, ROOT_DSE) || self.is_same(dn, ROOT_DSE_BEFORE_TLS)
+        ROOT_DSES.into_iter().any(|inner| self.is_same(dn, inner))
     }
 
     /// May these rights look at the entry with this DN? The root DSE and the subschema are for all, the monitor

@@ -22,6 +22,11 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Number of the user that the process runs as: of that whose rights it has.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Threads of this process. `None` where the system does not say.
 pub fn threads() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -79,6 +79,14 @@ pub const TRANSACTIONS_OPEN_MAX: u64 = 1 << 20;
 pub const TRANSACTIONS_MEMORY_MAX: u64 = 1 << 30;
 /// Highest precedence of a transaction.
 pub const TRANSACTION_PRECEDENCE_MAX: u8 = 9;
+/// Bytes of one message of a SASL exchange.
+pub const SASL_BYTES_MAX: usize = 16 << 10;
+/// Steps of a SASL exchange.
+pub const SASL_STEPS_MAX: u32 = 8;
+/// Seconds from the first step of a SASL exchange to its last.
+pub const SASL_SECONDS_MAX: u64 = 30;
+/// Mappings of users of the machine to entries.
+pub const PEER_MAPPINGS_MAX: usize = 256;
 /// DNs that are given a precedence.
 pub const PRECEDENCES_MAX: usize = 256;
 /// Access rules of the configuration.

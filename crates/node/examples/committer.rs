@@ -203,6 +203,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         security: Default::default(),
+        peers: Default::default(),
         limits: SearchLimits::default(),
         queue_length_oid: None,
         settings,

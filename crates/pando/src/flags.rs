@@ -81,7 +81,7 @@ fn flag<W: Which>(key: Key) -> Arg {
     match key.values {
         Values::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("on"),
         Values::One => arg,
-        Values::Each => arg.action(ArgAction::Append),
+        Values::Each | Values::Tables => arg.action(ArgAction::Append),
         Values::List => arg.action(ArgAction::Append).num_args(1..),
     }
 }

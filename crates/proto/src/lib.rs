@@ -18,6 +18,7 @@ pub mod message;
 pub mod op;
 pub mod outline;
 pub mod result;
+pub mod sasl;
 pub mod tag;
 
 pub use control::{Control, Controls};

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
-use dsa::config::{ClientLimits, SearchLimits};
+use dsa::config::{ClientLimits, MappedTo, Peers, SearchLimits};
 use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -77,6 +77,13 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     let names = names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn)));
     let names = names.chain(config.proxies.iter().map(|dn| ("proxy-dn", dn)));
     let names = names.chain(config.writers.iter().map(|dn| ("write-dn", dn)));
+    let names = names.chain(config.peers.iter().flat_map(|mapping| {
+        let dn = match &mapping.to {
+            MappedTo::Dn(dn) => Some(dn),
+            MappedTo::Filter { base, .. } => base.as_ref(),
+        };
+        dn.map(|dn| ("identity.peer", dn))
+    }));
     let precedences = config.settings.transactions.precedence.iter();
     for (key, dn) in names.chain(precedences.map(|given| ("txn-precedence", &given.dn))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
@@ -126,6 +133,7 @@ pub fn agent(
             password_strength: config.password_strength,
             ldapi_strength: config.ldapi_strength,
         },
+        peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         limits: SearchLimits {
             size_max: config.size_limit,
             time_max_s: config.time_limit_s,

@@ -50,6 +50,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         security: Default::default(),
+        peers: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

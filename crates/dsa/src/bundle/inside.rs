@@ -11,6 +11,7 @@ use crate::op::extended::end_transaction;
 use crate::op::{compare, search};
 use crate::outcome;
 use crate::session::Session;
+use crate::session::security::Security;
 use crate::transaction::View;
 use model::{DerefAliases, ResultCode};
 use proto::control::proxied_authorization;
@@ -71,8 +72,13 @@ impl ReadBatch<'_> {
         };
         // The same read point that the view was made of: an entry that is not different is looked at as it is there.
         let read_point = self.look.read_point();
-        let mut reading =
-            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, offers_tls: false };
+        let mut reading = Reading {
+            dsa: self.dsa,
+            read_point,
+            scratch: self.scratch,
+            now: self.now,
+            security: Security::INTERNAL,
+        };
         // As whom the session is bound, not as whom the updates are applied: a begin with proxied authorization gives no right to
         // read.
         let (id, identity) = (message.id, &session.identity);

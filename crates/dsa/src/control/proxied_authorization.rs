@@ -1,18 +1,19 @@
 //! Proxied authorization (RFC 4370): a request is applied as if another one had sent it. The root DN may act as
-//! anybody, those that are configured as anybody but the root DN, all others as nobody.
+//! anybody, those that are configured as anybody but the root DN, all others as themselves. The same holds for the identity that a client of
+//! a SASL mechanism asks for.
 //! The control names an identity as an authzId (RFC 4513 section 5.2.1.8). Who may use it is configured by name (`proxy-dn`); the root DN may not be
 //! assumed by anybody else.
 
 use crate::access::Rights;
 use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::lookup;
 use crate::outcome;
 use model::filter::Assertion;
 use model::{EntryId, Filter, ResultCode};
 use proto::control::proxied_authorization::AuthzId;
 use store::ReadPoint;
-use store::search::Compiled;
-use store::search::evaluate::{Evaluator, Truth};
+use store::search::evaluate::Evaluator;
 
 /// The attribute that a user is called by in `u:` forms.
 const USER_ATTRIBUTE: &[u8] = b"uid";
@@ -27,18 +28,17 @@ pub(crate) fn authorize(
     client: &Identity,
     authorization_id: &[u8],
 ) -> Option<Identity> {
-    if !dsa.may_proxy(client) {
-        return None;
-    }
-    let is_root = client.rights == Rights::Root;
+    let (is_root, may_proxy) = (client.rights == Rights::Root, dsa.may_proxy(client));
     let id = match AuthzId::parse(authorization_id)? {
-        AuthzId::Anonymous => return Some(dsa.anonymous()),
+        AuthzId::Anonymous => return may_proxy.then(|| dsa.anonymous()),
         AuthzId::Dn(dn) if dsa.is_root(dn) => return is_root.then(|| dsa.root()),
         AuthzId::Dn(dn) => read_point.resolve(dn, &mut evaluator.cache).ok()?,
         AuthzId::User(user) => find_user(read_point, evaluator, user)?,
     };
     let found = dsa.identity_of(read_point, &read_point.entry(id)?, &mut evaluator.cache);
-    (is_root || found.rights < Rights::Write).then_some(found)
+    // As itself everybody acts.
+    let is_own = found.entry.is_some() && found.entry == client.entry;
+    (is_own || is_root || (may_proxy && found.rights < Rights::Write)).then_some(found)
 }
 
 /// The only entry with this uid. There must be an equality index on it: nobody makes the server look through everything.
@@ -48,12 +48,7 @@ pub(crate) fn find_user(
     user: &[u8],
 ) -> Option<EntryId> {
     let filter = Filter::Equality(Assertion { attribute: USER_ATTRIBUTE, value: user });
-    let filter = Compiled::new(&filter, read_point.shard(), &|_| true);
-    let candidates = read_point.few_candidates(&filter)?;
-    let found = candidates.iter().filter_map(|id| read_point.entry(EntryId(*id)));
-    let mut found = found.filter(|entry| evaluator.evaluate(&filter, entry, read_point) == Truth::True);
-    let first = found.next()?;
-    if found.next().is_some() { None } else { Some(first.id) }
+    lookup::find_one(read_point, evaluator, None, &filter)
 }
 
 /// How a request is refused whose client may not act as the identity that it names.

@@ -1,71 +1,153 @@
-//! Bind (RFC 4511 section 4.2, RFC 4513 section 5.1): who the client is. Simple authentication only.
+//! Bind (RFC 4511 section 4.2, RFC 4513 section 5): who the client is. By a name and a password, or by SASL.
 //!
 //! Runs where reads run, at a read point: a bind changes the session and nothing else. A failed bind is as expensive as a good one with the same
 //! stored value, and its answer says nothing about which of name and password was wrong.
 
+mod sasl;
+
+use self::sasl::{Claim, Proof, Step};
+pub(crate) use self::sasl::{Exchange, MECHANISMS};
 use crate::context::Reading;
+use crate::control::proxied_authorization;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
-use crate::session::security::{self, Security};
+use crate::peer_identity;
+use crate::session::security;
+use env::net::PeerAddress;
 use model::ResultCode;
-use proto::op::bind::{Authentication, Bind};
+use proto::LdapResult;
+use proto::control::proxied_authorization::AuthzId;
+use proto::op::bind::{Authentication, Bind, BindResponse};
 use proto::tag::BIND_RESPONSE;
 
 /// The only version that is spoken.
 const VERSION: u8 = 3;
 
+/// What of a session a bind looks at and changes.
+pub(crate) struct Binding<'s> {
+    pub(crate) identity: &'s mut Identity,
+    /// A SASL exchange that is in progress.
+    pub(crate) exchange: &'s mut Option<Exchange>,
+    /// Where the client is.
+    pub(crate) client: Option<PeerAddress>,
+}
+
+/// One answer for every way to fail, so that nobody learns which entries exist.
+const WRONG: FixedRefusal = (ResultCode::InvalidCredentials, "");
+
 /// Answers a bind. Whatever comes of it, the session is no longer who it was (RFC 4511 section 4.2.1).
 /// Searches and transactions of the session were ended by the caller.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
-    (identity, security): (&mut Identity, Security),
+    binding: Binding<'_>,
     id: i32,
     request: &Bind<'_>,
     out: &mut Vec<u8>,
 ) {
+    let Binding { identity, exchange, client } = binding;
     *identity = reading.dsa.anonymous();
-    match authenticate(reading, security, request) {
-        Ok(who) => {
+    // Whatever comes, a former exchange is gone on with or over.
+    match authenticate(reading, client, exchange.take(), request) {
+        Ok(Outcome::Bound(who)) => {
             *identity = who;
             outcome::succeed(out, id, BIND_RESPONSE);
+        }
+        Ok(Outcome::GoOn(begun)) => {
+            *exchange = Some(begun);
+            let result = LdapResult::new(ResultCode::SaslBindInProgress);
+            BindResponse { result, server_sasl_credentials: Some(b"") }.encode(out, id, &[]);
         }
         Err((code, text)) => outcome::say(out, id, BIND_RESPONSE, code, text),
     }
 }
 
+/// What comes of a bind that does not fail.
+enum Outcome {
+    Bound(Identity),
+    /// The client is to take the next step.
+    GoOn(Exchange),
+}
+
 fn authenticate(
     reading: &mut Reading<'_>,
-    security: Security,
+    client: Option<PeerAddress>,
+    former: Option<Exchange>,
     request: &Bind<'_>,
-) -> Result<Identity, FixedRefusal> {
+) -> Result<Outcome, FixedRefusal> {
     if request.version != VERSION {
         return Err((ResultCode::ProtocolError, "this server speaks LDAP version 3 only"));
     }
-    let password = match request.authentication {
-        Authentication::Simple(password) => password,
-        Authentication::Sasl { .. } => {
-            let text = "SASL is not offered; bind with a DN and its password (simple authentication)";
-            return Err((ResultCode::AuthMethodNotSupported, text));
+    match request.authentication {
+        Authentication::Simple(password) => simple(reading, request.name, password).map(Outcome::Bound),
+        // The name has no meaning (RFC 4511 section 4.2).
+        Authentication::Sasl { mechanism, credentials } => {
+            let now_ns = reading.now.monotonic_ns;
+            match sasl::step(reading.security, now_ns, former, mechanism, credentials)? {
+                Step::Challenge(exchange) => Ok(Outcome::GoOn(exchange)),
+                Step::Claimed(claim) => claimed(reading, client, claim).map(Outcome::Bound),
+            }
         }
         Authentication::Unknown(_) => {
             let text = "this authentication method is not known; bind with a DN and its password";
-            return Err((ResultCode::AuthMethodNotSupported, text));
+            Err((ResultCode::AuthMethodNotSupported, text))
         }
-    };
+    }
+}
+
+fn simple(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Result<Identity, FixedRefusal> {
     // RFC 4513 section 5.1.2: a name without a password is an unauthenticated bind. Clients that forget to check a password send it, so it
     // is refused by default, as the RFC asks for.
-    match (request.name.is_empty(), password.is_empty()) {
+    match (name.is_empty(), password.is_empty()) {
         // Nothing is looked up: the password was seen on its way, whatever it is worth.
-        (_, false) if !security.admits_password() => Err(security::IN_THE_CLEAR),
+        (_, false) if !reading.security.admits_password() => Err(security::IN_THE_CLEAR),
         (true, true) => Ok(reading.dsa.anonymous()),
         (false, true) => {
             let text = "a bind with a DN needs a password; for an anonymous bind leave the DN empty too";
             Err((ResultCode::UnwillingToPerform, text))
         }
-        // One answer for every way to fail, so that nobody learns which entries exist.
-        (true, false) => Err((ResultCode::InvalidCredentials, "")),
-        (false, false) => prove(reading, request.name, password).ok_or((ResultCode::InvalidCredentials, "")),
+        (true, false) => Err(WRONG),
+        (false, false) => prove(reading, name, password).ok_or(WRONG),
     }
+}
+
+/// Who a client is by what it says in a SASL exchange, and as whom it acts.
+fn claimed(
+    reading: &mut Reading<'_>,
+    client: Option<PeerAddress>,
+    claim: Claim<'_>,
+) -> Result<Identity, FixedRefusal> {
+    let found = match (claim.proof, client) {
+        (Proof::LowerLayer, Some(PeerAddress::Unix(credentials))) => {
+            peer_identity::identity_of(reading, credentials)
+        }
+        (Proof::LowerLayer, _) => None,
+        (Proof::Password { name, password }, _) => {
+            let dn = dn_of(reading, name);
+            // It may be a DN without the prefix. A name that nobody has is judged like any that cannot be found.
+            prove(reading, dn.as_deref().unwrap_or(name), password)
+        }
+    };
+    let found = found.ok_or(WRONG)?;
+    if claim.authorization_id.is_empty() {
+        return Ok(found);
+    }
+    let (dsa, read_point) = (reading.dsa, reading.read_point);
+    let evaluator = &mut reading.scratch.evaluator;
+    proxied_authorization::authorize(dsa, read_point, evaluator, &found, claim.authorization_id).ok_or(WRONG)
+}
+
+/// The DN of somebody who names himself: by a DN with its prefix, or as people call him. `None` if nobody is called so.
+fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    let user = match AuthzId::parse(name) {
+        Some(AuthzId::Dn(dn)) => return Some(dn.to_vec()),
+        Some(AuthzId::User(user)) => user,
+        Some(AuthzId::Anonymous) => return None,
+        None => name,
+    };
+    let read_point = reading.read_point;
+    let evaluator = &mut reading.scratch.evaluator;
+    let id = proxied_authorization::find_user(read_point, evaluator, user)?;
+    Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
 }
 
 /// Who has this name and this password?
@@ -162,8 +244,6 @@ mod tests {
         let simple = Authentication::Simple(b"secret");
         assert_eq!(fixture.authenticate(2, ROOT_DN, simple).code, ProtocolError);
         assert_eq!(fixture.identity.rights, Rights::Public);
-        let sasl = Authentication::Sasl { mechanism: b"PLAIN", credentials: None };
-        assert_eq!(fixture.authenticate(3, "", sasl).code, AuthMethodNotSupported);
         assert_eq!(fixture.authenticate(3, "", Authentication::Unknown(0x85)).code, AuthMethodNotSupported);
     }
 }

@@ -102,8 +102,8 @@ pub(crate) fn run_inside(
             outcome::say(out, id, COMPARE_RESPONSE, ResultCode::UnwillingToPerform, View::PARTIAL);
         }
         _ => {
-            let (dsa, now, offers_tls) = (reading.dsa, reading.now, reading.offers_tls);
-            let mut inside = Reading { dsa, read_point, scratch: &mut view.scratch, now, offers_tls };
+            let (dsa, now, security) = (reading.dsa, reading.now, reading.security);
+            let mut inside = Reading { dsa, read_point, scratch: &mut view.scratch, now, security };
             run(&mut inside, identity, id, request, requested, out);
         }
     }
@@ -133,7 +133,7 @@ fn run_on_system(
     let read_point = pin.read_point();
     let evaluator = &mut reading.scratch.system_evaluator;
     // The root DSE is kept under a name that no client has for it.
-    let dn = dsa.system.kept_as(request.dn, reading.offers_tls);
+    let dn = dsa.system.kept_as(request.dn, reading.security.offer());
     match read_point.resolve(dn, &mut evaluator.cache) {
         Ok(entry) => {
             // May the entry be read at all, then as a user reads it.

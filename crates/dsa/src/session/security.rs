@@ -2,6 +2,7 @@
 //! to the session; the session decides what may pass.
 
 use crate::config;
+use crate::offer::Offer;
 use env::net::PeerAddress;
 use model::ResultCode;
 
@@ -21,6 +22,8 @@ pub(crate) struct Security {
     strength: u16,
     /// Bits that a password needs here. See the key `security.password`.
     needed: u16,
+    /// Does what lies below the session know who the client is?
+    knows_client: bool,
     pub(crate) tls: Tls,
 }
 
@@ -39,17 +42,19 @@ pub(crate) enum Tls {
 
 impl Security {
     /// Of what the server does by itself.
-    pub(crate) const INTERNAL: Security = Security { strength: 0, needed: 0, tls: Tls::Unavailable };
+    pub(crate) const INTERNAL: Security =
+        Security { strength: 0, needed: 0, knows_client: false, tls: Tls::Unavailable };
 
     /// Of a new connection, in the clear.
     pub(crate) fn open(config: &config::Security, client: Option<PeerAddress>) -> Security {
         let by_default = if client.is_none_or(PeerAddress::is_local) { 0 } else { PASSWORD_STRENGTH };
-        let strength = match client {
-            Some(PeerAddress::Unix(_)) => config.ldapi_strength,
-            Some(PeerAddress::Tcp(_)) | None => 0,
+        let (strength, knows_client) = match client {
+            Some(PeerAddress::Unix(_)) => (config.ldapi_strength, true),
+            Some(PeerAddress::Tcp(_)) | None => (0, false),
         };
         let tls = if config.offers_tls { Tls::Offered } else { Tls::Unavailable };
-        Security { strength, needed: config.password_strength.unwrap_or(by_default), tls }
+        let needed = config.password_strength.unwrap_or(by_default);
+        Security { strength, needed, knows_client, tls }
     }
 
     /// TLS is on, with keys of so many bits.
@@ -58,9 +63,11 @@ impl Security {
         self.tls = Tls::On;
     }
 
-    /// May a client ask for TLS?
-    pub(crate) fn offers_tls(&self) -> bool {
-        self.tls == Tls::Offered
+    /// What the session is offered.
+    pub(crate) fn offer(&self) -> Offer {
+        Offer::START_TLS.when(self.tls == Tls::Offered)
+            | Offer::PASSWORD.when(self.admits_password())
+            | Offer::IDENTITY.when(self.knows_client)
     }
 
     /// May a password pass?

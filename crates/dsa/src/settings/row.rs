@@ -18,6 +18,8 @@ pub enum Values {
     Each,
     /// Any number: an array in the file, flags with one or more each.
     List,
+    /// Any number, each made of several: a table in the file, elsewhere a line of words `name=value`.
+    Tables,
 }
 
 /// Whose a setting is.
@@ -57,7 +59,7 @@ pub struct Row<T> {
 impl<T> Row<T> {
     /// Whether it may have several values.
     pub fn many(&self) -> bool {
-        matches!(self.values, Values::Each | Values::List)
+        !matches!(self.values, Values::Switch | Values::One)
     }
 
     /// The attribute of `cn=config` that shows it.

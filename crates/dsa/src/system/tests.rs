@@ -8,6 +8,7 @@ use crate::identity::Identity;
 use crate::monitor_entries;
 use crate::op;
 use crate::outcome;
+use crate::session::security::Security;
 use crate::worker::Worker;
 use model::ResultCode;
 use model::filter::Assertion;
@@ -60,6 +61,7 @@ pub(crate) fn config() -> Config {
         password_schemes: vec![crate::config::Scheme::SaltedSha1],
         anonymous: Anonymous::None,
         security: Default::default(),
+        peers: Default::default(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
@@ -129,7 +131,7 @@ impl Fixture {
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
         run(
-            &mut Reading { dsa, read_point, scratch, now: NOW, offers_tls: false },
+            &mut Reading { dsa, read_point, scratch, now: NOW, security: Security::INTERNAL },
             &mut self.identity,
             &mut self.out,
         )
@@ -173,7 +175,8 @@ impl Fixture {
     ) -> Answer {
         let request = Bind { version, name: name.as_bytes(), authentication };
         self.looking(|reading, identity, out| {
-            op::bind::run(reading, (identity, crate::session::security::Security::INTERNAL), 7, &request, out)
+            let binding = op::bind::Binding { identity, exchange: &mut None, client: None };
+            op::bind::run(reading, binding, 7, &request, out)
         });
         self.answer()
     }
@@ -245,6 +248,17 @@ fn the_root_dse_says_what_is_so() {
     ];
     assert_eq!(root("supportedExtension"), extensions);
     assert!(root("supportedSASLMechanisms").is_empty());
+    for (offer, mechanisms) in [
+        (Offer::PASSWORD, &["PLAIN"][..]),
+        (Offer::IDENTITY, &["EXTERNAL"]),
+        (Offer::START_TLS | Offer::PASSWORD | Offer::IDENTITY, &["EXTERNAL", "PLAIN"]),
+    ] {
+        let dn = ROOT_DSES[offer.number()];
+        assert_eq!(fixture.system_values(dn, "supportedSASLMechanisms").expect("there is one"), mechanisms);
+        let extensions = fixture.system_values(dn, "supportedExtension").expect("there is one");
+        let has_start_tls = extensions.contains(&"1.3.6.1.4.1.1466.20037".to_owned());
+        assert_eq!(has_start_tls, offer.has(Offer::START_TLS));
+    }
 }
 
 #[test]
@@ -373,10 +387,11 @@ fn names_of_the_servers_own_entries() {
     for dn in ["dc=com", "cn=Monitor,dc=com", "cn=other", "not a dn", "CN=root DSE"] {
         assert!(!system.holds(dn.as_bytes()), "{dn:?}");
     }
-    assert_eq!(system.kept_as(b" ", false), ROOT_DSE.as_bytes());
-    assert_eq!(system.kept_as(b" ", true), ROOT_DSE_BEFORE_TLS.as_bytes());
-    for inner in [&b"cn=root dse"[..], b"CN=Root DSE before TLS"] {
-        assert_eq!(system.kept_as(inner, true), b"");
+    for offer in Offer::all() {
+        assert_eq!(system.kept_as(b" ", offer), ROOT_DSES[offer.number()].as_bytes());
+        for inner in [&b"cn=root dse"[..], b"CN=Root DSE 7"] {
+            assert_eq!(system.kept_as(inner, offer), b"");
+        }
     }
     for dn in ["", "cn=SubSchema", "2.5.4.3=subschema"] {
         assert!(system.may_read(Rights::Public, dn.as_bytes()), "{dn}");

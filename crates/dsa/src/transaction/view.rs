@@ -9,6 +9,7 @@ use crate::control;
 use crate::engine::Dsa;
 use crate::journal;
 use crate::outcome::Refusal;
+use crate::session::security::Security;
 use crate::worker::Scratch;
 use env::clock::Now;
 use model::{EntryId, ResultCode};
@@ -63,7 +64,8 @@ impl View {
         // Rights were decided when the updates were accepted.
         let effective = Effective::of_transaction(&transaction.identity);
         let (mut answers, mut adds) = (Vec::new(), 0);
-        let mut reading = Reading { dsa, read_point: base, scratch: &mut scratch, now, offers_tls: false };
+        let mut reading =
+            Reading { dsa, read_point: base, scratch: &mut scratch, now, security: Security::INTERNAL };
         let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
         for frame in journal::messages(&transaction.submission.messages) {
             let message = Message::decode(frame).expect("it was accepted");

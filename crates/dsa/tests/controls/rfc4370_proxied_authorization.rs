@@ -124,7 +124,8 @@ fn rfc4370_s3_who_may_act_as_whom() {
         "that would be everything"
     );
     client.bind(ADA, "lace");
-    for given in ["u:grace", "u:ada", "", &format!("dn:{ROOT_DN}")] {
+    assert_eq!(who(&mut client, "u:ada"), Ok(format!("dn:{ADA}")), "as itself everybody acts");
+    for given in ["u:grace", "", &format!("dn:{ROOT_DN}")] {
         assert_eq!(who(&mut client, given), Err(AuthorizationDenied), "{given}");
         assert_eq!(client.read_with(ADA, &as_of(given)).end.code, AuthorizationDenied);
         assert_eq!(client.modify_with(ADA, &SET, &as_of(given)).end.code, AuthorizationDenied);

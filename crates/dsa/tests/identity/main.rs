@@ -11,6 +11,7 @@ mod names;
 mod own_entry;
 mod own_password;
 mod root_dn;
+mod sasl;
 mod secrets;
 
 use common::journal::journaled_with;

@@ -34,7 +34,7 @@ fn s4_2_aliases_do_not_bind() {
 #[test]
 fn s4_2_unknown_choices() {
     let mut client = Client::new();
-    let sasl = Authentication::Sasl { mechanism: b"EXTERNAL", credentials: Some(b"\0") };
+    let sasl = Authentication::Sasl { mechanism: b"X-UNKNOWN", credentials: Some(b"\0") };
     for choice in [sasl, Authentication::Unknown(0x81), Authentication::Unknown(0x9e)] {
         assert_eq!(authenticate(&mut client, 3, "", choice).code, AuthMethodNotSupported);
     }

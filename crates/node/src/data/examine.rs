@@ -207,6 +207,7 @@ impl Data {
             password_schemes: vec![dsa::config::Scheme::SaltedSha1],
             anonymous: Anonymous::None,
             security: Default::default(),
+            peers: Default::default(),
             limits: SearchLimits::default(),
             clients: Default::default(),
             queue_length_oid: None,

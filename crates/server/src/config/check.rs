@@ -1,6 +1,7 @@
 //! Whether a configuration makes sense as a whole.
 
 use super::Config;
+use model::limits::PEER_MAPPINGS_MAX;
 use std::path::Path;
 
 /// Something wrong with a configuration that no single value shows.
@@ -82,6 +83,9 @@ impl Config {
         }
         if !self.tls_versions.contains(&false) {
             problem("tls.versions", "1.3 must be among them".into());
+        }
+        if self.peers.len() > PEER_MAPPINGS_MAX {
+            problem("identity.peer", format!("{PEER_MAPPINGS_MAX} users and groups are known at most"));
         }
         let never_matches = |stored: Option<Vec<u8>>| dsa::password::never_matches(&stored?);
         match self.root_password().map(never_matches) {

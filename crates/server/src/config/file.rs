@@ -2,7 +2,8 @@
 
 use super::check::Problem;
 use super::scalar::scalar;
-use super::{Config, Given, access_rule, keys, near};
+use super::{Config, Given, access_rule, keys, near, words};
+use dsa::settings::Values;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -128,8 +129,12 @@ impl Reader<'_> {
             _ => vec![value],
         };
         let (mut texts, mut spans) = (Vec::new(), Vec::new());
+        let text_of = |value: &DeValue<'_>| match value {
+            DeValue::Table(table) if key.values == Values::Tables => words::of_table(table),
+            value => scalar(value),
+        };
         for item in &items {
-            match (scalar(item.get_ref()), item.get_ref()) {
+            match (text_of(item.get_ref()), item.get_ref()) {
                 (Some(text), _) => {
                     texts.push(text);
                     spans.push(item.span());
@@ -243,6 +248,19 @@ mod tests {
         assert_eq!((places.len(), places[2].0), (3, 2));
         assert_eq!(read.config.suffixes, ["dc=a", "dc=c"]);
         assert!(read.is_bad("suffix") && !read.is_bad("listen"));
+    }
+
+    #[test]
+    fn tables_become_lines() {
+        let text = "[[identity.peer]]\nuid = 0x7\ndn = \"cn=a b,dc=x\"\n[[identity.peer]]\nfilter = \"(uidNumber={uid})\"\n";
+        let read = read("p.toml", text);
+        assert_eq!(read.faults, []);
+        let shown = keys::find("identity.peer").unwrap().show(&read.config);
+        assert_eq!(shown, ["uid=7 dn=\"cn=a b,dc=x\"", "filter=(uidNumber={uid})"]);
+        assert_eq!(
+            faults("[[identity.peer]]\ndn = \"dc=x\"\n[[identity.peer]]\nuser = 7\n"),
+            ["p.toml:3:1: `identity.peer`: `user` is none of `uid`, `gid`, `dn`, `base` and `filter`"]
+        );
     }
 
     #[test]

@@ -7,10 +7,12 @@ mod file;
 mod keys;
 mod listen;
 mod near;
+mod peer_mapping;
 mod record;
 mod scalar;
 mod table;
 mod value;
+mod words;
 
 pub use check::Problem;
 pub use doc::{markdown, template};
@@ -118,6 +120,8 @@ pub struct Config {
     pub password_strength: Option<u16>,
     /// See `security.ldapi-ssf`.
     pub ldapi_strength: u16,
+    /// Who the users of this machine are.
+    pub peers: Vec<dsa::config::PeerMapping>,
     /// Threads and patience.
     pub options: Options,
 }
@@ -165,6 +169,7 @@ impl Default for Config {
             secrets: Vec::new(),
             password_strength: None,
             ldapi_strength: dsa::config::LDAPI_STRENGTH,
+            peers: Vec::new(),
             options: Options::default(),
         }
     }

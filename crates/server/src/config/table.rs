@@ -3,8 +3,9 @@
 
 use super::Config;
 use super::listen::Listen;
+use super::peer_mapping;
 use super::value::{
-    ANONYMOUS, ON_LOG_FAILURE, meant, mode, mode_text, scheme_words, schemes, tls_version, word,
+    ANONYMOUS, ON_LOG_FAILURE, dn, meant, mode, mode_text, scheme_words, schemes, tls_version, word,
 };
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{self, Bad, Row, Scope, Values, put};
@@ -349,6 +350,17 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| vec![c.ldapi_strength.to_string()],
     },
     Row {
+        name: "identity.peer",
+        form: "uid=N gid=N dn=DN|uid=N gid=N base=DN filter=FILTER",
+        values: Values::Tables,
+        scope: Scope::Node,
+        default: "none: the superuser and the user of the server are `root-dn`, and nobody else is known",
+        text: "Who a client of `ldapi://` is that binds by EXTERNAL: an entry for a user, for those of a group, or for all. In FILTER {uid} \
+               and {gid} stand for numbers; it must be true of one entry, which an equality index finds. The first that fits counts.",
+        set: |c, v| each(&mut c.peers, v, peer_mapping::parse),
+        show: |c| c.peers.iter().map(peer_mapping::show).collect(),
+    },
+    Row {
         name: "limits.size",
         form: "N",
         values: Values::One,
@@ -556,14 +568,6 @@ fn message_bytes(text: &str) -> Result<usize, String> {
 
 fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
     text.parse()
-}
-
-fn dn(text: &str) -> Result<String, String> {
-    match model::dn::parse(text.as_bytes()) {
-        Ok(rdns) if rdns.is_empty() => Err("the empty DN is the root DSE; name an entry".to_owned()),
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(format!("`{text}` is not a DN: {error}")),
-    }
 }
 
 fn oid(text: &str) -> Result<String, String> {

@@ -86,3 +86,12 @@ pub(super) fn tls_version(text: &str) -> Result<bool, String> {
         _ => Err(format!("`{text}` is neither `1.2` nor `1.3`")),
     }
 }
+
+/// The DN of an entry.
+pub(super) fn dn(text: &str) -> Result<String, String> {
+    match model::dn::parse(text.as_bytes()) {
+        Ok(rdns) if rdns.is_empty() => Err("the empty DN is the root DSE; name an entry".to_owned()),
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("`{text}` is not a DN: {error}")),
+    }
+}

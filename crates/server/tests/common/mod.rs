@@ -47,6 +47,7 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         password_schemes: vec![dsa::config::Scheme::SaltedSha1],
         anonymous: Anonymous::Read,
         security: Default::default(),
+        peers: Default::default(),
         limits: SearchLimits::default(),
         clients,
         queue_length_oid: None,

@@ -7,6 +7,7 @@ use crate::context::Reading;
 use crate::control;
 use crate::extension::{Change, Writes};
 use crate::outcome::{self, Refusal};
+use crate::session::security::Security;
 use crate::transaction::Transaction;
 use crate::worker::{Parts, Scratch};
 use model::ResultCode;
@@ -59,7 +60,7 @@ fn prepare(
     let base = pin.read_point();
     // DNs that the thread remembers hold for a read point before, and a rename may have come since.
     scratch.evaluator.cache.refresh(base);
-    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, offers_tls: false };
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: Security::INTERNAL };
     let target = (writes.target)(&mut reading, &identity, value).map_err(own_words)?;
     // The target is found in the directory first: an operation may name an identity (dn: or u:), which is looked for by its index.
     member::ensure_overlay(transaction, &mut reading).map_err(own_words)?;
@@ -82,8 +83,13 @@ fn prepare(
     // Nothing of the thread is used: what it remembers are numbers of the directory.
     // Ids of names are others in the overlay.
     let mut scratch = Scratch::default();
-    let mut reading =
-        Reading { dsa, read_point: pin.read_point(), scratch: &mut scratch, now: *now, offers_tls: false };
+    let mut reading = Reading {
+        dsa,
+        read_point: pin.read_point(),
+        scratch: &mut scratch,
+        now: *now,
+        security: Security::INTERNAL,
+    };
     let change =
         (writes.prepare)(&mut reading, &identity, id, value, target.as_deref()).map_err(own_words)?;
     // Held at the end: only now is it known which entry the operation changes.

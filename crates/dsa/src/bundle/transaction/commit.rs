@@ -25,6 +25,7 @@ use crate::op::extended::end_transaction;
 use crate::op::modify::Replacing;
 use crate::outcome;
 use crate::prepared_writes::PreparedWrites;
+use crate::session::security::Security;
 use crate::transaction::{AbortReason, Evaluation};
 use crate::worker::{Parts, Scratch, Worker};
 use env::fast;
@@ -323,7 +324,7 @@ impl WriteSet<'_> {
             read_point: base,
             scratch: parts.scratch,
             now: parts.now,
-            offers_tls: false,
+            security: Security::INTERNAL,
         };
         let effective = self.effective;
         let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };

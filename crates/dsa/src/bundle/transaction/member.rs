@@ -25,6 +25,7 @@ use crate::op::extended;
 use crate::op::modify::Replacing;
 use crate::outcome::{self, FixedRefusal};
 use crate::session::Session;
+use crate::session::security::Security;
 use crate::transaction::{Evaluation, Transaction};
 use crate::worker::{Parts, Scratch};
 use env::planted;
@@ -306,7 +307,7 @@ pub(super) fn evaluate(
     // judges all of them anew at one state.
     let pin = reader.pin();
     let base = pin.read_point();
-    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, offers_tls: false };
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: Security::INTERNAL };
     if let Err((code, text)) = ensure_overlay(transaction, &mut reading) {
         outcome::say(out, message.id, response_tag(message), code, text);
         return false;

@@ -10,6 +10,7 @@ use crate::control::Requested;
 use crate::extension::{Change, Writes};
 use crate::identity::Identity;
 use crate::op::own_password;
+use crate::session::security::Security;
 use crate::session::{ActingIdentity, Session};
 use crate::worker::Parts;
 use proto::tag;
@@ -64,7 +65,7 @@ fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -
         read_point,
         scratch: parts.scratch,
         now: parts.now,
-        offers_tls: false,
+        security: Security::INTERNAL,
     })
 }
 

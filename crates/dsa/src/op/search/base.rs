@@ -84,7 +84,7 @@ pub(super) fn find_base(
     }
     let own = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
-    match system.resolve(own.kept_as(request.base, reading.offers_tls), cache) {
+    match system.resolve(own.kept_as(request.base, reading.security.offer()), cache) {
         // Some of the server's entries are for users, and the configuration for the root DN.
         Ok(_) if !own.may_read(rights, request.base) => Err(Refusal::Access),
         // Found, and this client may look at it.

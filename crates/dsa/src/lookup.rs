@@ -1,0 +1,42 @@
+//! The one entry that something is said of, by an index. It is how names of people and of processes become identities.
+
+use model::limits::DN_RDNS_MAX;
+use model::{EntryId, Filter};
+use store::ReadPoint;
+use store::search::Compiled;
+use store::search::evaluate::{Evaluator, Truth};
+
+/// The only entry of which a filter is true, below a base if one is named. The filter must be an equality assertion with an index, or such
+/// ones joined by *and* with others, of which one at least has few candidates: nobody makes the server look through everything.
+pub(crate) fn find_one(
+    read_point: ReadPoint<'_>,
+    evaluator: &mut Evaluator,
+    base: Option<&[u8]>,
+    filter: &Filter<'_>,
+) -> Option<EntryId> {
+    let base = match base {
+        Some(dn) => Some(read_point.resolve(dn, &mut evaluator.cache).ok()?),
+        None => None,
+    };
+    let few = |filter: &Filter<'_>| {
+        read_point.few_candidates(&Compiled::new(filter, read_point.shard(), &|_| true))
+    };
+    let candidates = match filter {
+        Filter::And(parts) => parts.iter().find_map(few),
+        other => few(other),
+    }?;
+    let filter = Compiled::new(filter, read_point.shard(), &|_| true);
+    let found = candidates.iter().filter_map(|id| read_point.entry(EntryId(*id)));
+    let mut found = found.filter(|entry| {
+        base.is_none_or(|base| is_within(read_point, entry.id, base))
+            && evaluator.evaluate(&filter, entry, read_point) == Truth::True
+    });
+    let first = found.next()?;
+    if found.next().is_some() { None } else { Some(first.id) }
+}
+
+/// Is an entry the base, or below it?
+fn is_within(read_point: ReadPoint<'_>, id: EntryId, base: EntryId) -> bool {
+    let superior = |id: &EntryId| read_point.entry(*id).map(|entry| entry.parent());
+    std::iter::successors(Some(id), superior).take(DN_RDNS_MAX + 1).any(|above| above == base)
+}

@@ -1,0 +1,32 @@
+//! What a SASL mechanism tells of itself, in its own file, and what it reads of its client.
+
+use crate::offer::Offer;
+use crate::outcome::FixedRefusal;
+
+/// A mechanism.
+pub(crate) struct Mechanism {
+    pub(crate) name: &'static str,
+    /// What a session must be offered to use it.
+    pub(crate) needs: Offer,
+    /// How it is refused to others.
+    pub(super) refusal: FixedRefusal,
+    /// Reads the message of a client; `None` if it is malformed.
+    pub(super) read: for<'a> fn(&'a [u8]) -> Option<Claim<'a>>,
+}
+
+/// What a client says of itself.
+#[derive(Clone, Copy)]
+pub(in crate::op::bind) struct Claim<'a> {
+    pub(in crate::op::bind) proof: Proof<'a>,
+    /// As whom it wants to act (RFC 4513 section 5.2.1.8); empty: as who it is.
+    pub(in crate::op::bind) authorization_id: &'a [u8],
+}
+
+/// How a client proves who it is.
+#[derive(Clone, Copy)]
+pub(in crate::op::bind) enum Proof<'a> {
+    /// What lies below the session knows it.
+    LowerLayer,
+    /// By a password. The name is an authorization identity, or that of a user without the prefix.
+    Password { name: &'a [u8], password: &'a [u8] },
+}

@@ -1,0 +1,3 @@
+//! Messages of SASL mechanisms (RFC 4422), a file each.
+
+pub mod plain;
