@@ -6,6 +6,7 @@ mod check;
 pub mod decide;
 mod evaluate;
 pub mod group;
+pub mod matching;
 mod name;
 mod near;
 mod parse;

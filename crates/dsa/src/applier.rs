@@ -2,13 +2,13 @@
 
 mod conditions;
 
-use crate::access::Effective;
+use crate::bundle;
 use crate::bundle::transaction::{self, Ending, WriteSet};
-use crate::bundle::{self, Along};
 use crate::chain::Chain;
+use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::faults;
-use crate::journal::{self, Command, Updates};
+use crate::journal::{self, Along, Command, Updates};
 use crate::op::configure;
 use crate::parcel::{Envelope, Head};
 use crate::settings::Record;
@@ -161,10 +161,10 @@ impl Applier {
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         let end = updates.end();
-        let (command, prepared_writes, marks) = updates.command_along(wall_ms);
-        marks.begin();
-        let along = Along { prepared_writes, marks };
-        self.apply_with(&command, &Envelope::default(), Some(along), end, answers)
+        let (command, conditions, along) = updates.command_along(wall_ms);
+        along.marks.begin();
+        let envelope = Envelope { conditions, ..Envelope::default() };
+        self.apply_with(&command, &envelope, Some(along), end, answers)
     }
 
     fn apply_with(
@@ -176,7 +176,8 @@ impl Applier {
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
-        let effective = Effective::of_log(command.actor);
+        let reader = self.worker.reader_of(along.as_ref().and_then(|along| along.reader));
+        let effective = Effective::of_log(command.actor, reader);
         let shard = Arc::clone(self.worker.dsa.shard());
         if !command.ids.is_empty() {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;

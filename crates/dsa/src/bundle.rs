@@ -20,18 +20,19 @@ pub(crate) use self::group::Pending;
 use self::group::{Group, Hint};
 pub(crate) use self::mixed::go_on;
 pub(crate) use self::update::Suspended;
-use crate::access::{Effective, Rights};
+use crate::access::{ClassId, Requester};
 use crate::context::Reading;
 use crate::control::{self, Rare, Requested, proxied_authorization};
+use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::identity::Identity;
-use crate::journal::UPDATES_BYTES_SOFT_MAX;
-use crate::marks::Marks;
+use crate::journal::{Along, UPDATES_BYTES_SOFT_MAX};
 use crate::monitor::{Counters, SEARCHES, count};
 use crate::monitor_entries;
 use crate::op;
 use crate::op::search::{LEAST_WORK, SLICE_WORK, SearchContext, again};
-use crate::prepared_writes::PreparedWrites;
+use crate::outcome;
+use crate::rights;
 use crate::session::security::{Security, Tls};
 use crate::session::{Phase, Session};
 use crate::worker::{Parts, Scratch, Worker};
@@ -57,25 +58,32 @@ pub(crate) fn run(
     if session.is_in_message() || session.waits() || session.mixed.is_due() {
         return (0, input.len());
     }
-    run_groups(session, &mut worker.parts(), input, out)
+    let parts = &mut worker.parts();
+    parts.security = session.security;
+    keep_up(session, parts);
+    run_groups(session, parts, input, out)
 }
 
-/// What comes with updates that were logged, and is no part of what the log says.
-/// The log has messages alone, for a replay has neither: a prepared write holds addresses of this process, and the reads behind
-/// updates belong to sessions that are gone.
-pub(crate) struct Along<'w> {
-    /// One for each of them.
-    pub(crate) prepared_writes: &'w mut PreparedWrites,
-    pub(crate) marks: &'w mut Marks,
+/// Takes the access rules that are in force, and gives the session's identity its class where that may be another one by now: a rule
+/// or a group has changed, or the session has a new identity.
+pub(crate) fn keep_up(session: &mut Session, parts: &mut Parts<'_>) {
+    let Parts { dsa, scratch, .. } = parts;
+    if scratch.views.is_up_to_date(&dsa.access, dsa.shard.sequence())
+        && scratch.views.holds(session.identity.class)
+    {
+        return;
+    }
+    let security = session.security;
+    update::authorize::reading(parts, |reading| reading.keep_up(&mut session.identity, security));
 }
 
 impl Parts<'_> {
     /// Prefetches the memory that a group will look at.
     /// The pin ends with this: the hints are checked against the sequence when they are used, at another read point.
     #[inline(never)]
-    fn prefetch(&mut self, rights: Rights, group: &mut Group<'_>) {
+    fn prefetch(&mut self, class: ClassId, group: &mut Group<'_>) {
         let pin = self.reader.pin();
-        self.hinted_at = Some(prefetch(pin.read_point(), self.scratch, rights, group, usize::MAX));
+        self.hinted_at = Some(prefetch(pin.read_point(), self.scratch, class, group, usize::MAX));
     }
 }
 
@@ -85,13 +93,13 @@ impl Parts<'_> {
 fn prefetch(
     point: ReadPoint<'_>,
     scratch: &mut Scratch,
-    rights: Rights,
+    class: ClassId,
     group: &mut Group<'_>,
     kept_from: usize,
 ) -> u64 {
     scratch.evaluator.cache.refresh(point);
     scratch.keys.clear();
-    group::prefetch(point, rights, scratch, group, kept_from);
+    group::prefetch(point, class, scratch, group, kept_from);
     point.sequence()
 }
 
@@ -106,7 +114,7 @@ pub(crate) fn apply(
     out: &mut Vec<u8>,
 ) {
     let (mut prepared_writes, marks) = match along {
-        Some(Along { prepared_writes, marks }) => (Some(prepared_writes), Some(marks)),
+        Some(Along { prepared_writes, marks, .. }) => (Some(prepared_writes), Some(marks)),
         None => (None, None),
     };
     // Where a read stands between these updates, those before it are published by themselves.
@@ -135,7 +143,7 @@ pub(crate) fn apply(
             ),
             None => {
                 // A replay has no prepared writes. `apply` makes them from the hints of this, as in a directory without a log.
-                parts.prefetch(Rights::Public, &mut group);
+                parts.prefetch(ClassId::NONE, &mut group);
                 update::apply::apply(effective, &mut parts, &group, out);
             }
         }
@@ -155,7 +163,6 @@ fn run_groups(
     // One group for the whole call. It lies on the stack and has room for all that it may hold, so gathering allocates nothing.
     let mut group = Group::new();
     session.pauses = false;
-    parts.security = session.security;
     // The budget is for all searches of the bundle together: a client that sends many at once gets no more turns than others.
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
@@ -257,8 +264,8 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         match std::mem::take(&mut is_new) {
             true => {
                 let kept_from = if is_logged { mixed::kept_from(session, group) } else { usize::MAX };
-                let rights = session.identity.rights;
-                *hinted_at = Some(prefetch(read_point, scratch, rights, group, kept_from));
+                let class = session.identity.requester().class;
+                *hinted_at = Some(prefetch(read_point, scratch, class, group, kept_from));
             }
             false => scratch.evaluator.cache.refresh(read_point),
         }
@@ -341,7 +348,7 @@ impl ReadBatch<'_> {
     /// A request of a cached form is answered without being decoded; every other is decoded here, and nowhere before.
     #[inline]
     fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
-        if self.repeats && self.run_again(session.identity.rights, pending, out) {
+        if self.repeats && self.run_again(session.identity.requester(), pending, out) {
             return;
         }
         let decoded = pending.decode();
@@ -355,6 +362,14 @@ impl ReadBatch<'_> {
         };
         // Counted from here on: a message that cannot be read is no operation.
         self.counters.count_operation(&message.request);
+        let (views, who) = (&self.scratch.views, session.identity.requester());
+        if let Err((code, text)) = rights::use_of(views, who, message, self.dsa.shard.schema()) {
+            self.forget_bind(session, Some(message.request.tag()));
+            if let Some(response) = tag::response_to(message.request.tag()) {
+                outcome::say(out, message.id, response, code, &text);
+            }
+            return;
+        }
         let settings = &self.dsa.transactions;
         let requested = match control::requested_of_looking(&message.request, message.controls, settings) {
             Ok(requested) => requested,
@@ -403,14 +418,22 @@ impl ReadBatch<'_> {
     /// `None` if the client may not act as that identity, or if there is none: both get the same answer, or a client could ask who exists.
     #[cold]
     fn authorize(&mut self, session: &Session, authorization_id: &[u8]) -> Option<Identity> {
-        let (read_point, evaluator) = (self.look.read_point(), &mut self.scratch.evaluator);
-        proxied_authorization::authorize(self.dsa, read_point, evaluator, &session.identity, authorization_id)
+        let read_point = self.look.read_point();
+        let mut reading = Reading {
+            dsa: self.dsa,
+            read_point,
+            scratch: self.scratch,
+            now: self.now,
+            security: session.security,
+        };
+        let client = (&session.identity, session.security);
+        proxied_authorization::authorize(&mut reading, client, authorization_id)
     }
 
     /// Runs a search of a known form. `false` if it is none, or not as simple as most: then nothing was done.
     /// It is asked for only while hints hold and no alias or referral is there, both of which a template knows nothing of.
     #[inline]
-    fn run_again(&mut self, rights: Rights, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
+    fn run_again(&mut self, who: Requester, pending: &Pending<'_>, out: &mut Vec<u8>) -> bool {
         let (Some(again), Some(outline)) = (pending.again, &pending.outline) else { return false };
         let read_point = self.look.read_point();
         let security = Security::INTERNAL;
@@ -418,9 +441,9 @@ impl ReadBatch<'_> {
             Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
         let (reading, id, counters) = (&mut reading, outline.id, self.counters);
         let done = match &pending.hint {
-            Hint::Target(target) => again::base(reading, id, rights, again, target, counters, out),
+            Hint::Target(target) => again::base(reading, id, who, again, target, counters, out),
             Hint::Equality(hint, value) => {
-                again::equality(reading, id, rights, again, (hint, *value), counters, out)
+                again::equality(reading, id, who, again, (hint, *value), counters, out)
             }
             Hint::Nothing => false,
         };
@@ -434,13 +457,23 @@ impl ReadBatch<'_> {
     /// A bind that fails leaves the session anonymous and nothing in progress (RFC 4511 section 4.2.1), also one that
     /// does not come as far as its operation.
     #[cold]
-    fn forget_bind(&self, session: &mut Session, op_tag: Option<u8>) {
+    fn forget_bind(&mut self, session: &mut Session, op_tag: Option<u8>) {
         if op_tag == Some(tag::BIND) {
             session.searches.clear();
             session.transactions.clear();
             session.exchange = None;
-            session.identity = self.dsa.anonymous();
+            session.identity = Identity::anonymous();
+            self.classify(session);
         }
+    }
+
+    /// Gives the session's identity its class, if that may be another one by now.
+    fn classify(&mut self, session: &mut Session) {
+        let read_point = self.look.read_point();
+        let security = session.security;
+        let mut reading =
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
+        reading.classify(&mut session.identity, session.security);
     }
 
     /// Runs a decoded request that looks. `acting` is another identity if the request asks for one (RFC 4370).

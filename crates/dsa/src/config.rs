@@ -1,6 +1,5 @@
 //! What the agent is given when it is made.
 
-use crate::access::Anonymous;
 pub use crate::password::Scheme;
 use crate::settings::Start;
 use store::Settings;
@@ -104,6 +103,16 @@ pub enum MappedTo {
 /// What is wrong with it.
 pub fn check_filter(text: &str) -> Result<(), String> {
     proto::filter_string::parse(text.as_bytes()).map(drop).map_err(|error| error.to_string())
+}
+
+/// What anonymous clients may do where no rule says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Anonymous {
+    /// Read the root DSE and the subschema.
+    #[default]
+    None,
+    /// Read what users read.
+    Read,
 }
 
 /// The agent's configuration.

@@ -3,8 +3,9 @@
 //! An operation gets its surroundings as one value and knows nothing of sessions, sockets or the log. So the same function serves a request, a replay and
 //! an overlay.
 
-use crate::access::Effective;
+use crate::effective::Effective;
 use crate::engine::Dsa;
+use crate::identity::Identity;
 use crate::session::security::Security;
 use crate::worker::Scratch;
 use crate::{outcome, system};
@@ -21,6 +22,26 @@ pub(crate) struct Reading<'r> {
     pub(crate) now: Now,
     /// What protects the client's connection. The root DSE depends on it.
     pub(crate) security: Security,
+}
+
+impl Reading<'_> {
+    /// As [`Reading::classify`], of an identity that may have its class already.
+    pub(crate) fn keep_up(&mut self, identity: &mut Identity, security: Security) {
+        let Scratch { views, evaluator, .. } = &mut *self.scratch;
+        views.keep_up(&self.dsa.access, self.read_point, &mut evaluator.cache);
+        if !views.holds(identity.class) {
+            let connection = security.connection();
+            identity.class = views.classify(identity.proof(), connection, self.read_point, evaluator);
+        }
+    }
+
+    /// Gives an identity its class, as a requester on a connection.
+    pub(crate) fn classify(&mut self, identity: &mut Identity, security: Security) {
+        let Scratch { views, evaluator, .. } = &mut *self.scratch;
+        views.keep_up(&self.dsa.access, self.read_point, &mut evaluator.cache);
+        let connection = security.connection();
+        identity.class = views.classify(identity.proof(), connection, self.read_point, evaluator);
+    }
 }
 
 /// A request that changes: in the writer's role, several requests of a bundle in one batch.

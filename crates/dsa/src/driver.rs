@@ -45,6 +45,7 @@ impl Session {
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
         self.pauses = false;
+        bundle::keep_up(self, &mut worker.parts());
         // What is ahead in the output buffer is bounded: a client that reads slowly stops its searches, not its updates.
         while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
             if self.mixed.is_due() && !self.is_in_message() {
@@ -61,7 +62,7 @@ impl Session {
                 continue;
             }
             let Some(mut search) = self.searches.pop_front() else { break };
-            match search.go_on(worker, out) {
+            match search.go_on(worker, self.identity.requester(), out) {
                 // A search with long values has grown the buffers of the thread; they are given back.
                 Progress::Done => worker.scratch.evaluator.forget_long(),
                 Progress::Broken => {

@@ -1,18 +1,20 @@
 //! The agent itself: shared by all threads, and nothing in it is written on the way of a request but counters.
 
-use crate::access::{Anonymous, Rights, Rules};
+use crate::access::Access;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::held::Held;
-use crate::identity::{Identity, OwnEntry};
+use crate::identity::Identity;
 use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
+use crate::own_entry::OwnEntry;
 use crate::peers::Peers;
 use crate::settings::Chosen;
 use crate::system::System;
 use crate::throttle::Throttle;
 use crate::transaction::{self, Intents, OpenCount};
+use ::access::AuthMethod;
 use env::entropy::Entropy;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::{DnCache, EntryRef, ReadPoint, Shard};
@@ -21,7 +23,8 @@ use store::{DnCache, EntryRef, ReadPoint, Shard};
 pub struct Dsa {
     pub(crate) shard: Arc<Shard>,
     pub(crate) config: Config,
-    pub(crate) rules: Rules,
+    /// The access rules.
+    pub(crate) access: Access,
     /// Root DSE, subschema subentry and monitor, kept as entries of a small shard of their own.
     pub(crate) system: System,
     pub(crate) monitor: Monitor,
@@ -32,10 +35,6 @@ pub struct Dsa {
     pub(crate) transactions: transaction::Settings,
     /// Normal forms of the root DN and of its superiors, in this order.
     pub(crate) root_superiors: Vec<Vec<u8>>,
-    /// Normal forms of the DNs that may act as others.
-    pub(crate) proxy_keys: Vec<Vec<u8>>,
-    /// Of those that may change every entry.
-    pub(crate) writer_keys: Vec<Vec<u8>>,
     /// For salts and for passwords that the server makes.
     pub(crate) entropy: Mutex<Box<dyn Entropy + Send>>,
     pub(crate) open_transactions: Arc<OpenCount>,
@@ -115,7 +114,7 @@ impl Dsa {
     /// Who the root DN is.
     pub(crate) fn root(&self) -> Identity {
         let dn = self.config.root_dn.clone().unwrap_or_default().into_bytes();
-        Identity { dn, rights: Rights::Root, entry: None }
+        Identity { is_root: true, ..Identity::named(dn, AuthMethod::Simple) }
     }
 
     /// Who has an entry.
@@ -126,8 +125,8 @@ impl Dsa {
         cache: &mut DnCache,
     ) -> Identity {
         let dn = read_point.dn(entry, cache);
-        let rights = self.rights_of(&dn);
-        Identity { dn, rights, entry: Some(OwnEntry::of(entry)) }
+        let is_root = self.is_root(&dn);
+        Identity { is_root, entry: Some(OwnEntry::of(entry)), ..Identity::named(dn, AuthMethod::Simple) }
     }
 
     /// Has the root DN no password in the configuration, so that one of its entry binds?
@@ -148,31 +147,9 @@ impl Dsa {
         self.is_one_of(dn, &self.root_superiors)
     }
 
-    /// What a user with this name may do.
-    pub(crate) fn rights_of(&self, dn: &[u8]) -> Rights {
-        if self.is_root(dn) {
-            return Rights::Root;
-        }
-        if self.is_one_of(dn, &self.writer_keys) { Rights::Write } else { Rights::Read }
-    }
-
-    /// May this one act as others?
-    pub(crate) fn may_proxy(&self, identity: &Identity) -> bool {
-        identity.rights == Rights::Root
-            || (!identity.dn.is_empty() && self.is_one_of(&identity.dn, &self.proxy_keys))
-    }
-
     /// Is the normal form of a name among these?
     fn is_one_of(&self, dn: &[u8], keys: &[Vec<u8>]) -> bool {
         let mut key = Vec::new();
         !keys.is_empty() && self.shard.schema().normalise_dn(dn, &mut key).is_ok() && keys.contains(&key)
-    }
-
-    /// What a client is before it binds.
-    pub(crate) fn anonymous(&self) -> Identity {
-        Identity::anonymous(match self.config.anonymous {
-            Anonymous::None => Rights::Public,
-            Anonymous::Read => Rights::Read,
-        })
     }
 }

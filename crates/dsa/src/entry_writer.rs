@@ -2,15 +2,16 @@
 //! selection: a template of BER pieces. An entry is then a few copies.
 //!
 //! ```text
-//! selection    rights, typesOnly and selectors of a request, looked up in the schema once          per thread, 64 of them
+//! selection    view, typesOnly   and selectors of a request, looked up in the schema once          per thread, 64 of them
 //! template     what entries of one shape show under one selection: constant bytes and places       made at first sight
 //! entry        the template's pieces in order, with the values of the record between them          copies
 //! ```
 //! Everything here belongs to one thread and one shard: templates are found by the number that a shape has there. What an entry shows is
 //! decided in a template, so access rules are asked once for a shape and not for each entry.
 
-use crate::access::{Rights, Rules};
+use crate::access::{Requester, ViewId, Views, is_so};
 use crate::selection::Selection;
+use ::access::{Right, ValueTest};
 use model::Description;
 use model::short::Short;
 use proto::answer::{BARE_DN_MAX, MessageId, PIECE_MAX, put_bare_entry};
@@ -57,13 +58,17 @@ enum Piece {
 #[derive(Debug)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
+    /// Attributes of which each value is decided by itself: its slot, its head, what it is.
+    judged: Vec<(u16, Vec<u8>, Description)>,
     types_only: bool,
 }
 
 /// `by_shape` grows to the highest number that was met; a shape that is not met costs eight bytes.
 struct Remembered {
-    /// Rights, typesOnly and the selectors as sent.
-    key: Vec<u8>,
+    view: ViewId,
+    types_only: bool,
+    /// As sent.
+    selectors: Vec<u8>,
     selection: Selection,
     by_shape: Vec<Option<Box<Template>>>,
 }
@@ -98,7 +103,7 @@ struct Made {
 pub(crate) struct RequestedSelection<'a> {
     pub(crate) selectors: Octets<'a>,
     pub(crate) types_only: bool,
-    pub(crate) rights: Rights,
+    pub(crate) view: ViewId,
 }
 
 /// A selection that templates are made for.
@@ -188,11 +193,11 @@ impl Templates {
         entry: &EntryRef<'_>,
         name: Option<&[u8]>,
         chosen: Chosen,
-        rules: &Rules,
+        views: &mut Views,
         cache: &mut DnCache,
     ) -> bool {
-        let template = self.made.template(chosen, entry.shape, false, read_point.shard().schema(), rules);
-        if !template.pieces.is_empty() {
+        let template = self.made.template(chosen, entry.shape, false, read_point.shard().schema(), views);
+        if !template.pieces.is_empty() || !template.judged.is_empty() {
             return false;
         }
         // The value was compared with what the client sent, so the text of the name need not be looked up.
@@ -218,17 +223,21 @@ impl Templates {
         read_point: ReadPoint<'_>,
         entry: &EntryRef<'_>,
         chosen: Chosen,
-        rules: &Rules,
+        (views, who): (&mut Views, Requester),
         cache: &mut DnCache,
         is_root_dse: bool,
     ) -> Option<Large> {
         let schema = read_point.shard().schema();
         let Templates { made, attributes, dn } = self;
         attributes.clear();
-        let template = made.template(chosen, entry.shape, is_root_dse, schema, rules);
+        let view = made.view(chosen);
+        let template = made.template(chosen, entry.shape, is_root_dse, schema, views);
         // Most entries have no big set, and then there is nothing to be sent in parts.
         let mut large = None;
         template.fill(read_point, entry, cache, attributes, &mut large);
+        if !template.judged.is_empty() {
+            template.put_judged(entry, read_point, (views, who, view), cache, attributes);
+        }
         if large.is_none()
             && !is_root_dse
             && let Some(parts) = read_point.dn_parts(entry, cache)
@@ -276,18 +285,17 @@ fn begin_large(
 
 impl Remembered {
     fn new(asked: RequestedSelection<'_>, schema: &Schema) -> Remembered {
-        let mut key = vec![asked.rights as u8, asked.types_only as u8];
-        key.extend_from_slice(asked.selectors.raw());
-        let selection = Selection::new(asked.selectors, asked.types_only, asked.rights, schema);
-        Remembered { key, selection, by_shape: Vec::new() }
+        let selection = Selection::new(asked.selectors, asked.types_only, asked.view, schema);
+        let RequestedSelection { selectors, types_only, view } = asked;
+        Remembered { view, types_only, selectors: selectors.raw().to_vec(), selection, by_shape: Vec::new() }
     }
 
     /// The key has every input of a selection, so equal keys have equal selections.
     #[inline]
     fn is_of(&self, asked: RequestedSelection<'_>) -> bool {
-        self.key[0] == asked.rights as u8
-            && self.key[1] == asked.types_only as u8
-            && &self.key[2..] == asked.selectors.raw()
+        self.view == asked.view
+            && self.types_only == asked.types_only
+            && self.selectors == asked.selectors.raw()
     }
 }
 
@@ -325,6 +333,15 @@ impl Made {
         self.next_to_forget
     }
 
+    /// The view that entries are written for.
+    fn view(&self, chosen: Chosen) -> ViewId {
+        match (chosen.kept, &self.long) {
+            (true, _) => self.remembered[chosen.index].view,
+            (false, Some(long)) => long.view,
+            (false, None) => ViewId::NONE,
+        }
+    }
+
     /// A client could make shapes without end; their numbers beyond the bound get a template for one entry at a time.
     #[inline]
     fn template(
@@ -333,7 +350,7 @@ impl Made {
         shape: &Shape,
         is_root_dse: bool,
         schema: &Schema,
-        rules: &Rules,
+        views: &mut Views,
     ) -> &Template {
         // `chosen` was looked up in this thread and is still the same selection: its caller has asked.
         let remembered = if chosen.kept {
@@ -344,7 +361,7 @@ impl Made {
         let number = shape.number as usize;
         // One place for all of these: it is overwritten by the next.
         if !chosen.kept || number >= TEMPLATES_MAX {
-            let made = Template::new(&remembered.selection, shape, is_root_dse, schema, rules);
+            let made = Template::new(&remembered.selection, shape, is_root_dse, schema, views);
             return self.passing.insert(Box::new(made));
         }
         // Grows by doubling, to as many as there are shapes.
@@ -353,7 +370,7 @@ impl Made {
         }
         let selection = &remembered.selection;
         remembered.by_shape[number]
-            .get_or_insert_with(|| Box::new(Template::new(selection, shape, is_root_dse, schema, rules)))
+            .get_or_insert_with(|| Box::new(Template::new(selection, shape, is_root_dse, schema, views)))
     }
 }
 
@@ -363,14 +380,14 @@ impl Template {
         shape: &Shape,
         is_root_dse: bool,
         schema: &Schema,
-        rules: &Rules,
+        views: &mut Views,
     ) -> Template {
         let mut pieces = Vec::new();
         let classes = Description::plain(schema.well_known().object_class);
         // Selection and access rules in one: what may not be read is not there for this client.
-        let includes = |description| selection.includes(description, is_root_dse, schema, rules);
+        let mut judged = Vec::new();
         // All entries of a shape have the same object classes, so they are constant bytes.
-        if includes(classes) && !shape.class_values.is_empty() {
+        if selection.includes(classes, is_root_dse, schema, views) && !shape.class_values.is_empty() {
             let mut bytes = Vec::new();
             let values = shape.class_values.iter().filter(|_| !selection.types_only).map(|value| &**value);
             proto::list::put_attribute(&mut bytes, schema.describe(classes).as_bytes(), values);
@@ -385,7 +402,11 @@ impl Template {
         for (position, slot) in shape.slots.iter().enumerate() {
             // What the root DSE is called inside is nobody's business: its DN is empty.
             let is_inner_name = is_root_dse && shape.naming.contains(&(position as u16));
-            if includes(slot.description) && !is_inner_name {
+            let is_judged = selection.judges(slot.description, schema, views);
+            if is_judged && !is_inner_name {
+                judged.push((position as u16, head(slot.description), slot.description));
+            }
+            if selection.includes(slot.description, is_root_dse, schema, views) && !is_inner_name {
                 let head = head(slot.description);
                 let mut single = vec![tag::SEQUENCE, 0];
                 single.extend_from_slice(&head);
@@ -397,11 +418,48 @@ impl Template {
         for what in Derived::ALL {
             // Derived attributes have no options.
             let description = Description::plain(what.attribute_type(schema));
-            if shape.position(description).is_none() && !is_root_dse && includes(description) {
+            let is_stored = shape.position(description).is_some();
+            if !is_stored && !is_root_dse && selection.includes(description, is_root_dse, schema, views) {
                 pieces.push(Piece::Derived { what, head: head(description) });
             }
         }
-        Template { pieces, types_only: selection.types_only }
+        Template { pieces, judged, types_only: selection.types_only }
+    }
+
+    /// Appends the attributes of which rules decide value by value, with the values that may be read.
+    #[cold]
+    fn put_judged(
+        &self,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        (views, who, view): (&Views, Requester, ViewId),
+        cache: &mut DnCache,
+        out: &mut Vec<u8>,
+    ) {
+        let schema = read_point.shard().schema();
+        let own = who.dn_key(read_point, cache);
+        for (position, head, description) in &self.judged {
+            let mut found = Vec::new();
+            let mut take = |value: &[u8]| {
+                let is_so = |test: &ValueTest| is_so(test, own.as_deref(), schema, *description, value);
+                if views.on_value(view, *description, schema, &is_so).has(Right::Read) {
+                    ber::put_octets(&mut found, value);
+                }
+            };
+            match entry.slot(usize::from(*position)) {
+                Values::Inline(values) => values.for_each(&mut take),
+                Values::Set(set) => {
+                    let mut at = SetPosition::default();
+                    while read_point.set_values(&set, &mut at, &mut take) {}
+                }
+            }
+            // An attribute without a value that may be read is not there.
+            if !found.is_empty() {
+                let values = if self.types_only { &[] } else { &found[..] };
+                put_attribute_head(out, head, values.len());
+                out.extend_from_slice(values);
+            }
+        }
     }
 
     /// `out` has the attributes so far; a big set moves them into `large`, and what follows is appended to `out` from its beginning.
@@ -524,18 +582,18 @@ mod tests {
         let mut choose = |name: &str, times: usize| {
             let raw = octet_list(vec![name.as_bytes(); times]);
             let selectors = Octets::parse(&raw).unwrap();
-            let asked = RequestedSelection { selectors, types_only: false, rights: Rights::Root };
+            let asked = RequestedSelection { selectors, types_only: false, view: ViewId::ROOT };
             // Twice: a selection that was used last is found by another way.
             let chosen = [made.selection(asked, &schema), made.selection(asked, &schema)];
             (
                 chosen.map(|chosen| chosen.kept),
                 made.remembered.len(),
-                made.long.as_ref().map(|long| long.key.len()),
+                made.long.as_ref().map(|long| long.selectors.len()),
             )
         };
         assert_eq!(choose("cn", 1), ([true; 2], 1, None));
-        assert_eq!(choose("cn", 2_000), ([false; 2], 1, Some(2 + 2_000 * 4)));
-        assert_eq!(choose("uid", 2_000), ([false; 2], 1, Some(2 + 2_000 * 5)));
-        assert_eq!(choose("uid", 1), ([true; 2], 2, Some(2 + 2_000 * 5)));
+        assert_eq!(choose("cn", 2_000), ([false; 2], 1, Some(2_000 * 4)));
+        assert_eq!(choose("uid", 2_000), ([false; 2], 1, Some(2_000 * 5)));
+        assert_eq!(choose("uid", 1), ([true; 2], 2, Some(2_000 * 5)));
     }
 }

@@ -2,8 +2,8 @@
 //! operation it is reads this.
 //! Each operation is a row: proto has its name and encoding, dsa what it does.
 
-use crate::access::Effective;
 use crate::context::Reading;
+use crate::effective::Effective;
 use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
 use crate::session::security::Security;
@@ -85,6 +85,8 @@ pub(crate) struct Change {
     /// Who asks. It may make this change.
     pub(crate) actor: Identity,
     pub(crate) answer: Answer,
+    /// What must be true of the entry when it is applied ([`crate::parcel::Condition`]), encoded.
+    pub(crate) conditions: Vec<u8>,
 }
 
 /// Passwords stay out of logs.

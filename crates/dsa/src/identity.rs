@@ -1,51 +1,63 @@
 //! Who a session is.
 //! It is fixed when the session binds: a rename or a delete of the entry does not change who is bound, only what is found by its id.
 
-use crate::access::Rights;
-use model::{Csn, EntryId};
+use crate::access::{ClassId, Proof, Requester};
+use crate::own_entry::OwnEntry;
+use ::access::AuthMethod;
 use store::{EntryRef, ReadPoint};
 
-/// The identity that a session bound as, and its rights for the whole session.
+/// The identity that a session bound as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// DN in canonical spelling; empty for anonymous.
     pub dn: Vec<u8>,
-    /// What it may do.
-    pub rights: Rights,
+    /// Is it the root DN, which may do everything?
+    pub is_root: bool,
+    /// How it proved who it is.
+    pub(crate) auth: AuthMethod,
     /// The entry that it is; none for anonymous, nor for the root DN by the password of the configuration.
     pub(crate) entry: Option<OwnEntry>,
-}
-
-/// One entry, whatever its name is: an id is given again, but not with the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OwnEntry {
-    id: EntryId,
-    created: Csn,
-}
-
-impl OwnEntry {
-    pub(crate) fn of(entry: &EntryRef<'_>) -> OwnEntry {
-        OwnEntry { id: entry.id, created: entry.stamps().created }
-    }
+    /// Who asked to act as it (RFC 4370), if another one did: DN and entry.
+    pub(crate) real: Option<Box<(Vec<u8>, Option<OwnEntry>)>>,
+    /// Its class, and the epoch of the thread in which it is that ([`crate::access::Views`]).
+    pub(crate) class: (ClassId, u64),
 }
 
 impl Identity {
     /// Nobody in particular.
-    pub fn anonymous(rights: Rights) -> Identity {
-        Identity { dn: Vec::new(), rights, entry: None }
+    pub fn anonymous() -> Identity {
+        Identity::named(Vec::new(), AuthMethod::None)
     }
 
-    /// Its entry, under whatever name it is there now. `None` if it has none, or it is gone: one that was added under its
-    /// name since is another.
+    /// Somebody with a name and no entry.
+    pub(crate) fn named(dn: Vec<u8>, auth: AuthMethod) -> Identity {
+        Identity { dn, is_root: false, auth, entry: None, real: None, class: (ClassId::NONE, 0) }
+    }
+
+    /// Its entry, if it has one that is still there.
     pub(crate) fn own_entry<'r>(&self, read_point: ReadPoint<'r>) -> Option<EntryRef<'r>> {
-        let own = self.entry?;
-        read_point.entry(own.id).filter(|entry| entry.stamps().created == own.created)
+        self.entry?.find(read_point)
+    }
+
+    /// What it has proved. None of the root DN, which needs no rule.
+    pub(crate) fn proof(&self) -> Option<Proof<'_>> {
+        let real = self.real.as_deref().map_or((&self.dn[..], self.entry), |(dn, entry)| (&dn[..], *entry));
+        (!self.is_root).then_some(Proof { dn: &self.dn, own: self.entry, auth: &self.auth, real })
+    }
+
+    /// As whom it asks for rights. It has none until it was classified, unless it is the root DN.
+    #[inline]
+    pub(crate) fn requester(&self) -> Requester {
+        match self.is_root {
+            true => Requester::ROOT,
+            false => Requester { class: self.class.0, own: self.entry },
+        }
     }
 
     /// Whether somebody bound, be it the root DN.
     #[inline]
     pub fn is_somebody(&self) -> bool {
-        !self.dn.is_empty() || self.rights == Rights::Root
+        !self.dn.is_empty() || self.is_root
     }
 
     /// Authorization identity as RFC 4513 section 5.2.1.8 writes it: empty or `dn:...`.

@@ -1,6 +1,7 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
+use crate::access::Reader;
 use crate::indexing::IndexChange;
 use crate::marks::Marks;
 use crate::outcome;
@@ -42,6 +43,10 @@ pub(crate) struct Submission {
     pub(crate) adds: usize,
     /// One for each of them: what becomes of them, as far as it could be known when they came.
     pub(crate) prepared_writes: PreparedWrites,
+    /// What must be true when they are applied ([`crate::parcel::Condition`]), encoded.
+    pub(crate) conditions: Vec<u8>,
+    /// As whom entries are read that their answers bring.
+    pub(crate) reader: Option<Reader>,
     /// The change of settings that they are: then they are one modify of `cn=config`.
     pub(crate) settings: Option<Box<SettingsChange>>,
     /// Where reads stand between them.
@@ -67,8 +72,9 @@ impl Submission {
         self.messages.clear();
         self.prepared_writes.clear();
         self.ids.clear();
+        self.conditions.clear();
         self.answers.clear();
-        (self.adds, self.settings, self.end) = (0, None, None);
+        (self.adds, self.settings, self.end, self.reader) = (0, None, None, None);
     }
 
     /// Gives back what has grown long, before it waits for its session: there may be thousands whose clients take their time.
@@ -79,6 +85,16 @@ impl Submission {
             (self.messages, self.prepared_writes) = Default::default();
         }
     }
+}
+
+/// What comes with updates that were logged, and is no part of what the log says.
+/// The log has messages alone, for a replay has neither: a prepared write holds addresses of this process, and the reads behind
+/// updates belong to sessions that are gone.
+pub(crate) struct Along<'w> {
+    /// One for each of them.
+    pub(crate) prepared_writes: &'w mut PreparedWrites,
+    pub(crate) marks: &'w mut Marks,
+    pub(crate) reader: Option<&'w Reader>,
 }
 
 /// Empty submissions for all sessions of a thread: a session that waits for nothing has none.
@@ -280,11 +296,17 @@ impl Updates {
     }
 
     /// The command, with the prepared writes and the marks, which change while it is applied.
-    pub(crate) fn command_along(&mut self, wall_ms: u64) -> (Command<'_>, &mut PreparedWrites, &mut Marks) {
-        let Submission { messages, ids, actor, end, prepared_writes, marks, .. } = self.submission_mut();
+    pub(crate) fn command_along(&mut self, wall_ms: u64) -> (Command<'_>, &[u8], Along<'_>) {
+        let Submission { messages, ids, actor, end, prepared_writes, marks, conditions, reader, .. } =
+            self.submission_mut();
         let command =
             Command { wall_ms, actor, ids: Cow::Borrowed(ids), messages, is_transaction: end.is_some() };
-        (command, prepared_writes, marks)
+        (command, conditions, Along { prepared_writes, marks, reader: reader.as_ref() })
+    }
+
+    /// What must be true when they are applied ([`crate::parcel::Condition`]), encoded.
+    pub fn conditions(&self) -> &[u8] {
+        &self.submission().conditions
     }
 
     /// Ids for the entries that they add: to be filled with [`Updates::adds`] of them before the command is made.

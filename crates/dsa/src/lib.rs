@@ -6,11 +6,12 @@
 //! From the bottom to the top. A file uses its own layer and those below: data goes down as arguments and comes back as values.
 //!
 //! ```text
-//! values       access, identity, offer, settings, config, password, outcome, entry_writer, selection, recent, monitor, marks
+//! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
+//!              monitor, marks
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity: who a name or a process is
-//! operations   op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
+//! operations   rights; op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
 //!              root_dse, subschema, start: an agent is made, with all that it can do
 //! a session    session: its state; queue
 //! bundles      bundle: group, reads, and the stages of updates, alone and in transactions
@@ -29,6 +30,7 @@ mod context;
 mod control;
 mod dispatch;
 mod driver;
+mod effective;
 mod engine;
 mod entry_writer;
 mod extension;
@@ -45,6 +47,7 @@ mod monitor_entries;
 mod offer;
 mod op;
 mod outcome;
+mod own_entry;
 pub mod parcel;
 pub mod password;
 mod peer_identity;
@@ -53,6 +56,7 @@ mod prepared_writes;
 mod queue;
 mod recent;
 mod referral;
+mod rights;
 mod root_dse;
 mod selection;
 mod session;
@@ -65,9 +69,8 @@ pub mod transaction;
 mod wakes;
 mod worker;
 
-pub use access::Anonymous;
 pub use applier::{Applier, ApplyError};
-pub use config::Config;
+pub use config::{Anonymous, Config};
 pub use engine::Dsa;
 pub use identity::Identity;
 pub use session::{Feed, Session, State};

@@ -84,9 +84,20 @@ pub(crate) fn unresolved(
     let refused = match unresolved {
         Unresolved::Invalid(reason) => Refused::InvalidDn(reason),
         Unresolved::NoSuchObject(None) if !read_point.shard().holds(dn) => Refused::OutsideNamingContexts,
+        // The root of the naming context is there, so it is hidden from this client, with all that is below it.
+        Unresolved::NoSuchObject(None) if has_root(read_point, cache) => {
+            let text = "there is no such entry, or this client may not know of it; bind first";
+            return say(out, id, response_tag, ResultCode::NoSuchObject, text);
+        }
         Unresolved::NoSuchObject(matched) => Refused::NoSuchObject { matched },
     };
     refuse(out, id, response_tag, &refused, read_point, cache);
+}
+
+/// Is there the root of a naming context?
+fn has_root(read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
+    let suffixes = &read_point.shard().settings().suffixes;
+    suffixes.iter().any(|suffix| read_point.resolve(suffix.as_bytes(), cache).is_ok())
 }
 
 /// Answers a message that could not be decoded, if an answer is due and its beginning said to what.

@@ -2,18 +2,21 @@
 //! all searches of a client are of a few forms and differ in a DN or in one assertion value.
 //!
 //! A form is recognised by its bytes: all of a request but the part that differs is compared, so two requests of one form cannot mean
-//! different things. Rights are part of a form, since what an answer shows depends on them. Each thread has forms of its own and no lock.
+//! different things. The requester's class is part of a form, since what an answer shows depends on it. Each thread has forms of its own and no lock.
 
-use crate::access::Rights;
+use crate::access::{ClassId, ViewId};
 use crate::entry_writer::Chosen;
 use model::{Scope, TypeId, short};
 use proto::outline::Outline;
 use proto::{filter, tag};
+use smallvec::SmallVec;
 use store::search::Compiled;
 
 /// Forms remembered per thread.
 /// More would make the search for an unknown form long; the last one that was met is tried first.
 const FORMS_MAX: usize = 16;
+/// Views of one class that a form is remembered with.
+const VIEWS_MAX: usize = 4;
 /// Longer searches are not worth remembering.
 const FORM_BYTES_MAX: usize = 512;
 
@@ -68,8 +71,9 @@ pub(crate) struct Recent {
 /// What searches of one form have in common: regular messages without controls.
 struct Form {
     number: u64,
-    rights: Rights,
-    chosen: Chosen,
+    class: ClassId,
+    /// By the view that the requester has on an entry: how it is written. The oldest makes way.
+    chosen: SmallVec<[(ViewId, Chosen); VIEWS_MAX]>,
     asks: Asks,
 }
 
@@ -98,12 +102,12 @@ impl Recent {
     /// Is this a search for one entry, whatever its attributes are, of a known form?
     /// Names with bytes beyond ASCII are left to the decoder, which checks that they are UTF-8.
     #[inline]
-    pub(crate) fn repeats_base(&mut self, outline: &Outline<'_>, rights: Rights) -> Option<Again> {
+    pub(crate) fn repeats_base(&mut self, outline: &Outline<'_>, class: ClassId) -> Option<Again> {
         if !outline.after.is_empty() || !outline.dn.is_ascii() {
             return None;
         }
         self.find(
-            |form| matches!(&form.asks, Asks::Base(rest) if form.rights == rights && rest == outline.rest),
+            |form| matches!(&form.asks, Asks::Base(rest) if form.class == class && rest == outline.rest),
         )
     }
 
@@ -112,7 +116,7 @@ impl Recent {
     pub(crate) fn repeats_equality<'a>(
         &mut self,
         outline: &Outline<'a>,
-        rights: Rights,
+        class: ClassId,
     ) -> Option<(Again, &'a [u8])> {
         if !outline.after.is_empty() {
             return None;
@@ -121,7 +125,7 @@ impl Recent {
         let mut value = None;
         let again = self.find(|form| {
             value = match &form.asks {
-                Asks::Equality(equality) if form.rights == rights => equality.value(outline),
+                Asks::Equality(equality) if form.class == class => equality.value(outline),
                 _ => None,
             };
             value.is_some()
@@ -148,24 +152,45 @@ impl Recent {
         }
     }
 
-    /// The selection of a form, and its equality assertion if it has one. `None` if it is not one for who has these
-    /// rights: a bind may have come in between.
+    /// The selection of a form, and its equality assertion if it has one. `None` if it is not one for who is of this
+    /// class: a bind may have come in between.
     #[inline]
-    pub(crate) fn form(&mut self, again: Again, rights: Rights) -> Option<(Chosen, Option<&mut Equality>)> {
+    pub(crate) fn form(
+        &mut self,
+        again: Again,
+        class: ClassId,
+    ) -> Option<(KnownViews<'_>, Option<&mut Equality>)> {
         // Another request of the bundle may have put a form in its place since.
         let form = self.forms.get_mut(again.place);
-        let form = form.filter(|form| form.number == again.number && form.rights == rights);
+        let form = form.filter(|form| form.number == again.number && form.class == class);
         form.map(|form| match &mut form.asks {
-            Asks::Base(_) => (form.chosen, None),
-            Asks::Equality(equality) => (form.chosen, Some(&mut **equality)),
+            Asks::Base(_) => (KnownViews(&form.chosen), None),
+            Asks::Equality(equality) => (KnownViews(&form.chosen), Some(&mut **equality)),
         })
     }
 
     /// Remembers a search for one entry that is true of every entry.
-    /// To be called after the search was answered, when it is known to be that simple.
-    pub(crate) fn keep_base(&mut self, outline: &Outline<'_>, rights: Rights, chosen: Chosen) {
-        if is_worth_it(outline) && self.repeats_base(outline, rights).is_none() {
-            self.keep(rights, chosen, Asks::Base(outline.rest.to_vec()));
+    pub(crate) fn keep_base(&mut self, outline: &Outline<'_>, class: ClassId) -> Option<Again> {
+        if !is_worth_it(outline) {
+            return None;
+        }
+        let known = self.repeats_base(outline, class);
+        Some(known.unwrap_or_else(|| self.keep(class, Asks::Base(outline.rest.to_vec()))))
+    }
+
+    /// Remembers how an entry is written that a requester of the form has this view on.
+    pub(crate) fn note_view(&mut self, again: Again, view: ViewId, chosen: Chosen) {
+        let Some(form) = self.forms.get_mut(again.place).filter(|form| form.number == again.number) else {
+            return;
+        };
+        match form.chosen.iter_mut().find(|(known, _)| *known == view) {
+            Some(known) => known.1 = chosen,
+            None => {
+                if form.chosen.len() == VIEWS_MAX {
+                    form.chosen.remove(0);
+                }
+                form.chosen.push((view, chosen));
+            }
         }
     }
 
@@ -173,17 +198,16 @@ impl Recent {
     pub(crate) fn keep_equality(
         &mut self,
         outline: &Outline<'_>,
-        rights: Rights,
-        chosen: Chosen,
+        class: ClassId,
         scope: Scope,
         filter: &Compiled,
-    ) {
-        let Some(attribute_type) = filter.equality_type().filter(|_| is_worth_it(outline)) else { return };
-        if self.repeats_equality(outline, rights).is_some() {
-            return;
+    ) -> Option<Again> {
+        let attribute_type = filter.equality_type().filter(|_| is_worth_it(outline))?;
+        if let Some((known, _)) = self.repeats_equality(outline, class) {
+            return Some(known);
         }
         // What has a long form of length, or another order of elements, is not kept.
-        let Some((before, attribute, after)) = take_apart(outline.rest) else { return };
+        let (before, attribute, after) = take_apart(outline.rest)?;
         let equality = Equality {
             base: outline.dn.to_vec(),
             scope,
@@ -193,19 +217,33 @@ impl Recent {
             attribute: attribute.to_vec(),
             after: after.to_vec(),
         };
-        self.keep(rights, chosen, Asks::Equality(Box::new(equality)));
+        Some(self.keep(class, Asks::Equality(Box::new(equality))))
     }
 
     /// In turn: each takes the place of the oldest.
-    fn keep(&mut self, rights: Rights, chosen: Chosen, asks: Asks) {
+    fn keep(&mut self, class: ClassId, asks: Asks) -> Again {
         // Numbers ascend and none is used twice, so a form differs from the one whose place it took.
-        let form = Form { number: self.count, rights, chosen, asks };
-        match self.forms.get_mut(self.count as usize % FORMS_MAX) {
+        let form = Form { number: self.count, class, chosen: SmallVec::new(), asks };
+        let again = Again { place: self.count as usize % FORMS_MAX, number: self.count };
+        match self.forms.get_mut(again.place) {
             Some(oldest) => *oldest = form,
             None => self.forms.push(form),
         }
         assert!(self.forms.len() <= FORMS_MAX, "forms take each other's places");
         self.count += 1;
+        again
+    }
+}
+
+/// How entries are written, by the view on them.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownViews<'f>(&'f [(ViewId, Chosen)]);
+
+impl KnownViews<'_> {
+    /// Nearly always the first.
+    #[inline]
+    pub(crate) fn of(self, view: ViewId) -> Option<Chosen> {
+        self.0.iter().find(|(known, _)| *known == view).map(|(_, chosen)| *chosen)
     }
 }
 

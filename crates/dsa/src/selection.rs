@@ -2,7 +2,8 @@
 //!
 //! Looked up once for a list of selectors and kept with the templates that are made by it; an entry is never asked.
 
-use crate::access::{Rights, Rules};
+use crate::access::{ViewId, Views};
+use ::access::Right;
 use model::{Description, TypeId};
 use proto::list::Octets;
 use schema::{Schema, WantedOptions};
@@ -13,19 +14,19 @@ pub(crate) struct Selection {
     all_user: bool,
     all_operational: bool,
     wanted: Vec<(TypeId, WantedOptions)>,
-    rights: Rights,
+    view: ViewId,
     pub(crate) types_only: bool,
 }
 
 impl Selection {
     /// Looks the selectors up. What the schema does not know is ignored, as the RFC asks.
     /// Access rules are not applied here but in [`Selection::includes`]: a rule may depend on the attribute that is stored.
-    pub(crate) fn new(selectors: Octets<'_>, types_only: bool, rights: Rights, schema: &Schema) -> Selection {
+    pub(crate) fn new(selectors: Octets<'_>, types_only: bool, view: ViewId, schema: &Schema) -> Selection {
         let mut selection = Selection {
             all_user: selectors.is_empty(),
             all_operational: false,
             wanted: Vec::new(),
-            rights,
+            view,
             types_only,
         };
         for selector in selectors.iter() {
@@ -51,8 +52,20 @@ impl Selection {
         description: Description,
         star_is_all: bool,
         schema: &Schema,
-        rules: &Rules,
+        views: &mut Views,
     ) -> bool {
+        self.names(description, star_is_all, schema)
+            && views.on_attribute(self.view, description, schema).every.has(Right::Read)
+    }
+
+    /// Is it for each of its values to be decided whether it is returned?
+    pub(crate) fn judges(&self, description: Description, schema: &Schema, views: &mut Views) -> bool {
+        let on = views.on_attribute(self.view, description, schema);
+        on.some.has(Right::Read) && !on.every.has(Right::Read) && self.names(description, false, schema)
+    }
+
+    /// Is an attribute among those that were asked for?
+    fn names(&self, description: Description, star_is_all: bool, schema: &Schema) -> bool {
         let attribute_type = description.attribute_type;
         // RFC 4511 section 4.5.1.8 and RFC 3673: `*` is all user attributes, `+` all operational ones.
         let by_kind = match schema.attribute_type(attribute_type).is_operational() {
@@ -63,6 +76,6 @@ impl Selection {
             schema.is_subtype(attribute_type, *wanted)
                 && schema.includes_options(description.options, options)
         };
-        (by_kind || self.wanted.iter().any(named)) && rules.may_read(self.rights, attribute_type)
+        by_kind || self.wanted.iter().any(named)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod security;
 
 pub(crate) use self::reads::Mixed;
 use self::security::Security;
+use crate::access;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
 use crate::extension::Change;
@@ -79,6 +80,10 @@ pub(crate) struct Batch {
     pub(crate) reads: usize,
     /// Means something only with them.
     pub(crate) acting: Option<Box<ActingIdentity>>,
+    /// What must be true when the update that was admitted last is applied. None goes with it.
+    pub(crate) conditions: Vec<u8>,
+    /// As whom entries are read that its answers bring.
+    pub(crate) reader: Option<access::Reader>,
 }
 
 /// An update that the session has taken from its input, decoded, and that waits until the updates before it are applied.
@@ -169,7 +174,7 @@ impl Session {
         let peer = worker.dsa.peers.connect(client)?;
         count(&worker.counters.connections_opened, 1);
         Some(Session {
-            identity: worker.dsa.anonymous(),
+            identity: Identity::anonymous(),
             peer,
             security: Security::open(&worker.dsa.config.security, client),
             exchange: None,
@@ -188,14 +193,14 @@ impl Session {
 
     /// Its connection is secured by TLS, with keys of so many bits. Who the client proved to be on an open wire counts no more (RFC 4513
     /// section 3.1.5 lets a server drop it).
-    pub fn secured(&mut self, worker: &Worker, strength: u16) {
+    pub fn secured(&mut self, strength: u16) {
         assert!(
             self.searches.is_empty() && self.transactions.is_empty(),
             "nothing is active while a connection is secured"
         );
         self.security.secure(strength);
         self.exchange = None;
-        self.identity = worker.dsa.anonymous();
+        self.identity = Identity::anonymous();
         // A client's request for it came on an open wire, too.
         self.queue = None;
     }

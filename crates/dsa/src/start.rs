@@ -2,7 +2,7 @@
 //!
 //! The order of parts is the order of their needs: names are normalised by the schema, settings are read, the server's own entries made from both.
 
-use crate::access::Rules;
+use crate::access::Access;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::engine::Dsa;
@@ -75,28 +75,26 @@ impl Dsa {
             std::iter::successors(config.root_dn.as_deref().map(str::as_bytes), |dn| split_first(dn).1);
         let superiors = superiors.map(|dn| key("root DN", &String::from_utf8_lossy(dn).into_owned()));
         let root_superiors = superiors.collect::<io::Result<_>>()?;
-        let proxy_keys = config.proxies.iter().map(|dn| key("proxy DN", dn)).collect::<io::Result<_>>()?;
-        let writer_keys = config.writers.iter().map(|dn| key("write DN", dn)).collect::<io::Result<_>>()?;
+        for (what, names) in [("proxy DN", &config.proxies), ("write DN", &config.writers)] {
+            names.iter().try_for_each(|dn| key(what, dn).map(drop))?;
+        }
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let chosen = Chosen::new(&config.settings, &schema).map_err(invalid)?;
         let transactions =
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
         // The own entries are stored under the same schema, in a shard of their own.
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
-        // Which attributes are secrets is known to the schema.
-        let rules = Rules::new(&schema);
+        let access = Access::new(&config, &chosen.now().access, &schema).map_err(invalid)?;
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {
             shard,
-            rules,
+            access,
             system,
             monitor: Monitor::default(),
             indexing: Indexing::default(),
             chosen,
             transactions,
             root_superiors,
-            proxy_keys,
-            writer_keys,
             entropy: Mutex::new(Box::new(SystemEntropy)),
             // Each of these is shared by all threads of the process and bounded by a setting.
             throttle: Throttle::new(config.clients.update_bytes_max),

@@ -1,7 +1,6 @@
 //! What a server says about itself: root DSE, subschema subentry and monitor, kept as entries of a small shard of
 //! their own, so that searches and compares treat them like all others.
 
-use crate::access::Rights;
 use crate::config::Config;
 use crate::offer::Offer;
 use crate::outcome;
@@ -111,13 +110,6 @@ impl System {
     /// Is this a name under which a root DSE is kept?
     fn is_inner_name(&self, dn: &[u8]) -> bool {
         ROOT_DSES.into_iter().any(|inner| self.is_same(dn, inner))
-    }
-
-    /// May these rights look at the entry with this DN? The root DSE and the subschema are for all, the monitor
-    /// for those who may read the directory, the configuration for those who may do everything.
-    pub(crate) fn may_read(&self, rights: Rights, dn: &[u8]) -> bool {
-        let needed = if self.is_below_config(dn) { Rights::Root } else { Rights::Read };
-        rights >= needed || is_root_dse(dn) || self.is_same(dn, SUBSCHEMA_DN)
     }
 
     /// Is this the DN of the configuration?

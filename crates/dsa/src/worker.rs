@@ -1,5 +1,6 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
+use crate::access::{self, Action, ClassId, Requester, ViewId, Views};
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;
@@ -56,6 +57,8 @@ pub(crate) struct Parts<'w> {
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) evaluator: Evaluator,
+    /// Rights of requesters on entries.
+    pub(crate) views: Views,
     pub(crate) templates: Templates,
     pub(crate) system_templates: Templates,
     /// For the system shard: what is remembered of DNs must not be mixed.
@@ -112,11 +115,25 @@ impl Scratch {
 
     /// What entries of a shard are written with.
     #[inline]
-    pub(crate) fn writer(&mut self, is_system: bool) -> (&mut Templates, &mut DnCache) {
+    pub(crate) fn writer(&mut self, is_system: bool) -> (&mut Templates, &mut DnCache, &mut Views) {
         match is_system {
-            true => (&mut self.system_templates, &mut self.system_evaluator.cache),
-            false => (&mut self.templates, &mut self.evaluator.cache),
+            true => (&mut self.system_templates, &mut self.system_evaluator.cache, &mut self.views),
+            false => (&mut self.templates, &mut self.evaluator.cache, &mut self.views),
         }
+    }
+
+    /// The rights of a requester on an entry.
+    #[inline]
+    pub(crate) fn view(
+        &mut self,
+        who: Requester,
+        action: Action,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+    ) -> ViewId {
+        let Scratch { views, evaluator, system_evaluator, .. } = self;
+        let evaluator = if action.is_system { system_evaluator } else { evaluator };
+        views.of(who, action, entry, read_point, evaluator)
     }
 }
 
@@ -133,6 +150,16 @@ impl Worker {
             wakes: Arc::default(),
             due: Vec::new(),
         })
+    }
+
+    /// A requester of another thread, as whom entries are read here.
+    pub(crate) fn reader_of(&mut self, reader: Option<&access::Reader>) -> Requester {
+        let Some(asking) = reader else { return Requester { class: ClassId::NONE, own: None } };
+        let Worker { dsa, reader, scratch: Scratch { views, updating, .. }, .. } = self;
+        let pin = reader.pin();
+        updating.cache.forget();
+        views.keep_up(&dsa.access, pin.read_point(), &mut updating.cache);
+        views.adopt(asking, pin.read_point())
     }
 
     /// Its parts, borrowed apart.

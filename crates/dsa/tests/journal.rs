@@ -48,7 +48,13 @@ fn replay_with(config: dsa::Config, log: &[Logged]) -> Arc<Dsa> {
     for (record, answers) in log {
         let (command, mut again) = (Command::decode(record).expect("as it was encoded"), Vec::new());
         applier.apply(&command, &mut again).expect("it could be applied");
-        assert_eq!(common::answers(&again), common::answers(answers));
+        // Entries that an answer brings are read for its client. A replay has none.
+        let without_controls = |answers: &[u8]| {
+            let mut answers = common::answers(answers);
+            answers.iter_mut().for_each(|answer| answer.controls.clear());
+            answers
+        };
+        assert_eq!(without_controls(&again), without_controls(answers));
     }
     dsa.shard().writer().find_free_ids();
     dsa

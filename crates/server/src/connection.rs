@@ -380,7 +380,7 @@ impl<S: Stream> Connection<S> {
         let read = self.stream.poll_read(cx, &mut scratch.read[start..end]);
         // Before the first request that comes secured.
         if let Some(facts) = self.stream.take_facts() {
-            self.session.secured(&scratch.worker, facts.strength);
+            self.session.secured(facts.strength);
         }
         let read = match read {
             Poll::Pending => return Ok(Input::Nothing),

@@ -2,7 +2,7 @@
 //! run: hash buckets of all of them, then slots of all of them, and records some requests ahead (decision 24). Each is
 //! decoded when it runs, if it must be decoded at all.
 
-use crate::access::Rights;
+use crate::access::ClassId;
 use crate::extension::Extension;
 use crate::op::extended;
 use crate::queue::{self, Queue};
@@ -267,15 +267,15 @@ pub(super) fn gather<'a>(input: &'a [u8], mut at: usize, group: &mut Group<'a>) 
 #[inline]
 pub(super) fn prefetch(
     read_point: ReadPoint<'_>,
-    rights: Rights,
+    class: ClassId,
     scratch: &mut Scratch,
     group: &mut Group<'_>,
     kept_from: usize,
 ) {
     let kept_from = kept_from.min(group.len());
     let (first, kept) = group.split_at_mut(kept_from);
-    first.iter_mut().for_each(|pending| find_target::<false>(read_point, rights, scratch, pending));
-    kept.iter_mut().for_each(|pending| find_target::<true>(read_point, rights, scratch, pending));
+    first.iter_mut().for_each(|pending| find_target::<false>(read_point, class, scratch, pending));
+    kept.iter_mut().for_each(|pending| find_target::<true>(read_point, class, scratch, pending));
     group.iter().for_each(|pending| pending.prefetch_bucket(read_point));
     group.iter_mut().for_each(|pending| pending.find_likely(read_point));
     group.iter().for_each(|pending| pending.prefetch_slot(read_point));
@@ -315,7 +315,7 @@ fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usiz
 #[inline]
 fn find_target<const IS_KEPT: bool>(
     read_point: ReadPoint<'_>,
-    rights: Rights,
+    class: ClassId,
     scratch: &mut Scratch,
     pending: &mut Pending<'_>,
 ) {
@@ -323,7 +323,7 @@ fn find_target<const IS_KEPT: bool>(
     let Scratch { evaluator, keys, recent, .. } = scratch;
     match outline.op_tag {
         tag::SEARCH if !outline.rest.starts_with(SCOPE_BASE) => {
-            if let Some((again, value)) = recent.repeats_equality(outline, rights) {
+            if let Some((again, value)) = recent.repeats_equality(outline, class) {
                 pending.again = Some(again);
                 if IS_KEPT {
                     return;
@@ -333,7 +333,7 @@ fn find_target<const IS_KEPT: bool>(
             return;
         }
         tag::SEARCH => {
-            pending.again = recent.repeats_base(outline, rights);
+            pending.again = recent.repeats_base(outline, class);
             if IS_KEPT {
                 return;
             }

@@ -48,9 +48,8 @@ impl ReadBatch<'_> {
             Request::Compare(compare) => compare.dn,
             _ => unreachable!("no other request that looks names a transaction"),
         };
-        let may_search = self.dsa.rules.may_search(session.identity.rights);
-        if !may_search || !self.dsa.shard.holds(dn) {
-            // The server's own entries are as they are, and who may see nothing sees nothing.
+        if !self.dsa.shard.holds(dn) {
+            // The server's own entries are as they are.
             return self.dispatch(session, None, message, requested, pending, out);
         }
         // Before the view is made, which costs; and once more below, for the updates may add an alias or a referral object.

@@ -179,9 +179,13 @@ fn run_group(
         };
         let read_point = look.read_point();
         let hinted_at = match hinted_at {
-            None => {
-                *hinted_at.insert(prefetch(read_point, scratch, session.identity.rights, group, usize::MAX))
-            }
+            None => *hinted_at.insert(prefetch(
+                read_point,
+                scratch,
+                session.identity.requester().class,
+                group,
+                usize::MAX,
+            )),
             Some(sequence) => {
                 scratch.evaluator.cache.refresh(read_point);
                 sequence

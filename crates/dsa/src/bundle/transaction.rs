@@ -20,9 +20,9 @@ pub(crate) use self::commit::{Ending, WriteSet, apply};
 
 use super::group::Pending;
 use super::update::{self, Classified, Kind, Refused, Request};
-use crate::access::Effective;
 use crate::control::update::names;
 use crate::control::{self, ControlError, Rare, Requested};
+use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::extension::{Bound, Role};
 use crate::identity::Identity;
@@ -441,7 +441,7 @@ fn settle(
     );
     assert!(transaction.submission.adds as u64 <= transaction.updates, "adds are some of the updates");
     assert!(transaction.reads <= READ_ENTRIES_MAX, "the answer to the end has room for the entries read");
-    let Transaction { mut submission, identity, overlay, .. } = transaction;
+    let Transaction { mut submission, identity, overlay, reads, .. } = transaction;
     // Its memory is given back before the updates are applied, which take as much.
     drop(overlay);
     match parts.dsa.journal.get() {
@@ -453,6 +453,9 @@ fn settle(
             parts.scratch.buffers.put(submission);
         }
         Some(journal) => {
+            if reads > 0 {
+                submission.reader = parts.scratch.views.reader(identity.requester());
+            }
             let reply = Arc::clone(session.reply.get_or_insert_default());
             let updates = Updates::of_transaction(submission, &identity.dn, reply, message.id);
             update::submit::submit(session, parts.dsa, &**journal, updates, 0, None);

@@ -28,7 +28,6 @@ pub(super) use self::classify::{Classified, Kind, Request, classify};
 use self::door::Door;
 use super::group::{Group, Pending, gather};
 use super::transaction;
-use crate::access::Rights;
 use crate::client_memory::Kept;
 use crate::control::{self, ControlError, Requested};
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
@@ -91,7 +90,7 @@ pub(super) fn run(
     session.batch.begin();
     let mut bytes = session.batch.bytes();
     // What is the same for all of them is looked at once. It is made anew when an update joins that changed the identity they are applied as.
-    let mut door = Door::of(session, parts.dsa);
+    let mut door = Door::of(session, parts.dsa, &parts.scratch.views);
     // `updates[..count]` passed the stages before the log and are not submitted yet. Whatever ends the run submits them first.
     let mut count = 0;
     while count < updates.len() {
@@ -115,10 +114,10 @@ pub(super) fn run(
                 }
             }
             match look(session, parts, &updates[..count], update, out) {
-                Admission::Joins => door = Door::of(session, parts.dsa),
+                Admission::Joins => door = Door::of(session, parts.dsa, &parts.scratch.views),
                 Admission::JoinsLast => {
                     submit::accepted(session, parts, &updates[..=count], out);
-                    return Progress::of(count + 1);
+                    return Progress { taken: count + 1, must_submit: submit::is_closed(session) };
                 }
                 Admission::Done => return Progress::of(count + 1),
                 // Taken, though nothing is decided of it: the session keeps it.
@@ -197,6 +196,9 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
             gather(suspended.update.borrow_owner(), 0, &mut group);
             assert!(group.len() == 1, "a suspended update is one message");
             submit::accepted(session, parts, &group, out);
+            if submit::is_closed(session) {
+                submit::submit_collected(session, parts.dsa);
+            }
         }
         Admission::Done => {}
         Admission::Barrier => unreachable!("nothing is collected before it"),
@@ -248,6 +250,8 @@ fn admit(
 pub(super) enum Refused<'a> {
     Control(ControlError<'a>),
     Refusal(Refusal),
+    /// The whole answer.
+    Answer(Vec<u8>),
 }
 
 impl From<(ResultCode, &'static str)> for Refused<'_> {
@@ -261,6 +265,7 @@ impl Refused<'_> {
         let message = &request.message;
         match self {
             Refused::Control(error) => control::refuse(message, *error, out),
+            Refused::Answer(answer) => out.extend_from_slice(answer),
             Refused::Refusal((code, text)) => {
                 let response = tag::response_to(message.request.tag()).expect("updates have answers");
                 outcome::say(out, message.id, response, *code, text);
@@ -278,6 +283,7 @@ fn pass<'a>(
     is_first: bool,
     out: &mut Vec<u8>,
 ) -> Result<Admission, Refused<'a>> {
+    authorize::of_use(parts, &session.identity, request)?;
     let requested = request.requested()?;
     authorize::of_connection(parts.dsa, parts.security, request)?;
     let authorization_id = requested.proxied();
@@ -299,7 +305,7 @@ fn pass<'a>(
     // A copy, for what submits a change needs the session.
     let identity = identity.clone();
     // An administrator changes any password as any other attribute; for a user the change of its own is a right of its own.
-    let may_be_own = || identity.rights != Rights::Root && identity.entry.is_some();
+    let may_be_own = || !identity.is_root && identity.entry.is_some();
     match &request.kind {
         Kind::Bound(_) => unreachable!("it concerns transactions"),
         // These read the directory to decide what to log, so all before them must be applied.
@@ -318,22 +324,39 @@ fn pass<'a>(
         }
         _ => {}
     }
-    authorize::authorize(parts.dsa, &identity, request, requested)?;
     if matches!(request.kind, Kind::Config) {
         refuse_critical(requested)?;
         parts.counters.count_operation(&request.message.request);
         // Without a change it was answered there: refused, or in force already.
-        let change = op::configure::run(parts.dsa, identity.rights, &request.message, parts.now, out);
+        let change = op::configure::run(parts.dsa, &identity, &request.message, parts.now, out);
         if let Some(change) = change {
             submit::settings(session, parts, request.frame, change);
         }
         return Ok(Admission::Done);
+    }
+    authorize::of_name(parts.dsa, &identity)?;
+    let mut conditions = authorize::Conditions::new();
+    // Most updates come of those who may change everything, and nothing has to be looked up for these.
+    authorize::reading(parts, |reading| {
+        conditions = authorize::authorize(reading, &identity, request, requested)?;
+        Ok::<_, Refused<'_>>(())
+    })?;
+    // A command has conditions for all of its updates, so this one goes alone.
+    if !conditions.is_empty() && !is_first {
+        return Ok(Admission::Barrier);
     }
     prepare::check(parts, &identity, request, requested)?;
     // Answers with entries are long, and a session's answers have a bound: so many fit into one submission.
     let reads = requested.rare.as_ref().map_or(0, |rare| rare.reads());
     if !submit::has_room_for_reads(session, reads, is_first) {
         return Ok(Admission::Barrier);
+    }
+    session.batch.conditions = conditions;
+    if reads > 0 {
+        session.batch.reader = parts.scratch.views.reader(identity.requester());
+    }
+    if !session.batch.conditions.is_empty() {
+        return Ok(Admission::JoinsLast);
     }
     // Without a log the answer is written at once, behind those of the updates before it.
     let is_last = reads > 0 && parts.dsa.journal.get().is_none();

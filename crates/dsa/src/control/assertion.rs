@@ -1,9 +1,13 @@
 //! Assertion (RFC 4528): an operation happens only if a filter is true of its target; if it is false or undefined, the
 //! answer is assertionFailed and nothing else happens. What the client may not read is undefined, as in a search.
 
-use crate::access::{Rights, Rules};
+use crate::access::{ViewId, Views};
 use crate::outcome;
-use model::{Filter, ResultCode};
+use ::access::Right;
+use model::attribute::split_options;
+use model::{Description, Filter, ResultCode, TypeId};
+use schema::Schema;
+use std::cell::RefCell;
 use store::search::evaluate::{Evaluator, Truth};
 use store::search::{Compiled, Paused};
 use store::{EntryRef, ReadPoint};
@@ -12,16 +16,29 @@ use store::{EntryRef, ReadPoint};
 /// An entry may have a set of a million values, and a filter can ask for any part of any of them.
 const ASSERTION_WORK_MAX: u64 = 1 << 19;
 
-/// Is a filter true of an entry, for one who has these rights?
+/// A filter as a requester may ask it of an entry: what may not be tested is undefined.
+fn compiled(
+    filter: &Filter<'_>,
+    read_point: ReadPoint<'_>,
+    (views, view): (&mut Views, ViewId),
+    right: Right,
+) -> Compiled {
+    let (shard, views) = (read_point.shard(), RefCell::new(views));
+    Compiled::new(filter, shard, &|id| {
+        views.borrow_mut().on_attribute(view, Description::plain(id), shard.schema()).every.has(right)
+    })
+}
+
+/// Is a filter true of an entry, for one who has this view on it? The right is the one that is needed on each attribute.
 /// Undefined counts as false (RFC 4528 section 3).
 pub(crate) fn is_true(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    (rules, rights): (&Rules, Rights),
+    (views, view, right): (&mut Views, ViewId, Right),
     evaluator: &mut Evaluator,
 ) -> bool {
-    let compiled = Compiled::new(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    let compiled = compiled(filter, read_point, (views, view), right);
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
 }
 
@@ -31,18 +48,36 @@ pub(crate) fn is_true_soon(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    (rules, rights): (&Rules, Rights),
+    rights: (&mut Views, ViewId),
     evaluator: &mut Evaluator,
 ) -> Option<bool> {
-    let compiled = Compiled::new(filter, read_point.shard(), &|t| rules.may_read(rights, t));
+    let compiled = compiled(filter, read_point, rights, Right::Search);
     // Not in slices: an operation that looks has not begun, so there is nothing that could wait.
     let (mut paused, mut work) = (Paused::default(), ASSERTION_WORK_MAX);
     let truth = evaluator.go_on(&compiled, entry, read_point, &mut paused, &mut work)?;
     Some(truth == Truth::True)
 }
 
+/// Does a filter ask of an attribute that a requester may not test on the entry? Also one that asks of all attributes.
+pub(crate) fn asks_for_hidden(
+    filter: &Filter<'_>,
+    schema: &Schema,
+    (views, view): (&mut Views, ViewId),
+) -> bool {
+    let views = RefCell::new(views);
+    filter.mentions(&|description| {
+        let (name, _) = split_options(description);
+        let kinds = schema.find_type(name).map(|id| schema.subtypes(id));
+        let may = |id: &TypeId| {
+            let description = Description::plain(*id);
+            views.borrow_mut().on_attribute(view, description, schema).every.has(Right::Search)
+        };
+        view != ViewId::ROOT && (description.is_empty() || kinds.is_some_and(|kinds| !kinds.iter().all(may)))
+    })
+}
+
 /// As [`is_true`], of what an update asserts. It sees every attribute: an assertion of what the client may not read was refused when
-/// the update came ([`Rules::asks_for_hidden`]), and what was logged comes out the same whatever the rules are by then.
+/// the update came ([`asks_for_hidden`]), and what was logged comes out the same whatever the rules are by then.
 pub(crate) fn is_true_for_update(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,

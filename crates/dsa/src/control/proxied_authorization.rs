@@ -4,11 +4,13 @@
 //! The control names an identity as an authzId (RFC 4513 section 5.2.1.8). Who may use it is configured by name (`proxy-dn`); the root DN may not be
 //! assumed by anybody else.
 
-use crate::access::Rights;
-use crate::engine::Dsa;
+use crate::access::Action;
+use crate::context::Reading;
 use crate::identity::Identity;
 use crate::lookup;
 use crate::outcome;
+use crate::session::security::Security;
+use ::access::{Operation, Right};
 use model::filter::Assertion;
 use model::{EntryId, Filter, ResultCode};
 use proto::control::proxied_authorization::AuthzId;
@@ -22,23 +24,40 @@ const USER_ATTRIBUTE: &[u8] = b"uid";
 /// the two is not reported.
 /// Looked up at the read point of the request, so a name that was just deleted is nobody's.
 pub(crate) fn authorize(
-    dsa: &Dsa,
-    read_point: ReadPoint<'_>,
-    evaluator: &mut Evaluator,
-    client: &Identity,
+    reading: &mut Reading<'_>,
+    (client, security): (&Identity, Security),
     authorization_id: &[u8],
 ) -> Option<Identity> {
-    let (is_root, may_proxy) = (client.rights == Rights::Root, dsa.may_proxy(client));
+    let mut acting = assumed(reading, client, authorization_id)?;
+    acting.real = Some(Box::new((client.dn.clone(), client.entry)));
+    reading.classify(&mut acting, security);
+    // Who may change everything can be assumed by the root DN only.
+    let is_mighty = reading.scratch.views.writes_all(acting.requester().class);
+    let is_own = acting.entry.is_some() && acting.entry == client.entry;
+    (client.is_root || is_own || !is_mighty).then_some(acting)
+}
+
+/// Who a client asks to act as, if it may.
+fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]) -> Option<Identity> {
+    let (dsa, read_point, is_root) = (reading.dsa, reading.read_point, client.is_root);
+    let evaluator = &mut reading.scratch.evaluator;
     let id = match AuthzId::parse(authorization_id)? {
-        AuthzId::Anonymous => return may_proxy.then(|| dsa.anonymous()),
+        // Nobody is no entry that a rule could be about: who may act as somebody may act as nobody.
+        AuthzId::Anonymous => {
+            let class = client.requester().class;
+            return reading.scratch.views.may_somewhere(class, Right::Proxy).then(Identity::anonymous);
+        }
         AuthzId::Dn(dn) if dsa.is_root(dn) => return is_root.then(|| dsa.root()),
         AuthzId::Dn(dn) => read_point.resolve(dn, &mut evaluator.cache).ok()?,
         AuthzId::User(user) => find_user(read_point, evaluator, user)?,
     };
-    let found = dsa.identity_of(read_point, &read_point.entry(id)?, &mut evaluator.cache);
+    let entry = read_point.entry(id)?;
+    let found = dsa.identity_of(read_point, &entry, &mut evaluator.cache);
+    let view = reading.scratch.view(client.requester(), Action::of(Operation::Bind), &entry, read_point);
     // As itself everybody acts.
     let is_own = found.entry.is_some() && found.entry == client.entry;
-    (is_own || is_root || (may_proxy && found.rights < Rights::Write)).then_some(found)
+    let may = is_own || (!found.is_root && reading.scratch.views.may(view, Right::Proxy));
+    (is_root || may).then_some(found)
 }
 
 /// The only entry with this uid. There must be an equality index on it: nobody makes the server look through everything.

@@ -1,7 +1,7 @@
 //! Pre-read and post-read (RFC 4527): an update brings back its entry, as it was or is, in the same atomic action. What
 //! the client may not read is not in it.
 
-use crate::access::{Rights, Rules};
+use crate::access::{Requester, ViewId, Views};
 use crate::entry_writer::{RequestedSelection, Templates};
 use model::limits::READ_ENTRY_BYTES_MAX;
 use proto::control::read_entry::entry_of_message;
@@ -22,15 +22,15 @@ pub(crate) fn read(
     wanted: ReadEntry<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    (rules, rights): (&Rules, Rights),
+    (views, who, view): (&mut Views, Requester, ViewId),
     templates: &mut Templates,
     cache: &mut DnCache,
 ) -> Option<Vec<u8>> {
     let mut message = Vec::new();
-    let asked = RequestedSelection { selectors: wanted.selectors, types_only: false, rights };
+    let asked = RequestedSelection { selectors: wanted.selectors, types_only: false, view };
     // The templates of searches serve here as well: the answer has an entry in the form of a search result.
     let chosen = templates.choose(asked, read_point.shard().schema());
-    let rest = templates.write(&mut message, 1, read_point, entry, chosen, rules, cache, false);
+    let rest = templates.write(&mut message, 1, read_point, entry, chosen, (views, who), cache, false);
     let len = match frame(&message) {
         Ok(Frame::Complete { len } | Frame::Incomplete { needed: len }) => len,
         // Longer than any message may be.

@@ -6,11 +6,12 @@
 
 use super::read_entry::{ReadEntry, read};
 use super::{ControlError, Rare, assertion};
-use crate::access::Rights;
+use crate::access::{Action, Requester};
 use crate::context::Writing;
 use crate::dispatch;
 use crate::op::modify_dn::new_dn;
 use crate::worker::Scratch;
+use ::access::{Operation, Right};
 use model::limits::READ_ENTRY_BYTES_MAX;
 use model::{EntryId, Filter, ResultCode};
 use proto::control::{Control, read_entry};
@@ -156,17 +157,20 @@ impl Writing<'_, '_> {
     /// than [`READ_ENTRY_BYTES_MAX`]. Whether an update can be answered is judged by this length: rights belong to the settings of a start, and a
     /// command of the log has the same outcome whatever they are when it is replayed.
     fn whole_len(&mut self, id: EntryId, wanted: ReadEntry<'_>) -> Option<usize> {
-        self.read_as(Rights::Root, id, wanted).map(|entry| entry.len())
+        self.read_as(Requester::ROOT, id, wanted).map(|entry| entry.len())
     }
 
     /// What the client may read of what it wants.
     fn read(&mut self, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
-        self.read_as(self.dsa.rights_of(self.effective.dn()), id, wanted)
+        self.read_as(self.effective.reader(), id, wanted)
     }
 
-    fn read_as(&mut self, rights: Rights, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
-        let dsa = self.dsa;
-        let (read_point, entry, Scratch { templates, updating, .. }) = self.look_at(id);
-        read(wanted, &entry, read_point, (&dsa.rules, rights), templates, &mut updating.cache)
+    fn read_as(&mut self, who: Requester, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
+        let (read_point, entry, Scratch { templates, views, updating, .. }) = self.look_at(id);
+        let view = views.of(who, Action::of(Operation::Search), &entry, read_point, updating);
+        if !views.may(view, Right::Read) {
+            return None;
+        }
+        read(wanted, &entry, read_point, (views, who, view), templates, &mut updating.cache)
     }
 }

@@ -177,7 +177,6 @@ mod tests {
         fixture.bind("", "");
         let answer = fixture.add("cn=x,dc=com", &PERSON);
         assert_eq!(answer.code, InsufficientAccessRights);
-        assert!(answer.text.contains("bind first"), "{}", answer.text);
     }
 
     #[test]

@@ -7,13 +7,16 @@ mod sasl;
 
 use self::sasl::{Claim, Proof, Step};
 pub(crate) use self::sasl::{Exchange, MECHANISMS};
+use crate::access::{Action, Requester};
 use crate::context::Reading;
 use crate::control::proxied_authorization;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
 use crate::peer_identity;
 use crate::session::security;
+use ::access::{AuthMethod, Operation, Right};
 use env::net::PeerAddress;
+use model::Description;
 use model::ResultCode;
 use proto::LdapResult;
 use proto::control::proxied_authorization::AuthzId;
@@ -45,10 +48,15 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
 ) {
     let Binding { identity, exchange, client } = binding;
-    *identity = reading.dsa.anonymous();
+    // Whether a password may be verified is decided for anonymous: who binds is not known yet.
+    *identity = Identity::anonymous();
+    let security = reading.security;
+    reading.classify(identity, security);
+    let anonymous = identity.requester();
     // Whatever comes, a former exchange is gone on with or over.
-    match authenticate(reading, client, exchange.take(), request) {
-        Ok(Outcome::Bound(who)) => {
+    match authenticate(reading, (anonymous, client), exchange.take(), request) {
+        Ok(Outcome::Bound(mut who)) => {
+            reading.classify(&mut who, security);
             *identity = who;
             outcome::succeed(out, id, BIND_RESPONSE);
         }
@@ -70,7 +78,7 @@ enum Outcome {
 
 fn authenticate(
     reading: &mut Reading<'_>,
-    client: Option<PeerAddress>,
+    (anonymous, client): (Requester, Option<PeerAddress>),
     former: Option<Exchange>,
     request: &Bind<'_>,
 ) -> Result<Outcome, FixedRefusal> {
@@ -78,13 +86,17 @@ fn authenticate(
         return Err((ResultCode::ProtocolError, "this server speaks LDAP version 3 only"));
     }
     match request.authentication {
-        Authentication::Simple(password) => simple(reading, request.name, password).map(Outcome::Bound),
+        Authentication::Simple(password) => {
+            simple(reading, anonymous, request.name, password).map(Outcome::Bound)
+        }
         // The name has no meaning (RFC 4511 section 4.2).
         Authentication::Sasl { mechanism, credentials } => {
             let now_ns = reading.now.monotonic_ns;
             match sasl::step(reading.security, now_ns, former, mechanism, credentials)? {
                 Step::Challenge(exchange) => Ok(Outcome::GoOn(exchange)),
-                Step::Claimed(claim) => claimed(reading, client, claim).map(Outcome::Bound),
+                Step::Claimed(claim) => {
+                    claimed(reading, (anonymous, client), (mechanism, claim)).map(Outcome::Bound)
+                }
             }
         }
         Authentication::Unknown(_) => {
@@ -94,27 +106,32 @@ fn authenticate(
     }
 }
 
-fn simple(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Result<Identity, FixedRefusal> {
+fn simple(
+    reading: &mut Reading<'_>,
+    anonymous: Requester,
+    name: &[u8],
+    password: &[u8],
+) -> Result<Identity, FixedRefusal> {
     // RFC 4513 section 5.1.2: a name without a password is an unauthenticated bind. Clients that forget to check a password send it, so it
     // is refused by default, as the RFC asks for.
     match (name.is_empty(), password.is_empty()) {
         // Nothing is looked up: the password was seen on its way, whatever it is worth.
         (_, false) if !reading.security.admits_password() => Err(security::IN_THE_CLEAR),
-        (true, true) => Ok(reading.dsa.anonymous()),
+        (true, true) => Ok(Identity::anonymous()),
         (false, true) => {
             let text = "a bind with a DN needs a password; for an anonymous bind leave the DN empty too";
             Err((ResultCode::UnwillingToPerform, text))
         }
         (true, false) => Err(WRONG),
-        (false, false) => prove(reading, name, password).ok_or(WRONG),
+        (false, false) => prove(reading, anonymous, name, password).ok_or(WRONG),
     }
 }
 
 /// Who a client is by what it says in a SASL exchange, and as whom it acts.
 fn claimed(
     reading: &mut Reading<'_>,
-    client: Option<PeerAddress>,
-    claim: Claim<'_>,
+    (anonymous, client): (Requester, Option<PeerAddress>),
+    (mechanism, claim): (&[u8], Claim<'_>),
 ) -> Result<Identity, FixedRefusal> {
     let found = match (claim.proof, client) {
         (Proof::LowerLayer, Some(PeerAddress::Unix(credentials))) => {
@@ -124,16 +141,17 @@ fn claimed(
         (Proof::Password { name, password }, _) => {
             let dn = dn_of(reading, name);
             // It may be a DN without the prefix. A name that nobody has is judged like any that cannot be found.
-            prove(reading, dn.as_deref().unwrap_or(name), password)
+            prove(reading, anonymous, dn.as_deref().unwrap_or(name), password)
         }
     };
-    let found = found.ok_or(WRONG)?;
+    let mut found = found.ok_or(WRONG)?;
+    found.auth = AuthMethod::Sasl(String::from_utf8_lossy(mechanism).to_ascii_uppercase());
     if claim.authorization_id.is_empty() {
         return Ok(found);
     }
-    let (dsa, read_point) = (reading.dsa, reading.read_point);
-    let evaluator = &mut reading.scratch.evaluator;
-    proxied_authorization::authorize(dsa, read_point, evaluator, &found, claim.authorization_id).ok_or(WRONG)
+    let security = reading.security;
+    reading.classify(&mut found, security);
+    proxied_authorization::authorize(reading, (&found, security), claim.authorization_id).ok_or(WRONG)
 }
 
 /// The DN of somebody who names himself: by a DN with its prefix, or as people call him. `None` if nobody is called so.
@@ -152,7 +170,7 @@ fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
 
 /// Who has this name and this password?
 /// The root DN works without an entry, so that an administrator gets in where the directory is empty or damaged.
-fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Identity> {
+fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: &[u8]) -> Option<Identity> {
     let dsa = reading.dsa;
     let is_root = dsa.is_root(name);
     if is_root && let Some(stored) = &dsa.config.root_password {
@@ -164,12 +182,20 @@ fn prove(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) -> Option<Iden
     let entry = read_point.entry(read_point.resolve(name, cache).ok()?)?;
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
     reading.scratch.passwords.find(read_point, &entry, password)?;
+    // After the password, which takes its time: the answer tells no more than that of a wrong one.
+    let view = reading.scratch.view(anonymous, Action::of(Operation::Bind), &entry, read_point);
+    let schema = dsa.shard.schema();
+    let user_password = Description::plain(schema.well_known().user_password);
+    let may = reading.scratch.views.on_attribute(view, user_password, schema).every.has(Right::Auth);
+    if !may && !is_root {
+        return None;
+    }
+    let cache = &mut reading.scratch.evaluator.cache;
     Some(dsa.identity_of(read_point, &entry, cache))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::access::Rights;
     use crate::system::tests::{Fixture, ROOT_DN};
     use model::ResultCode::*;
     use proto::op::bind::Authentication;
@@ -178,14 +204,14 @@ mod tests {
     fn anonymous() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.bind("", "").code, Success);
-        assert_eq!((fixture.identity.rights, fixture.identity.dn.len()), (Rights::Public, 0));
+        assert!(!fixture.identity.is_somebody());
     }
 
     #[test]
     fn the_root_dn_need_not_be_an_entry() {
         let mut fixture = Fixture::empty();
         assert_eq!(fixture.bind("CN=Admin, DC=com", "secret").code, Success);
-        assert_eq!((fixture.identity.rights, &fixture.identity.dn[..]), (Rights::Root, ROOT_DN.as_bytes()));
+        assert_eq!((fixture.identity.is_root, &fixture.identity.dn[..]), (true, ROOT_DN.as_bytes()));
     }
 
     #[test]
@@ -195,17 +221,14 @@ mod tests {
         assert_eq!(fixture.add(ROOT_DN, &admin).code, Success);
         assert_eq!(fixture.bind(ROOT_DN, "other").code, InvalidCredentials);
         assert_eq!(fixture.bind(ROOT_DN, "secret").code, Success);
-        assert_eq!(fixture.identity.rights, Rights::Root);
+        assert!(fixture.identity.is_root);
     }
 
     #[test]
     fn users_are_known_by_their_canonical_dn() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.bind("UID=Ann,DC=COM", "secret").code, Success);
-        assert_eq!(
-            (fixture.identity.rights, &fixture.identity.dn[..]),
-            (Rights::Read, &b"uid=ann,dc=com"[..])
-        );
+        assert_eq!((fixture.identity.is_root, &fixture.identity.dn[..]), (false, &b"uid=ann,dc=com"[..]));
     }
 
     #[test]
@@ -224,7 +247,7 @@ mod tests {
         let answers = wrong.map(|(dn, password)| {
             fixture.bind(ROOT_DN, "secret");
             let answer = fixture.bind(dn, password);
-            assert_eq!(fixture.identity, fixture.dsa.anonymous(), "{dn}");
+            assert!(!fixture.identity.is_somebody(), "{dn}");
             answer
         });
         assert_eq!(answers[0].code, InvalidCredentials);
@@ -235,7 +258,7 @@ mod tests {
     fn a_dn_without_password_is_refused() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.bind("uid=ann,dc=com", "").code, UnwillingToPerform);
-        assert_eq!(fixture.identity.rights, Rights::Public);
+        assert!(!fixture.identity.is_somebody());
     }
 
     #[test]
@@ -243,7 +266,7 @@ mod tests {
         let mut fixture = Fixture::new();
         let simple = Authentication::Simple(b"secret");
         assert_eq!(fixture.authenticate(2, ROOT_DN, simple).code, ProtocolError);
-        assert_eq!(fixture.identity.rights, Rights::Public);
+        assert!(!fixture.identity.is_somebody());
         assert_eq!(fixture.authenticate(3, "", Authentication::Unknown(0x85)).code, AuthMethodNotSupported);
     }
 }

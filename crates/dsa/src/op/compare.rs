@@ -3,7 +3,7 @@
 //! It is answered as the filter `(attribute=value)` would be, with one difference: where a filter is undefined a compare says why. So the
 //! checks that make a filter undefined are made here one by one, and what is left is true or false.
 
-use crate::access::Rights;
+use crate::access::{Action, Requester, ViewId, Views, is_so};
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
@@ -11,7 +11,10 @@ use crate::identity::Identity;
 use crate::monitor_entries;
 use crate::outcome::{self, Refusal};
 use crate::referral::Referral;
+use crate::rights::visible;
 use crate::transaction::View;
+use crate::worker::Scratch;
+use ::access::{Operation, Right, ValueTest};
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode};
 use proto::op::compare::Compare;
@@ -26,7 +29,11 @@ struct Question<'q> {
     dsa: &'q Dsa,
     read_point: ReadPoint<'q>,
     evaluator: &'q mut Evaluator,
-    rights: Rights,
+    views: &'q mut Views,
+    view: ViewId,
+    who: Requester,
+    /// May the value that is asserted be compared, though not every value may?
+    is_by_value: bool,
 }
 
 /// Answers a compare.
@@ -39,16 +46,10 @@ pub(crate) fn run(
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
-    let (dsa, read_point, rights) = (reading.dsa, reading.read_point, identity.rights);
-    let may_search = dsa.rules.may_search(rights);
-    // The thread's own; names it has resolved before are remembered there.
-    let evaluator = &mut reading.scratch.evaluator;
-    // The same code as that of a search's base.
-    let found = match may_search {
-        true => read_point.resolve(request.dn, &mut evaluator.cache),
-        // A client that may not search is not helped to find out which entries there are.
-        false => Err(Unresolved::NoSuchObject(None)),
-    };
+    let (dsa, read_point, who) = (reading.dsa, reading.read_point, identity.requester());
+    // The same code as that of a search's base: what may not be disclosed is not there.
+    let found = read_point.resolve(request.dn, &mut reading.scratch.evaluator.cache);
+    let found = visible(reading, who, found);
     // With ManageDsaIT a referral object is an entry like any other.
     let nearest = match &found {
         Ok(entry) | Err(Unresolved::NoSuchObject(Some(entry))) if !requested.manage_dsa_it => Some(*entry),
@@ -61,15 +62,18 @@ pub(crate) fn run(
     }
     match found {
         Ok(entry) => {
-            Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, requested, out)
+            let found = read_point.entry(entry).expect("it was just found");
+            let view = reading.scratch.view(who, Action::of(Operation::Compare), &found, read_point);
+            let Scratch { evaluator, views, .. } = &mut *reading.scratch;
+            Question { dsa, read_point, evaluator, views, view, who, is_by_value: false }
+                .answer(entry, id, request, requested, out)
         }
         // Looked at last, for few compares are about it.
         Err(Unresolved::NoSuchObject(None)) if dsa.system.holds(request.dn) => {
-            run_on_system(reading, rights, id, request, requested, out);
+            run_on_system(reading, who, id, request, requested, out);
         }
-        Err(_) if !may_search => forbid(id, out),
         Err(reason) => {
-            let cache = &mut evaluator.cache;
+            let cache = &mut reading.scratch.evaluator.cache;
             outcome::unresolved(out, id, COMPARE_RESPONSE, request.dn, reason, read_point, cache);
         }
     }
@@ -103,8 +107,11 @@ pub(crate) fn run_inside(
         }
         _ => {
             let (dsa, now, security) = (reading.dsa, reading.now, reading.security);
+            // Rights are known to the thread; all else that it remembers is of the directory.
+            std::mem::swap(&mut view.scratch.views, &mut reading.scratch.views);
             let mut inside = Reading { dsa, read_point, scratch: &mut view.scratch, now, security };
             run(&mut inside, identity, id, request, requested, out);
+            std::mem::swap(&mut view.scratch.views, &mut reading.scratch.views);
         }
     }
 }
@@ -114,16 +121,13 @@ pub(crate) fn run_inside(
 #[cold]
 fn run_on_system(
     reading: &mut Reading<'_>,
-    rights: Rights,
+    who: Requester,
     id: i32,
     request: &Compare<'_>,
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
     let dsa = reading.dsa;
-    if !dsa.system.may_read(rights, request.dn) {
-        return forbid(id, out);
-    }
     // A new reader, since what the bundle has pinned is older than the refresh.
     let Some(mut reader) = Reader::register(dsa.system.shard()) else {
         return outcome::lack_reader(out, id, COMPARE_RESPONSE);
@@ -131,17 +135,26 @@ fn run_on_system(
     monitor_entries::refresh(dsa, reading.now);
     let pin = reader.pin();
     let read_point = pin.read_point();
-    let evaluator = &mut reading.scratch.system_evaluator;
+    let cache = &mut reading.scratch.system_evaluator.cache;
     // The root DSE is kept under a name that no client has for it.
     let dn = dsa.system.kept_as(request.dn, reading.security.offer());
-    match read_point.resolve(dn, &mut evaluator.cache) {
+    match read_point.resolve(dn, cache) {
         Ok(entry) => {
-            // May the entry be read at all, then as a user reads it.
-            let rights = rights.max(Rights::Read);
-            Question { dsa, read_point, evaluator, rights }.answer(entry, id, request, requested, out);
+            let found = read_point.entry(entry).expect("it was just found");
+            let asked = Action { operation: Operation::Compare, is_system: true };
+            let view = reading.scratch.view(who, asked, &found, read_point);
+            let Scratch { system_evaluator: evaluator, views, .. } = &mut *reading.scratch;
+            if views.may(view, Right::Disclose) {
+                Question { dsa, read_point, evaluator, views, view, who, is_by_value: false }
+                    .answer(entry, id, request, requested, out);
+                return;
+            }
+            let (reason, cache) = (Unresolved::NoSuchObject(None), &mut evaluator.cache);
+            outcome::unresolved(out, id, COMPARE_RESPONSE, request.dn, reason, read_point, cache);
         }
         Err(reason) => {
-            outcome::unresolved(out, id, COMPARE_RESPONSE, dn, reason, read_point, &mut evaluator.cache);
+            let cache = &mut reading.scratch.system_evaluator.cache;
+            outcome::unresolved(out, id, COMPARE_RESPONSE, dn, reason, read_point, cache);
         }
     }
 }
@@ -160,8 +173,8 @@ impl Question<'_> {
         // At the read point at which its name was resolved.
         let entry = self.read_point.entry(entry).expect("it was just found");
         if let Some(filter) = requested.assertion() {
-            let rules = (&self.dsa.rules, self.rights);
-            let is_true = assertion::is_true_soon(filter, &entry, self.read_point, rules, self.evaluator);
+            let rights = (&mut *self.views, self.view);
+            let is_true = assertion::is_true_soon(filter, &entry, self.read_point, rights, self.evaluator);
             if !assertion::passes(is_true, out, id, COMPARE_RESPONSE) {
                 return;
             }
@@ -181,6 +194,10 @@ impl Question<'_> {
         if self.is_true(entry, &Filter::Equality(assertion)) {
             return Ok(ResultCode::CompareTrue);
         }
+        // Whether there are other values is not for who may compare this one only.
+        if self.is_by_value {
+            return Ok(ResultCode::CompareFalse);
+        }
         // Which of the two is asked only for what is not true, which is rare.
         match self.is_true(entry, &Filter::Present(assertion.attribute)) {
             true => Ok(ResultCode::CompareFalse),
@@ -190,7 +207,7 @@ impl Question<'_> {
 
     /// Can the assertion be tested at all, and by this client?
     /// Read access is needed: else a compare would guess secret values one by one.
-    fn check(&self, assertion: Assertion<'_>) -> Result<(), Refusal> {
+    fn check(&mut self, assertion: Assertion<'_>) -> Result<(), Refusal> {
         let schema = self.dsa.shard.schema();
         // With options, as in a filter: `cn;lang-de` asks for values with that option.
         let Some((attribute_type, _)) = schema.find_wanted(assertion.attribute) else {
@@ -202,9 +219,17 @@ impl Question<'_> {
         // The name from the schema, not as it was sent: the text goes to logs.
         let name = schema.describe(Description::plain(attribute_type));
         // Whether the entry has the attribute at all is part of what may not be known.
-        // The same rule as in a filter.
-        if !self.dsa.rules.may_read(self.rights, attribute_type) {
-            let text = format!("the values of {name} are only for the root DN");
+        let description = Description::plain(attribute_type);
+        let on = self.views.on_attribute(self.view, description, schema);
+        if !on.every.has(Right::Compare) {
+            let own = self.who.dn_key(self.read_point, &mut self.evaluator.cache);
+            let is_so = |test: &ValueTest| is_so(test, own.as_deref(), schema, description, assertion.value);
+            // One that may compare some values may compare those with what the entry has.
+            self.is_by_value =
+                self.views.on_value(self.view, description, schema, &is_so).has(Right::Compare);
+        }
+        if !on.every.has(Right::Compare) && !self.is_by_value {
+            let text = format!("insufficient rights: compare on {name} is needed");
             return Err((ResultCode::InsufficientAccessRights, text));
         }
         if schema.attribute_type(attribute_type).equality.is_none() {
@@ -220,8 +245,9 @@ impl Question<'_> {
 
     /// Undefined counts as false: whether it was undefined was found out by the checks before.
     fn is_true(&mut self, entry: &EntryRef<'_>, filter: &Filter<'_>) -> bool {
-        let rules = (&self.dsa.rules, self.rights);
-        assertion::is_true(filter, entry, self.read_point, rules, self.evaluator)
+        let view = if self.is_by_value { ViewId::ROOT } else { self.view };
+        let rights = (&mut *self.views, view, Right::Compare);
+        assertion::is_true(filter, entry, self.read_point, rights, self.evaluator)
     }
 }
 
@@ -229,14 +255,6 @@ impl Question<'_> {
 #[cold]
 fn absent(attribute: &[u8]) -> Refusal {
     (ResultCode::NoSuchAttribute, format!("the entry has no attribute {}", outcome::quoted(attribute)))
-}
-
-/// It says nothing about the entry.
-/// The code of a search by the same client.
-#[cold]
-fn forbid(id: i32, out: &mut Vec<u8>) {
-    let text = "anonymous clients may not compare here; bind first";
-    outcome::say(out, id, COMPARE_RESPONSE, ResultCode::InsufficientAccessRights, text);
 }
 
 #[cfg(test)]
@@ -311,10 +329,12 @@ mod tests {
         fixture.bind("", "");
         assert_eq!(code(&mut fixture, "", "namingContexts", "DC=com"), CompareTrue);
         assert_eq!(code(&mut fixture, "cn=subschema", "attributeTypes", "2.5.4.3"), CompareTrue);
-        assert_eq!(code(&mut fixture, "cn=Monitor", "cn", "Monitor"), InsufficientAccessRights);
-        for dn in [ANN, "dc=org", "nonsense", "cn=Root DSE"] {
-            assert_eq!(code(&mut fixture, dn, "cn", "x"), InsufficientAccessRights, "{dn}");
+        assert_eq!(code(&mut fixture, "cn=Monitor", "cn", "Monitor"), NoSuchObject);
+        for dn in [ANN, "dc=org", "cn=Root DSE"] {
+            assert_eq!(code(&mut fixture, dn, "cn", "x"), NoSuchObject, "{dn}");
         }
+        let answers = [ANN, "uid=nobody,dc=com"].map(|dn| fixture.compare(dn, "cn", "x"));
+        assert_eq!(answers[0], answers[1], "what may not be disclosed is not there");
         fixture.bind(ANN, "secret");
         assert_eq!(code(&mut fixture, "cn=Monitor", "cn", "Monitor"), CompareTrue);
         assert_eq!(code(&mut fixture, "cn=x,cn=Monitor", "cn", "x"), NoSuchObject);

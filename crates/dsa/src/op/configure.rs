@@ -12,9 +12,9 @@ mod setting;
 
 pub(crate) use setting::put;
 
-use crate::access::Rights;
 use crate::config_entry;
 use crate::engine::Dsa;
+use crate::identity::Identity;
 use crate::indexing::{IndexChange, NotTaken, parse};
 use crate::outcome::{self, Refusal};
 use crate::settings::{self, SettingsChange};
@@ -32,15 +32,14 @@ use store::{IndexName, Reader};
 #[cold]
 pub(crate) fn run(
     dsa: &Dsa,
-    rights: Rights,
+    identity: &Identity,
     message: &Message<'_>,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<SettingsChange> {
     let response = tag::response_to(message.request.tag())?;
-    // Rights to change entries were checked before; the configuration asks for more.
     let done = match &message.request {
-        _ if rights < Rights::Root => Err((
+        _ if !identity.is_root => Err((
             ResultCode::InsufficientAccessRights,
             "only the root DN may change the configuration".to_owned(),
         )),

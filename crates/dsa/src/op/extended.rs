@@ -55,13 +55,12 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Rights;
     use proto::control::{proxied_authorization, transaction_specification};
     use proto::ext::who_am_i;
     use proto::message::{Reply, Response};
 
     fn ask(dn: &str, oid: &[u8], value: Option<&[u8]>) -> (ResultCode, String, Option<Vec<u8>>) {
-        let identity = Identity { dn: dn.as_bytes().to_vec(), ..Identity::anonymous(Rights::Read) };
+        let identity = Identity { dn: dn.as_bytes().to_vec(), ..Identity::anonymous() };
         let (mut security, mut out) = (Security::INTERNAL, Vec::new());
         run(&identity, (&mut security, None), 7, &Extended { oid, value }, &mut out);
         let reply = Reply::decode(&out).expect("one whole message");

@@ -18,34 +18,36 @@ mod running;
 mod share;
 mod special;
 
-use self::base::{Refusal, find_base, refuse};
+use self::base::{find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
 pub(crate) use self::running::SUSPENDED_MAX_NS;
-use self::running::{Query, Rest, Running};
+use self::running::{Query, Rest, Restricted, Running};
 use self::share::{Share, TOO_MANY};
 use self::special::SpecialEntries;
-use crate::access::Rights;
+use crate::access::{Action, Requester, Searchable, Views};
 use crate::config::SearchLimits;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
-use crate::entry_writer::{Large, RequestedSelection};
+use crate::entry_writer::Large;
 use crate::identity::Identity;
 use crate::monitor::Counters;
 use crate::outcome;
 use crate::peers::Peer;
-use crate::worker::Worker;
+use crate::worker::{Scratch, Worker};
+use ::access::Operation;
 use model::limits::{OUT_BYTES_SOFT_MAX, SESSION_SEARCHES_MAX};
-use model::{EntryId, ResultCode, Scope};
+use model::{EntryId, Filter, ResultCode, Scope, TypeId};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::outline::Outline;
 use proto::result::{encode_done, encode_result};
 use proto::tag;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::work::COMPILED_ITEM;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes};
-use store::{EntryRef, Holder, Look, RevocableReadPoint, Target};
+use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
 
 /// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
 /// millisecond ([`store::search::work`]). Then others of the thread have their turn.
@@ -105,40 +107,35 @@ pub(crate) fn run(
     requested: &Requested<'_>,
     out: &mut Vec<u8>,
 ) {
-    let rights = context.identity.rights;
-    let place = (context.hint, rights, context.system_look.read_point());
+    let who = context.identity.requester();
+    let place = (context.hint, who, context.system_look.read_point());
     let base = match find_base(reading, place, request, requested) {
         Ok(base) => base,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
-    // After the base was found, for the root DSE and the subschema are for everybody.
-    if !base.is_system && !reading.dsa.rules.may_search(rights) {
-        return refuse(reading, id, request, Refusal::Access, out);
-    }
     // The server's own entries are a small directory of their own, with a read point of its own.
     let read_point = if base.is_system { context.system_look.read_point() } else { reading.read_point };
-    let rules = &reading.dsa.rules;
-    // All may read the root DSE and the subschema (RFC 4512 section 5.1), so the filter and the selection see them as a user does.
-    let reads = if base.is_system { rights.max(Rights::Read) } else { rights };
     // RFC 4528 section 3: the assertion is about the base, and is judged before anything is searched.
     if let Some(filter) = requested.assertion() {
         let entry = read_point.entry(base.id).expect("the base was just found");
-        let evaluator = reading.scratch.evaluator(base.is_system);
-        let is_true = assertion::is_true_soon(filter, &entry, read_point, (rules, reads), evaluator);
+        let asked = Action { operation: Operation::Search, is_system: base.is_system };
+        let view = reading.scratch.view(who, asked, &entry, read_point);
+        let Scratch { views, evaluator, system_evaluator, .. } = &mut *reading.scratch;
+        let evaluator = if base.is_system { system_evaluator } else { evaluator };
+        let is_true = assertion::is_true_soon(filter, &entry, read_point, (views, view), evaluator);
         if !assertion::passes(is_true, out, id, tag::SEARCH_DONE) {
             return;
         }
     }
     // Compiling normalises every value of the filter: a client that sends long filters has fewer of them in its turn.
     reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
-    let filter = Compiled::new(&request.filter, read_point.shard(), &|t| rules.may_read(reads, t));
+    let (filter, is_restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
     // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
     let special = SpecialEntries::new(reading, request, requested);
-    let asked =
-        RequestedSelection { selectors: request.selection, types_only: request.types_only, rights: reads };
-    let query = Query { id, read_point, base, asked };
-    // Before it runs: the form depends on the request and the rights, not on what is found.
-    again::remember(reading, context, request, requested, &query, &filter);
+    let (selectors, types_only) = (request.selection, request.types_only);
+    let mut query = Query { id, read_point, base, who, selectors, types_only, is_restricted, again: None };
+    // Before it runs: the form depends on the request and the requester, not on what is found.
+    query.again = again::remember(reading, context, request, requested, &query, &filter);
     // Limits do not matter here: one entry is within any of them.
     // The shortest way, which most reads take.
     if request.scope == Scope::Base && requested.paged.is_none() {
@@ -152,7 +149,7 @@ pub(crate) fn run(
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
-        && allows(&reading.dsa.config.limits, reads, candidates.len())
+        && allows(&reading.dsa.config.limits, who, candidates.len())
     {
         return run_few(reading, context, &query, request, candidates, &filter, out);
     }
@@ -170,6 +167,23 @@ pub(crate) fn run(
     // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
     run_cursor(reading, context, &query, running, out);
+}
+
+/// Makes a filter ready for a requester. Also whether it asks for attributes that the requester may test on some entries only.
+pub(super) fn compile(
+    views: &mut Views,
+    who: Requester,
+    filter: &Filter<'_>,
+    read_point: ReadPoint<'_>,
+) -> (Compiled, bool) {
+    let (shard, is_restricted) = (read_point.shard(), Cell::new(false));
+    let views = RefCell::new(views);
+    let readable = |id: TypeId| {
+        let searchable = views.borrow_mut().searchable(who.class, id, shard.schema());
+        is_restricted.set(is_restricted.get() || searchable == Searchable::Sometimes);
+        searchable != Searchable::Never
+    };
+    (Compiled::new(filter, shard, &readable), is_restricted.get())
 }
 
 /// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.
@@ -191,13 +205,15 @@ fn run_base(
     };
     // The entry has more to look at than a slice of work: the cursor takes it.
     let Some(truth) = truth else { return false };
+    let mut restricted = Restricted::new(query, filter);
     if truth == Truth::True
-        && let Some(large) = query.put(scratch, &reading.dsa.rules, context.counters, entry, out)
+        && let Some(view) = query.admit(scratch, entry, &mut restricted)
+        && let Some(large) = query.put(scratch, view, context.counters, entry, out)
     {
         // Nothing follows the entry: the cursor only carries it to its end.
         let cursor = Cursor::over(query.base.id, Scope::Base, filter.clone(), &[]);
         let running = Running::new(query, cursor, reading.now.monotonic_ns);
-        suspend(reading, context, running, query.asked.selectors, Some(large), out);
+        suspend(reading, context, running, query.selectors, Some(large), out);
         return true;
     }
     encode_done(out, query.id, tag::SEARCH_DONE, ResultCode::Success);
@@ -208,8 +224,8 @@ fn run_base(
 /// look no further.
 /// With more, the sizeLimitExceeded that is due after the last allowed one is the cursor's business.
 #[inline]
-fn allows(limits: &SearchLimits, rights: Rights, entries: usize) -> bool {
-    entries <= 1 || limits.size_max == 0 || entries <= limits.size_max as usize || rights == Rights::Root
+fn allows(limits: &SearchLimits, who: Requester, entries: usize) -> bool {
+    entries <= 1 || limits.size_max == 0 || entries <= limits.size_max as usize || who.is_root()
 }
 
 /// Runs the search that logins and phone networks are made of: one equality assertion, a few candidates.
@@ -224,16 +240,18 @@ fn run_few(
     filter: &Compiled,
     out: &mut Vec<u8>,
 ) {
-    let (scratch, selectors) = (&mut *reading.scratch, query.asked.selectors);
+    let (scratch, selectors) = (&mut *reading.scratch, query.selectors);
     let Query { read_point, base, .. } = *query;
     let (now_ns, limits) = (reading.now.monotonic_ns, &reading.dsa.config.limits);
     let resume_with = |rest: &[u32]| {
         let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
         let mut running = Running::new(query, cursor, now_ns);
         // Only now, for nearly every search has ended before this.
-        running.limit(limits, request);
+        running.limit(limits, query.who, request);
+        running.restrict(Restricted::new(query, filter));
         running
     };
+    let mut restricted = Restricted::new(query, filter);
     // Entries come in order of their ids in every kind of search, so a client sees the same order whichever way was taken.
     candidates.sort_unstable();
     for (position, candidate) in candidates.iter().enumerate() {
@@ -250,7 +268,8 @@ fn run_few(
                 return suspend(reading, context, running, selectors, None, out);
             }
         }
-        if let Some(large) = query.put(scratch, &reading.dsa.rules, context.counters, &entry, out) {
+        let Some(view) = query.admit(scratch, &entry, &mut restricted) else { continue };
+        if let Some(large) = query.put(scratch, view, context.counters, &entry, out) {
             let running = resume_with(&candidates[position + 1..]);
             return suspend(reading, context, running, selectors, Some(large), out);
         }
@@ -287,11 +306,13 @@ fn begin(
     }
     // A page goes on behind the last id that was returned, at a new read point: no state is kept between two pages.
     let after = page.as_ref().and_then(|page| page.at.last);
+    let restricted = Restricted::new(query, &filter);
     let cursor = Cursor::open(read_point, scopes, filter, after);
     // Rights are those of now: a bind that comes while it waits ends it.
     let mut running = Running::new(query, cursor, reading.now.monotonic_ns);
     running.page = page;
-    running.limit(&reading.dsa.config.limits, request);
+    running.restrict(restricted);
+    running.limit(&reading.dsa.config.limits, query.who, request);
     Some(running)
 }
 
@@ -305,9 +326,9 @@ fn run_cursor(
 ) {
     // Taken out and put back, for the slice borrows the scratch.
     let mut work = reading.scratch.work;
-    let rest = running.slice(reading.dsa, reading.scratch, query, context.counters, &mut work, out);
+    let rest = running.slice(reading.scratch, query, context.counters, &mut work, out);
     reading.scratch.work = work;
-    let selectors = query.asked.selectors;
+    let selectors = query.selectors;
     match rest {
         Rest::End(code) => running.end(out, code),
         Rest::PageFull => running.end_page(query.read_point, out),
@@ -380,9 +401,9 @@ impl SuspendedSearch {
         Progress::Done
     }
 
-    /// Does a slice of work.
+    /// Does a slice of work, for the requester as it is now.
     /// While it runs the read point is entered: it cannot be revoked in the middle of a slice.
-    pub(crate) fn go_on(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> Progress {
+    pub(crate) fn go_on(&mut self, worker: &mut Worker, who: Requester, out: &mut Vec<u8>) -> Progress {
         // The cleaner wanted the memory and took the read point away.
         let Some(entered) = self.read_point.enter() else {
             return self.end_revoked(worker.now.monotonic_ns, out);
@@ -403,10 +424,10 @@ impl SuspendedSearch {
         // Parsed again for each slice: the template is found by the bytes, so nothing is looked up in the schema.
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
-        let query = running.query(read_point, selectors);
-        let Worker { dsa, scratch, counters, .. } = worker;
+        let query = running.query(read_point, who, selectors);
+        let Worker { scratch, counters, .. } = worker;
         let mut work = SLICE_WORK;
-        match running.slice(dsa, scratch, &query, counters, &mut work, out) {
+        match running.slice(scratch, &query, counters, &mut work, out) {
             Rest::End(code) => running.end(out, code),
             Rest::PageFull => running.end_page(read_point, out),
             Rest::Pause => return Progress::Paused,

@@ -1,6 +1,7 @@
 //! How a session's connection is protected, and whether it may become so (RFC 4513 section 3). The connection secures itself and reports it
 //! to the session; the session decides what may pass.
 
+use crate::access::Connection;
 use crate::config;
 use crate::offer::Offer;
 use env::net::PeerAddress;
@@ -22,8 +23,8 @@ pub(crate) struct Security {
     strength: u16,
     /// Bits that a password needs here. See the key `security.password`.
     needed: u16,
-    /// Does what lies below the session know who the client is?
-    knows_client: bool,
+    /// Where the client comes from.
+    client: Option<PeerAddress>,
     pub(crate) tls: Tls,
 }
 
@@ -43,18 +44,29 @@ pub(crate) enum Tls {
 impl Security {
     /// Of what the server does by itself.
     pub(crate) const INTERNAL: Security =
-        Security { strength: 0, needed: 0, knows_client: false, tls: Tls::Unavailable };
+        Security { strength: 0, needed: 0, client: None, tls: Tls::Unavailable };
 
     /// Of a new connection, in the clear.
     pub(crate) fn open(config: &config::Security, client: Option<PeerAddress>) -> Security {
         let by_default = if client.is_none_or(PeerAddress::is_local) { 0 } else { PASSWORD_STRENGTH };
-        let (strength, knows_client) = match client {
-            Some(PeerAddress::Unix(_)) => (config.ldapi_strength, true),
-            Some(PeerAddress::Tcp(_)) | None => (0, false),
+        let strength = match client {
+            Some(PeerAddress::Unix(_)) => config.ldapi_strength,
+            Some(PeerAddress::Tcp(_)) | None => 0,
         };
         let tls = if config.offers_tls { Tls::Offered } else { Tls::Unavailable };
         let needed = config.password_strength.unwrap_or(by_default);
-        Security { strength, needed, knows_client, tls }
+        Security { strength, needed, client, tls }
+    }
+
+    /// What access rules can ask of it.
+    pub(crate) fn connection(&self) -> Connection {
+        let tls = if self.tls == Tls::On { self.strength } else { 0 };
+        let (address, is_local_socket) = match self.client {
+            Some(PeerAddress::Tcp(address)) => (Some(address.ip()), false),
+            Some(PeerAddress::Unix(_)) => (None, true),
+            None => (None, false),
+        };
+        Connection { strength: self.strength, tls, address, is_local_socket, listener: None }
     }
 
     /// TLS is on, with keys of so many bits.
@@ -67,7 +79,7 @@ impl Security {
     pub(crate) fn offer(&self) -> Offer {
         Offer::START_TLS.when(self.tls == Tls::Offered)
             | Offer::PASSWORD.when(self.admits_password())
-            | Offer::IDENTITY.when(self.knows_client)
+            | Offer::IDENTITY.when(matches!(self.client, Some(PeerAddress::Unix(_))))
     }
 
     /// May a password pass?

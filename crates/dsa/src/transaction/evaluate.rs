@@ -4,10 +4,10 @@
 //! Entries are copied into the overlay when the first update names them, with as much of their big sets as the update looks at. Names,
 //! parents and counts come from the directory below. What cannot be judged that way is refused, never guessed.
 
-use crate::access::Effective;
 use crate::context::{Reading, Writing};
 use crate::control::{Requested, update};
 use crate::dispatch;
+use crate::effective::Effective;
 use crate::outcome::{self, Refusal};
 use crate::referral::refer_update;
 use model::{Description, Filter, ResultCode};

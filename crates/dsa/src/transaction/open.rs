@@ -1,7 +1,6 @@
 //! The transactions that a session has open.
 
 use super::{HasPrecedence, Holding};
-use crate::access::Rights;
 use crate::client_memory::{ClientMemory, Kept};
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -82,7 +81,7 @@ impl Open {
     ) -> Result<Open, &'static str> {
         let mut open = count.open();
         // A tenth is the root DN's alone: an administrator must be able to work when clients have used up all others.
-        let is_root = identity.rights == Rights::Root;
+        let is_root = identity.is_root;
         let most = if is_root { max } else { max - max / ROOT_SHARE };
         if open.all >= most {
             return Err("txn-open-max is reached");
@@ -377,7 +376,8 @@ mod tests {
     fn memory_of_all_transactions_is_bounded() {
         const GIB: u64 = 1 << 30;
         let count = OpenCount::new(&ClientMemory::new(100 * GIB));
-        let root = Identity { dn: b"cn=admin".to_vec(), rights: Rights::Root, entry: None };
+        let root =
+            Identity { is_root: true, ..Identity::named(b"cn=admin".to_vec(), ::access::AuthMethod::Simple) };
         let open = || Open::one_of(&count, 10, &root).expect("there is a place");
         let (mut first, mut second) = (open(), open());
         assert!(!first.grows_to(GIB + 1));

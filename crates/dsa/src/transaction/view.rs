@@ -3,9 +3,9 @@
 //! Bounded in updates, bytes and entries below renamed ones, since each search pays for all of it again.
 
 use super::{Evaluation, Transaction};
-use crate::access::Effective;
 use crate::context::Reading;
 use crate::control;
+use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::journal;
 use crate::outcome::Refusal;

@@ -172,7 +172,7 @@ fn s4_5_2_entries_then_one_end() {
 fn s4_5_2_secrets_stay() {
     let mut client = Client::new();
     client.bind(GRACE, "");
-    assert_eq!(client.read(ADA, &[]).end.code, InsufficientAccessRights);
+    assert_eq!(client.read(ADA, &[]).end.code, NoSuchObject);
     client.bind(ADA, "lace");
     for selectors in [&["*"][..], &["userPassword"], &["@person"], &["2.5.4.35"]] {
         assert_eq!(client.read(ADA, selectors).values("userPassword"), None, "{selectors:?}");

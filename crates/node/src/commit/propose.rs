@@ -122,7 +122,7 @@ impl Proposer {
                 }
                 continue;
             }
-            bytes += parcel::command_bytes(&updates.command(self.time_ms));
+            bytes += parcel::command_bytes(&updates.command(self.time_ms)) + updates.conditions().len();
             if bytes > bytes_max && !commands.is_empty() {
                 break;
             }
@@ -230,7 +230,10 @@ fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<
         for updates in commands {
             match updates.settings() {
                 Some(record) => parcel::push_settings(&settings::text(record), out),
-                None => parcel::push_updates(&updates.command(head.time_ms), &Envelope::default(), out),
+                None => {
+                    let envelope = Envelope { conditions: updates.conditions(), ..Envelope::default() };
+                    parcel::push_updates(&updates.command(head.time_ms), &envelope, out);
+                }
             }
         }
     })

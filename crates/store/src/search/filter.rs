@@ -109,6 +109,14 @@ impl Compiled {
         Compiled(Node::Kind(kind))
     }
 
+    /// As the filter would be made ready for one who may test fewer attributes: what may not be tested is undefined.
+    pub fn restricted(&self, shard: &Shard, readable: Readable<'_>) -> Compiled {
+        let all = || shard.schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id));
+        let hidden = OnceCell::new();
+        let hidden = || Arc::clone(hidden.get_or_init(|| all().collect()));
+        Compiled(self.0.restricted(readable, &hidden))
+    }
+
     /// Is it true of every entry?
     /// A base search for `(objectClass=*)`, which clients send to read an entry, is answered without a look at it.
     pub fn is_true(&self) -> bool {
@@ -147,6 +155,23 @@ impl Compiled {
         };
         normal.clear();
         normal.extend_from_slice(value);
+    }
+}
+
+impl Node {
+    /// A node that is undefined stays so: only items can become undefined.
+    fn restricted(&self, readable: Readable<'_>, hidden: &dyn Fn() -> Arc<[TypeId]>) -> Node {
+        let all = |nodes: &[Node]| nodes.iter().map(|node| node.restricted(readable, hidden)).collect();
+        match self {
+            Node::And(nodes) => Node::And(all(nodes)),
+            Node::Or(nodes) => Node::Or(all(nodes)),
+            Node::Not(node) => Node::Not(Box::new(node.restricted(readable, hidden))),
+            Node::Item(Item { attribute_type: Some(id), .. }) if !readable(*id) => Node::Undefined,
+            Node::Item(item) if item.attribute_type.is_none() => {
+                Node::Item(Item { hidden: Some(hidden()), ..item.clone() })
+            }
+            Node::True | Node::False | Node::Undefined | Node::Kind(_) | Node::Item(_) => self.clone(),
+        }
     }
 }
 

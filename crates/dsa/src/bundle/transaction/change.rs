@@ -65,11 +65,10 @@ fn prepare(
     // The target is found in the directory first: an operation may name an identity (dn: or u:), which is looked for by its index.
     member::ensure_overlay(transaction, &mut reading).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
-    // Who may change its own only has nothing else looked at. An entry that the transaction has added or renamed is there by now.
+    // An entry that the transaction has added or renamed is there by now.
     let own = identity.own_entry(base).map(|entry| base.dn(&entry, &mut scratch.evaluator.cache));
     // A reader of the overlay sees copies only. An entry that is not brought would seem not to be there.
-    let dn = target.as_ref().filter(|_| dsa.rules.may_write(identity.rights));
-    for dn in dn.into_iter().chain(&own).filter(|dn| !dn.is_empty()) {
+    for dn in target.iter().chain(&own).filter(|dn| !dn.is_empty()) {
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }
@@ -82,6 +81,7 @@ fn prepare(
     let pin = reader.pin();
     // Nothing of the thread is used: what it remembers are numbers of the directory.
     // Ids of names are others in the overlay.
+    let outside = scratch;
     let mut scratch = Scratch::default();
     let mut reading = Reading {
         dsa,
@@ -90,8 +90,10 @@ fn prepare(
         now: *now,
         security: Security::INTERNAL,
     };
-    let change =
-        (writes.prepare)(&mut reading, &identity, id, value, target.as_deref()).map_err(own_words)?;
+    std::mem::swap(&mut outside.views, &mut reading.scratch.views);
+    let prepared = (writes.prepare)(&mut reading, &identity, id, value, target.as_deref());
+    std::mem::swap(&mut outside.views, &mut reading.scratch.views);
+    let change = prepared.map_err(own_words)?;
     // Held at the end: only now is it known which entry the operation changes.
     match transaction.hold(dsa, change.dn()) {
         Ok(()) => Ok(change),

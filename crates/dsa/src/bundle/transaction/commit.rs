@@ -15,10 +15,11 @@
 
 use super::super::group::{self, Group, Hint};
 use super::super::update::authorize;
-use crate::access::{Effective, Rights};
+use crate::access::ClassId;
 use crate::context::{Reading, Writing};
 use crate::control;
 use crate::dispatch;
+use crate::effective::Effective;
 use crate::faults;
 use crate::journal;
 use crate::op::extended::end_transaction;
@@ -131,7 +132,7 @@ impl WriteSet<'_> {
                 return None;
             }
             // No rights are needed to find an entry by its name; what the hints find is not shown to anybody.
-            parts.prefetch(Rights::Public, &mut group);
+            parts.prefetch(ClassId::NONE, &mut group);
             // Each group has a pin of its own. What another writer publishes between two of them makes prepared writes stale, which is found
             // out in the writer's role.
             let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };

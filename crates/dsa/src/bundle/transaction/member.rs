@@ -10,11 +10,11 @@ use super::super::group::{self, Hint, Pending};
 use super::super::update::authorize::of_name;
 use super::super::update::{self, Classified, Kind, Refused};
 use super::change;
-use crate::access::{Effective, Rights};
 use crate::admission;
 use crate::context::Reading;
 use crate::control::update::names;
 use crate::control::{self, ControlError, Requested};
+use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::extension::Writes;
 use crate::faults;
@@ -35,7 +35,13 @@ use proto::control::{Controls, proxied_authorization, transaction_specification}
 use proto::message::{Message, Request};
 use proto::tag;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
-use store::{DnCache, Known, ReadPoint};
+use store::{DnCache, Known, ReadPoint, Reader};
+
+/// The refusal of an update by a right that hangs on what the entry holds.
+const CONTENT: FixedRefusal = (
+    ResultCode::InsufficientAccessRights,
+    "in a transaction no right counts that depends on the content of the entry",
+);
 
 /// Accepts updates as long as each can be prepared. Returns how many.
 /// What stops it is not refused here: the stages find out why, and answer.
@@ -49,11 +55,12 @@ pub(super) fn prepare_some(
     let Parts { dsa, reader, scratch, counters, hinted_at: Some(sequence), .. } = parts else { return 0 };
     // The identity of the transaction counts, which a proxied begin made another than the session's. With an overlay each update is
     // judged there, on top of those before it.
-    if !dsa.rules.may_write(transaction.identity.rights) || transaction.overlay.is_some() {
+    let class = transaction.identity.requester().class;
+    if !scratch.views.writes_all(class) || !scratch.views.uses_all(class) || transaction.overlay.is_some() {
         return 0;
     }
     // Where the root DN binds by the password of an entry, nobody else may change that entry.
-    let is_plain = transaction.identity.rights == Rights::Root || !dsa.root_binds_by_entry();
+    let is_plain = transaction.identity.is_root || !dsa.root_binds_by_entry();
     // The guard of the root DN's name looks at each DN; that is left to the stages.
     if !is_plain || of_name(dsa, &transaction.identity).is_err() {
         return 0;
@@ -182,6 +189,9 @@ pub(super) fn judge(
     };
     // Here, for the short way counts those that it accepts.
     parts.counters.count_operation(&request.message.request);
+    // Rights are those of now, whatever they were when it began.
+    let security = parts.security;
+    update::authorize::reading(parts, |reading| reading.classify(&mut transaction.identity, security));
     // A copy: what is decided of rights borrows it while the transaction is changed.
     let identity = transaction.identity.clone();
     let is_accepted = match authorize(transaction, parts, &identity, request) {
@@ -215,12 +225,14 @@ enum Authorized<'r, 'a> {
 /// The same stages as those of plain updates, with the transaction's identity. Nothing is changed but names that are held.
 fn authorize<'r, 'a>(
     transaction: &mut Transaction,
-    parts: &Parts<'_>,
+    parts: &mut Parts<'_>,
     identity: &'r Identity,
     request: &'r update::Request<'a>,
 ) -> Result<Authorized<'r, 'a>, Refused<'a>> {
     let dsa = parts.dsa;
+    let writes_all = parts.scratch.views.writes_all(identity.requester().class);
     // Controls, limits, rights, schema, names: what depends on the request alone comes first, what changes something comes last.
+    update::authorize::of_use(parts, identity, request)?;
     let requested = request.requested()?;
     if requested.proxied().is_some() {
         // RFC 5805 section 2.2: who acts is said at the begin.
@@ -241,13 +253,22 @@ fn authorize<'r, 'a>(
             of_name(dsa, identity)?;
             return Ok(Authorized::Extended(writes, value));
         }
-        Kind::OwnPassword if identity.entry.is_some() && !dsa.rules.may_write(identity.rights) => {
+        Kind::OwnPassword if identity.entry.is_some() && !writes_all => {
             let text = "in a transaction a user changes its own password by the password modify operation";
             return Err((ResultCode::InsufficientAccessRights, text).into());
         }
         Kind::OwnPassword | Kind::Entry => {}
     }
-    let effective = update::authorize::authorize(dsa, identity, request, requested)?;
+    of_name(dsa, identity)?;
+    match writes_all {
+        true => {
+            update::authorize::reading(parts, |reading| {
+                update::authorize::authorize(reading, identity, request, requested).map(drop)
+            })?;
+        }
+        false => authorize_inside(transaction, parts, identity, request, requested)?,
+    }
+    let effective = Effective::of_transaction(identity);
     // What the schema refuses whatever the entry is. The rest of the schema is asked in the overlay.
     if let Some((code, text)) = admission::refusal(dsa.shard.schema(), &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
@@ -256,6 +277,42 @@ fn authorize<'r, 'a>(
     match names(&request.message.request).all(|dn| transaction.hold(dsa, &dn).is_ok()) {
         true => Ok(Authorized::Entry(effective, requested)),
         false => Err((ResultCode::Busy, super::CONFLICT).into()),
+    }
+}
+
+/// Decides whether an identity may make an update of entries as the transaction has made them so far.
+fn authorize_inside<'a>(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    request: &update::Request<'a>,
+    requested: &Requested<'a>,
+) -> Result<(), Refused<'a>> {
+    let Parts { dsa, reader, scratch, now, security, .. } = parts;
+    let pin = reader.pin();
+    let base = pin.read_point();
+    scratch.evaluator.cache.refresh(base);
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: *security };
+    ensure_overlay(transaction, &mut reading)?;
+    let overlay = transaction.overlay.as_mut().expect("there is one now");
+    for dn in names(&request.message.request) {
+        let brought = overlay.bring(base, &dn, &[]);
+        brought.map_err(|refused| Refused::Refusal((refused.result_code(), refused.to_string().into())))?;
+    }
+    let shard = std::sync::Arc::clone(overlay.shard());
+    let Some(mut reader) = Reader::register(&shard) else { return Err(outcome::NO_READER.into()) };
+    let pin = reader.pin();
+    // What the thread remembers are numbers of the directory, but for rights.
+    let mut inside = Scratch::default();
+    std::mem::swap(&mut inside.views, &mut reading.scratch.views);
+    let read_point = pin.read_point();
+    let mut looking = Reading { dsa, read_point, scratch: &mut inside, now: *now, security: *security };
+    let decided = update::authorize::authorize(&mut looking, identity, request, requested);
+    std::mem::swap(&mut inside.views, &mut reading.scratch.views);
+    match decided?.is_empty() {
+        true => Ok(()),
+        // The command of a transaction has no conditions on what its own updates make of an entry.
+        false => Err(CONTENT.into()),
     }
 }
 

@@ -11,10 +11,11 @@
 use super::super::group::{Group, Hint, Pending};
 use super::authorize;
 use super::prepare::prepare;
-use crate::access::{Effective, Rights};
+use crate::access::ClassId;
 use crate::context::Writing;
 use crate::control;
 use crate::dispatch;
+use crate::effective::Effective;
 use crate::monitor::{Counters, MODIFIES, count};
 use crate::outcome;
 use crate::prepared_writes::PreparedWrites;
@@ -58,7 +59,7 @@ pub(in crate::bundle) fn apply_prepared_before(
     // The prepared ones need none: they know their place.
     parts.hinted_at = None;
     if ready.iter().any(Option::is_none) {
-        parts.prefetch(Rights::Public, updates);
+        parts.prefetch(ClassId::NONE, updates);
     }
     apply_prepared(effective, parts, updates, prepared_writes, first, out);
 }

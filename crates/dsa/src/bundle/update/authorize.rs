@@ -1,20 +1,26 @@
 //! Second stage: as whom an update is applied, and whether that identity may. Nothing of it is asked when a log is replayed: that
-//! comes to the same outcome whatever rights the clients have by then. Nor does it look at entries: other updates that are on their way
-//! may change them before the update has its turn.
+//! comes to the same outcome whatever rights the clients have by then. Where a right depends on the entry, which other updates that are on
+//! their way may change before the update has its turn, what it depends on goes to the log as conditions.
 
+use super::Refused;
 use super::classify::{Kind, Request};
-use crate::access::{Effective, Rights};
-use crate::control::{Requested, proxied_authorization};
+use crate::access::Action;
+use crate::context::Reading;
+use crate::control::{Requested, assertion, proxied_authorization, update};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::op::modify_dn::new_dn;
+use crate::outcome;
+use crate::rights;
 use crate::session::Session;
 use crate::session::security::{IN_THE_CLEAR, Security};
 use crate::worker::Parts;
+use ::access::Operation;
 use model::ResultCode;
 use proto::message;
 use proto::op::Modify;
 use proto::op::modify::ModifyKind;
+use proto::tag;
 use schema::Schema;
 use smallvec::SmallVec;
 
@@ -33,6 +39,11 @@ pub(in crate::bundle) const NO_NAME: Refusal = (
     "no further name can be recorded as creator or modifier: the limit is reached",
 );
 
+const OWN_SECRET: Refusal = (
+    ResultCode::InsufficientAccessRights,
+    "a user changes its own password by one new value and nothing else, with its old one deleted if it is sent",
+);
+
 const HIDDEN: Refusal =
     (ResultCode::InsufficientAccessRights, "insufficient rights to read the attributes of the assertion");
 
@@ -45,11 +56,8 @@ pub(in crate::bundle) fn authorize_proxied(
     parts: &mut Parts<'_>,
     authorization_id: &[u8],
 ) -> Result<Identity, Refusal> {
-    let pin = parts.reader.pin();
-    let evaluator = &mut parts.scratch.evaluator;
-    evaluator.cache.refresh(pin.read_point());
-    let client = &session.identity;
-    proxied_authorization::authorize(parts.dsa, pin.read_point(), evaluator, client, authorization_id)
+    let client = (&session.identity, session.security);
+    reading(parts, |reading| proxied_authorization::authorize(reading, client, authorization_id))
         .ok_or(proxied_authorization::REFUSAL)
 }
 
@@ -60,6 +68,20 @@ pub(in crate::bundle) fn authorize_proxied(
 #[inline]
 pub(in crate::bundle) fn of_name(dsa: &Dsa, identity: &Identity) -> Result<(), Refusal> {
     if dsa.shard.admits_name(&identity.dn) { Ok(()) } else { Err(NO_NAME) }
+}
+
+/// May an identity use the controls of an update, and its extended operation?
+///
+/// # Errors
+/// The refusal if it may not.
+pub(in crate::bundle) fn of_use<'a>(
+    parts: &Parts<'_>,
+    identity: &Identity,
+    request: &Request<'_>,
+) -> Result<(), Refused<'a>> {
+    let (views, schema) = (&parts.scratch.views, parts.dsa.shard.schema());
+    rights::use_of(views, identity.requester(), &request.message, schema)
+        .map_err(|(code, text)| Refused::Refusal((code, text.into())))
 }
 
 /// May an update come on this connection?
@@ -97,50 +119,125 @@ fn brings_secret(schema: &Schema, request: &Request<'_>) -> bool {
     }
 }
 
-/// May this identity make this update of an entry, or of the configuration?
+/// What must be true of the entry when an update is applied, encoded ([`crate::parcel::Condition`]).
+pub(in crate::bundle) type Conditions = Vec<u8>;
+
+/// May this identity make this update of an entry? Decided at the read point of now, of the directory or of what a transaction has made of it.
 ///
 /// # Errors
 /// The refusal if it may not.
-pub(in crate::bundle) fn authorize<'i>(
-    dsa: &Dsa,
-    identity: &'i Identity,
+pub(in crate::bundle) fn authorize<'a>(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
     request: &Request<'_>,
     requested: &Requested<'_>,
-) -> Result<Effective<'i>, Refusal> {
-    let effective = Effective::to_write(&dsa.rules, identity)?;
-    // A change of the configuration records nobody's name.
-    if !matches!(request.kind, Kind::Config) {
-        of_name(dsa, identity)?;
-    }
-    if identity.rights == Rights::Root {
-        return Ok(effective);
-    }
-    // The root DN may read everything, so only others are asked what they would learn.
-    if asks_for_hidden(dsa, identity.rights, requested) {
-        return Err(HIDDEN);
+) -> Result<Conditions, Refused<'a>> {
+    let dsa = reading.dsa;
+    if identity.is_root {
+        return Ok(Conditions::new());
     }
     // Who can set the password of the entry that the root DN binds by, or give an entry that name, has the rights of the root DN.
     let guards_root = dsa.root_binds_by_entry();
-    let refusal = match &request.message.request {
-        message::Request::Modify(modify) if guards_root && dsa.names_root(modify.dn) => Some(ROOT_NAME),
-        message::Request::Modify(modify) => {
-            asks_for_secret(dsa.shard.schema(), modify).then_some(SECRET_VALUE)
-        }
-        message::Request::Add(add) => dsa.names_root(add.dn).then_some(ROOT_NAME),
+    let names_root = match &request.message.request {
+        message::Request::Modify(modify) => guards_root && dsa.names_root(modify.dn),
+        message::Request::Add(add) => dsa.names_root(add.dn),
         // An entry below may get the name of the root DN, even one that is only on its way.
-        message::Request::ModifyDn(modify_dn) => {
-            dsa.is_root_or_above(&new_dn(modify_dn)).then_some(ROOT_NAME)
-        }
-        _ => None,
+        message::Request::ModifyDn(modify_dn) => dsa.is_root_or_above(&new_dn(modify_dn)),
+        _ => false,
     };
-    refusal.map_or(Ok(effective), Err)
+    let conditions = match rights::authorize(reading, identity.requester(), &request.message.request) {
+        Ok(conditions) => conditions,
+        Err(denied) => return Err(refusal(reading, identity, &request.message, denied)),
+    };
+    if names_root {
+        return Err(ROOT_NAME.into());
+    }
+    if asks_for_hidden(reading, identity, &request.message.request, requested) {
+        return Err(HIDDEN.into());
+    }
+    match &request.message.request {
+        message::Request::Modify(modify) if changes_own_secret(reading, identity, modify) => {
+            Err(OWN_SECRET.into())
+        }
+        message::Request::Modify(modify) if asks_for_secret(dsa.shard.schema(), modify) => {
+            Err(SECRET_VALUE.into())
+        }
+        _ => Ok(conditions),
+    }
 }
 
-/// Does an update assert something of what its client may not read? Write access does not imply read access. This is checked
+/// The answer to an update that is not made.
+#[cold]
+fn refusal<'a>(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    message: &message::Message<'_>,
+    denied: rights::Denied,
+) -> Refused<'a> {
+    match denied {
+        rights::Denied::Right(text) if identity.dn.is_empty() => {
+            Refused::Refusal((ResultCode::InsufficientAccessRights, format!("{text}; bind first").into()))
+        }
+        rights::Denied::Right(text) => Refused::Refusal((ResultCode::InsufficientAccessRights, text.into())),
+        rights::Denied::Absent(unresolved) => {
+            let response = tag::response_to(message.request.tag()).expect("updates have answers");
+            let dn = update::target(&message.request).unwrap_or_default();
+            let (mut answer, cache) = (Vec::new(), &mut reading.scratch.evaluator.cache);
+            let (out, read_point) = (&mut answer, reading.read_point);
+            outcome::unresolved(out, message.id, response, dn, unresolved, read_point, cache);
+            Refused::Answer(answer)
+        }
+    }
+}
+
+/// Is it a user's change of a secret of its own that is no plain change of its password ([`crate::op::own_password`])? Who may change its password
+/// may not lock itself out, nor store one in another form.
+fn changes_own_secret(reading: &mut Reading<'_>, identity: &Identity, modify: &Modify<'_>) -> bool {
+    let (schema, read_point) = (reading.dsa.shard.schema(), reading.read_point);
+    let mut changes = modify.changes.iter();
+    if reading.scratch.views.writes_all(identity.requester().class)
+        || !changes.any(|change| is_secret(schema, change.modification.description))
+    {
+        return false;
+    }
+    let target = read_point.resolve(modify.dn, &mut reading.scratch.evaluator.cache).ok();
+    identity.own_entry(read_point).is_some_and(|own| Some(own.id) == target)
+}
+
+/// Does an update assert something of what its client may not test? Write access does not imply read access. This is checked
 /// before the log, for what was logged is applied whatever the access rules are by then.
-fn asks_for_hidden(dsa: &Dsa, rights: Rights, requested: &Requested<'_>) -> bool {
+fn asks_for_hidden(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    request: &message::Request<'_>,
+    requested: &Requested<'_>,
+) -> bool {
     let assertion = requested.rare.as_ref().and_then(|rare| rare.assertion.as_ref());
-    assertion.is_some_and(|(filter, _)| dsa.rules.asks_for_hidden(rights, dsa.shard.schema(), filter))
+    let Some((filter, _)) = assertion else { return false };
+    let read_point = reading.read_point;
+    let target = update::target(request)
+        .and_then(|dn| read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok());
+    // Of an entry that is not there nothing can be asked.
+    let Some(entry) = target.and_then(|id| read_point.entry(id)) else { return false };
+    let asked = Action::of(Operation::Search);
+    let view = reading.scratch.view(identity.requester(), asked, &entry, read_point);
+    let schema = reading.dsa.shard.schema();
+    assertion::asks_for_hidden(filter, schema, (&mut reading.scratch.views, view))
+}
+
+/// Works something out at the read point of now.
+/// Nothing of this session is on its way to the log before it, so the read point has all that the client knows of.
+pub(in crate::bundle) fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -> T {
+    let pin = parts.reader.pin();
+    let read_point = pin.read_point();
+    parts.scratch.evaluator.cache.refresh(read_point);
+    work(&mut Reading {
+        dsa: parts.dsa,
+        read_point,
+        scratch: parts.scratch,
+        now: parts.now,
+        security: parts.security,
+    })
 }
 
 /// Would the answer to a modify tell whether the entry has a value of an attribute that its client may not read? Not once the

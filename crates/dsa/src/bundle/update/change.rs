@@ -2,15 +2,14 @@
 //! Each goes to the log by itself.
 
 use super::super::group::{Group, gather};
+use super::authorize::reading;
 use super::classify::Request;
 use super::{Refused, apply, authorize, refuse_critical, submit as submitting};
 use crate::bundle::transaction;
-use crate::context::Reading;
 use crate::control::Requested;
 use crate::extension::{Change, Writes};
 use crate::identity::Identity;
 use crate::op::own_password;
-use crate::session::security::Security;
 use crate::session::{ActingIdentity, Session};
 use crate::worker::Parts;
 use proto::tag;
@@ -54,21 +53,6 @@ pub(super) fn of_modify<'a>(
     prepared?.map(|change| admit(parts, identity, change)).transpose()
 }
 
-/// Works something out at the read point of now.
-/// Nothing of this session is on its way to the log before it, so the read point has all that the client knows of.
-fn reading<T>(parts: &mut Parts<'_>, work: impl FnOnce(&mut Reading<'_>) -> T) -> T {
-    let pin = parts.reader.pin();
-    let read_point = pin.read_point();
-    parts.scratch.evaluator.cache.refresh(read_point);
-    work(&mut Reading {
-        dsa: parts.dsa,
-        read_point,
-        scratch: parts.scratch,
-        now: parts.now,
-        security: Security::INTERNAL,
-    })
-}
-
 /// The stages of an update that this one skips: its rights were decided by the operation itself.
 fn admit(parts: &Parts<'_>, identity: &Identity, change: Change) -> Result<Change, Refused<'static>> {
     authorize::of_name(parts.dsa, identity)?;
@@ -102,6 +86,7 @@ pub(super) fn submit(
             assert!(session.batch.is_empty(), "a change goes to the log by itself");
             let identity = change.actor.clone();
             submitting::collect(session, parts, &group);
+            submitting::under(session, std::mem::take(&mut change.conditions));
             // It goes alone, so no other update is compared with this.
             let authorization_id = Vec::new();
             session.batch.acting =

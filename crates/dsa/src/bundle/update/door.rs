@@ -7,7 +7,7 @@
 use super::super::group::Pending;
 use super::super::transaction;
 use super::authorize::{is_secret, of_name};
-use crate::access::Rights;
+use crate::access::Views;
 use crate::admission;
 use crate::engine::Dsa;
 use crate::op::own_password::may_be_asked;
@@ -40,12 +40,12 @@ impl<'d, 'a> Door<'d, 'a> {
     /// A client that may not write, for whom no name can be recorded, or whose updates may belong to a transaction, finds it closed: the stages
     /// then say why.
     #[inline]
-    pub(super) fn of(session: &Session, dsa: &'d Dsa) -> Door<'d, 'a> {
+    pub(super) fn of(session: &Session, dsa: &'d Dsa, views: &Views) -> Door<'d, 'a> {
         let identity = &session.identity;
-        let is_root = identity.rights == Rights::Root;
+        let is_root = identity.is_root;
         let is_open = fast::IS_ON
             && session.batch.acting.is_none()
-            && dsa.rules.may_write(identity.rights)
+            && views.writes_all(identity.requester().class)
             && of_name(dsa, identity).is_ok()
             // Where open transactions hold entries, the names of each update must be compared with theirs.
             && transaction::nothing_is_held(dsa)

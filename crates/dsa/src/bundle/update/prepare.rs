@@ -8,6 +8,7 @@ use super::super::group::{self, Hint, Pending};
 use super::super::transaction;
 use super::Refused;
 use super::classify::Request;
+use crate::access::Action;
 use crate::admission;
 use crate::control::{Requested, assertion, update};
 use crate::identity::Identity;
@@ -15,6 +16,7 @@ use crate::op;
 use crate::prepared_writes::PreparedWrites;
 use crate::worker::Parts;
 use crate::worker::Scratch;
+use ::access::Operation;
 use env::fast;
 use store::Known;
 
@@ -59,13 +61,13 @@ fn fails_now(
     if read_point.shard().has_referrals() && !requested.manage_dsa_it {
         return false;
     }
-    let evaluator = &mut parts.scratch.evaluator;
+    let Scratch { evaluator, views, .. } = &mut *parts.scratch;
     evaluator.cache.refresh(read_point);
     // Of an entry that is not there nothing is false: the update is logged, and refused by the one that applies it.
     let found = read_point.resolve(dn, &mut evaluator.cache).ok().and_then(|id| read_point.entry(id));
-    let rules = (&parts.dsa.rules, identity.rights);
-    let is_true = |entry| assertion::is_true_soon(filter, &entry, read_point, rules, evaluator);
-    found.and_then(is_true) == Some(false)
+    let Some(entry) = found else { return false };
+    let view = views.of(identity.requester(), Action::of(Operation::Search), &entry, read_point, evaluator);
+    assertion::is_true_soon(filter, &entry, read_point, (views, view), evaluator) == Some(false)
 }
 
 /// Makes prepared writes of updates at a read point, as far as they can be made; appends to `prepared_writes`.

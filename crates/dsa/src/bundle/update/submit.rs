@@ -5,7 +5,7 @@
 
 use super::super::group::{Group, Pending, gather};
 use super::{apply, prepare::prepare};
-use crate::access::Effective;
+use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::extension::Change;
 use crate::journal::{Journal, Submission, Updates};
@@ -29,10 +29,31 @@ pub(super) fn accepted(
     }
     if parts.dsa.journal.get().is_none() {
         let identity = session.batch.acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
-        let effective = Effective::to_write(&parts.dsa.rules, identity);
-        return apply::apply(effective.expect("they were authorized"), parts, updates, out);
+        return apply::apply(Effective::authorized(identity), parts, updates, out);
     }
     collect(session, parts, updates);
+    let conditions = std::mem::take(&mut session.batch.conditions);
+    under(session, conditions);
+    if let Some(reader) = session.batch.reader.take()
+        && let Some(submission) = &mut session.batch.submission
+    {
+        submission.reader = Some(reader);
+    }
+}
+
+/// Must none go with what was collected? It has conditions, which are about all of its updates.
+pub(super) fn is_closed(session: &Session) -> bool {
+    session.batch.submission.as_ref().is_some_and(|submission| !submission.conditions.is_empty())
+}
+
+/// Puts conditions on what was collected.
+pub(super) fn under(session: &mut Session, conditions: Vec<u8>) {
+    if let Some(submission) = &mut session.batch.submission
+        && !conditions.is_empty()
+    {
+        assert!(submission.conditions.is_empty(), "an update with conditions goes alone");
+        submission.conditions = conditions;
+    }
 }
 
 /// Do the entries that one more update brings back fit with those of the updates collected before? The first always does.

@@ -58,6 +58,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     // The first step can fail and changes nothing then; what follows cannot fail after it.
     let choices = dsa.chosen.put(record)?;
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
+    dsa.access.put(&choices.access, dsa.shard.schema())?;
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
     dsa.system.invalidate();

@@ -6,13 +6,15 @@
 //! stored value that it was compared with must still be there. So is that the entry is the one that was found, unless the client
 //! named it by its DN: an assertion tells it from another one that may have got its name by then.
 
-use crate::access::Rights;
 use crate::context::Reading;
 use crate::control::proxied_authorization::find_user;
 use crate::extension::{Answer, Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
 use crate::password;
+use crate::rights::may_set_password;
+use crate::rights::visible;
+use ::access::Operation;
 use model::filter::Assertion;
 use model::limits::PASSWORD_BYTES_MAX;
 use model::{Description, EntryId, Filter, ResultCode};
@@ -37,8 +39,10 @@ pub(super) const EXTENSION: Extension = Extension {
 pub(crate) const USER_PASSWORD: &[u8] = b"userPassword";
 const ENTRY_UUID: &[u8] = b"entryUUID";
 
-const NOT_OWN: FixedRefusal =
-    (ResultCode::InsufficientAccessRights, "a user may change its own password only");
+const NOT_ALLOWED: FixedRefusal = (
+    ResultCode::InsufficientAccessRights,
+    "insufficient rights to change this password, or there is no such user",
+);
 /// Busy, for the same request may succeed when it is sent again.
 pub(crate) const NOT_THE_SAME: FixedRefusal = (
     ResultCode::Busy,
@@ -196,7 +200,7 @@ pub(crate) fn make(
     let asserted = sign.as_deref().map(|sign| assertion::control(sign, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, asserted.as_slice());
-    Change { id, message, actor: identity.clone(), answer }
+    Change { id, message, actor: identity.clone(), answer, conditions: Vec::new() }
 }
 
 /// The entry whose password is to be changed, if the client may.
@@ -217,9 +221,15 @@ fn find<'r>(
         Some(AuthzId::User(user)) => find_user(read_point, evaluator, user),
         Some(AuthzId::Anonymous) => None,
     };
-    // A client that may only change its own does not learn which others there are.
-    if !reading.dsa.rules.may_write(identity.rights) && (found.is_none() || found != own) {
-        return Err(NOT_OWN);
+    // A client that may change its own alone does not learn which others there are.
+    let who = identity.requester();
+    let found = found.and_then(|id| visible(reading, who, Ok(id)).ok());
+    let may = match found.and_then(|id| read_point.entry(id)) {
+        Some(entry) => may_set_password(reading, who, &entry, Operation::PasswordModify),
+        None => reading.scratch.views.writes_all(who.class),
+    };
+    if !may {
+        return Err(NOT_ALLOWED);
     }
     let no_entry = "the root DN has no entry: its password is set in the server's configuration";
     let missing = match named {
@@ -235,7 +245,7 @@ fn find<'r>(
             let text = "the password of the root DN is set in the server's configuration";
             Err((ResultCode::UnwillingToPerform, text))
         }
-        true if identity.rights < Rights::Root => {
+        true if !identity.is_root => {
             Err((ResultCode::InsufficientAccessRights, "only the root DN changes its own password"))
         }
         _ => Ok(entry),

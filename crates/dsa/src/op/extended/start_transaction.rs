@@ -1,7 +1,6 @@
 //! Start Transaction (RFC 5805 section 2.1).
 //! The identifier is chosen by the server, or by the client where `txn-implicit-begin` allows it. It names a transaction of this session only.
 
-use crate::access::Rights;
 use crate::control::proxied_authorization::refuse;
 use crate::engine::Dsa;
 use crate::extension::{Bound, Extension, Role};
@@ -73,7 +72,7 @@ impl Begin<'_> {
     /// Three bounds: of the session, of the identity and of all.
     fn begin(self, identifier: Vec<u8>, identity: Identity) -> Result<(), FixedRefusal> {
         // Every update would be refused: better now.
-        if identity.dn.is_empty() && identity.rights < Rights::Root {
+        if identity.dn.is_empty() && !identity.is_root {
             return Err((ResultCode::StrongerAuthRequired, "anonymous clients change nothing; bind first"));
         }
         if self.transactions.len() >= SESSION_TRANSACTIONS_MAX {

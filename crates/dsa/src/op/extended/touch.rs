@@ -27,7 +27,7 @@ fn prepare(
     value: Option<&[u8]>,
     _: Option<&[u8]>,
 ) -> Result<Change, FixedRefusal> {
-    if !reading.dsa.rules.may_write(identity.rights) {
+    if !reading.scratch.views.writes_all(identity.requester().class) {
         return Err((ResultCode::InsufficientAccessRights, "touched by others"));
     }
     // As password modify does: what is logged is a modify.
@@ -39,7 +39,7 @@ fn prepare(
     let answer = Box::new(|id, modified: &[u8], out: &mut Vec<u8>| {
         ExtendedResponse { result: result_of(modified), oid: None, value: None }.encode(out, id, &[]);
     });
-    Ok(Change { id, message, actor: identity.clone(), answer })
+    Ok(Change { id, message, actor: identity.clone(), answer, conditions: Vec::new() })
 }
 
 #[cfg(test)]

@@ -6,22 +6,24 @@
 
 use super::running::Query;
 use super::{SearchContext, allows, special};
-use crate::access::{Rights, Rules};
+use crate::access::{Action, Requester, Views};
 use crate::context::Reading;
 use crate::control::Requested;
-use crate::entry_writer::{Answer, Chosen, Templates};
+use crate::entry_writer::{Answer, Templates};
 use crate::monitor::{Counters, count};
-use crate::recent::{Again, Asserted};
+use crate::recent::{Again, Asserted, KnownViews};
 use crate::worker::Scratch;
+use ::access::{Operation, Right};
 use model::{EntryId, ResultCode, Scope, dn};
 use proto::answer::{MessageId, PIECE_MAX, put_done};
 use proto::op::Search;
 use proto::tag;
-use store::search::evaluate::Truth;
+use store::search::evaluate::{Evaluator, Truth};
 use store::search::{Compiled, EqualityHint, Paused};
-use store::{DnCache, EntryRef, ReadPoint, Target};
+use store::{EntryRef, ReadPoint, Target};
 
-/// Keeps the form of a search that the next ones are likely to have too.
+/// Keeps the form of a search that the next ones are likely to have too. How entries are written is noted when the first is
+/// ([`Recent::note_view`]).
 /// Searches with controls, or of the server's own entries, are not kept: they are few, and an answer may depend on more.
 pub(super) fn remember(
     reading: &mut Reading<'_>,
@@ -30,26 +32,18 @@ pub(super) fn remember(
     requested: &Requested<'_>,
     query: &Query<'_>,
     filter: &Compiled,
-) {
-    let (base, asked) = (query.base, query.asked);
-    let Some(outline) = context.outline.filter(|_| !base.is_system && requested.paged.is_none()) else {
-        return;
-    };
+) -> Option<Again> {
+    let outline = context
+        .outline
+        .filter(|_| !query.base.is_system && !query.is_restricted && requested.paged.is_none())?;
     // The thread's own memory of forms: no lock, and no other thread learns of it.
-    let Scratch { templates, recent, .. } = &mut *reading.scratch;
+    let (recent, class) = (&mut reading.scratch.recent, query.who.class);
     // Two forms: a read of one entry whatever it is, and a look for a value. Nearly all searches of a busy directory are one of them.
-    let is_base = request.scope == Scope::Base;
-    if (is_base && filter.is_true())
-        || (!is_base && request.size_limit == 0 && filter.equality_type().is_some())
-    {
-        let chosen = templates.choose(asked, reading.read_point.shard().schema());
-        if !templates.holds(chosen) {
-            return;
-        }
-        match is_base {
-            true => recent.keep_base(outline, asked.rights, chosen),
-            false => recent.keep_equality(outline, asked.rights, chosen, request.scope, filter),
-        }
+    match request.scope {
+        Scope::Base if filter.is_true() => recent.keep_base(outline, class),
+        Scope::Base => None,
+        scope if request.size_limit == 0 => recent.keep_equality(outline, class, scope, filter),
+        _ => None,
     }
 }
 
@@ -67,19 +61,16 @@ pub(crate) fn is_possible(read_point: ReadPoint<'_>) -> bool {
 pub(crate) fn base(
     reading: &mut Reading<'_>,
     id: i32,
-    rights: Rights,
+    who: Requester,
     again: Again,
     target: &Target,
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, keys, recent, answer, .. } = &mut *reading.scratch;
-    // The form may have been replaced since the group was gathered, or the rights changed by a bind.
-    let Some((chosen, None)) = recent.form(again, rights) else { return false };
+    let Scratch { evaluator, templates, views, keys, recent, answer, .. } = &mut *reading.scratch;
+    // The form may have been replaced since the group was gathered, or the requester changed by a bind.
+    let Some((known, None)) = recent.form(again, who.class) else { return false };
     let read_point = reading.read_point;
-    if !templates.holds(chosen) {
-        return false;
-    }
     // Mostly the entry that the hash table has at that place is the one; its own text of the name is then written as it is.
     let (entry, name) = match read_point.lookup_likely(target, keys) {
         Some((entry, name)) => (entry, Some(name)),
@@ -88,10 +79,11 @@ pub(crate) fn base(
             None => return false,
         },
     };
-    let (rules, begin) = (&reading.dsa.rules, out.len());
+    let begin = out.len();
+    let who = Who { requester: who, needed: BASE_RIGHTS };
     let mut answering =
-        Answering::new(Plan { templates, read_point, chosen, rules, counters }, id, answer, out);
-    if !answering.put_entry(&entry, name, &mut evaluator.cache) {
+        Answering::new(Plan { templates, read_point, known, who, views, counters }, id, answer, out);
+    if !answering.put_entry(&entry, name, evaluator) {
         out.truncate(begin);
         return false;
     }
@@ -105,19 +97,22 @@ pub(crate) fn base(
 pub(crate) fn equality(
     reading: &mut Reading<'_>,
     id: i32,
-    rights: Rights,
+    who: Requester,
     again: Again,
     (hint, value): (&EqualityHint, Asserted),
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, keys, recent, answer, work, .. } = &mut *reading.scratch;
+    let Scratch { evaluator, templates, views, keys, recent, answer, work, .. } = &mut *reading.scratch;
     // As above: whatever does not fit any more is decoded.
-    let Some((chosen, Some(equality))) = recent.form(again, rights) else { return false };
+    let Some((known, Some(equality))) = recent.form(again, who.class) else { return false };
     let read_point = reading.read_point;
     // Mostly in the cache of names: searches of one form have one base.
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
-    if !templates.holds(chosen) {
+    // A base that may not be searched is refused where refusals are.
+    let Some(base_entry) = read_point.entry(base) else { return false };
+    let view = views.of(who, Action::of(Operation::Search), &base_entry, read_point, evaluator);
+    if !BASE_RIGHTS.iter().all(|right| views.may(view, *right)) {
         return false;
     }
     // Most values are those of one entry.
@@ -131,7 +126,7 @@ pub(crate) fn equality(
         Err(()) => {
             let Some(candidates) = read_point.hinted_candidates(hint) else { return false };
             // More than the limit: the error that is due is written where limits are kept.
-            if !allows(&reading.dsa.config.limits, rights, candidates.len()) {
+            if !allows(&reading.dsa.config.limits, who, candidates.len()) {
                 return false;
             }
             few = candidates;
@@ -142,9 +137,9 @@ pub(crate) fn equality(
     };
     // Everything from here on is taken back if the search turns out not to be as simple.
     let begin = out.len();
-    let rules = &reading.dsa.rules;
+    let who = Who { requester: who, needed: &[] };
     let mut answering =
-        Answering::new(Plan { templates, read_point, chosen, rules, counters }, id, answer, out);
+        Answering::new(Plan { templates, read_point, known, who, views, counters }, id, answer, out);
     for candidate in candidates {
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
         // Most values are asked for as they are spelled, and many name the entry.
@@ -168,7 +163,7 @@ pub(crate) fn equality(
         if !is_match || !read_point.is_in_scope(&entry, base, equality.scope) {
             continue;
         }
-        if !answering.put_entry(&entry, name.filter(|name| dn::is_plain_value(name)), &mut evaluator.cache) {
+        if !answering.put_entry(&entry, name.filter(|name| dn::is_plain_value(name)), evaluator) {
             out.truncate(begin);
             return false;
         }
@@ -176,13 +171,24 @@ pub(crate) fn equality(
     answering.put_done()
 }
 
+/// What the base of a search needs.
+const BASE_RIGHTS: &[Right] = &[Right::Disclose, Right::Search];
+
+/// Whose search it is, and what it needs on each entry besides that it may be returned.
+#[derive(Clone, Copy)]
+struct Who {
+    requester: Requester,
+    needed: &'static [Right],
+}
+
 /// How entries are written.
 /// Borrowed apart from the buffers, so that both can be changed at once.
 struct Plan<'p> {
     templates: &'p mut Templates,
     read_point: ReadPoint<'p>,
-    chosen: Chosen,
-    rules: &'p Rules,
+    known: KnownViews<'p>,
+    who: Who,
+    views: &'p mut Views,
     counters: &'p Counters,
 }
 
@@ -204,25 +210,34 @@ impl<'p, 'o> Answering<'p, 'o> {
         Answering { plan, id, message_id: MessageId::new(id), short, out }
     }
 
-    /// Appends an entry. `false`, and part of it at most, if it is too long for one go. `name`: the one value that names
-    /// it, if that is known and needs no escapes.
+    /// Appends an entry, if the requester may read it. `false`, and part of it at most, if it is too long for one go, or if it is not
+    /// known how it is written. `name`: the one value that names it, if that is known and needs no escapes.
     #[inline(always)]
-    fn put_entry(&mut self, entry: &EntryRef<'_>, name: Option<&[u8]>, cache: &mut DnCache) -> bool {
+    fn put_entry(&mut self, entry: &EntryRef<'_>, name: Option<&[u8]>, evaluator: &mut Evaluator) -> bool {
         self.make_room();
-        let Plan { templates, read_point, chosen, rules, counters } = &mut self.plan;
-        if !templates.write_bare(
-            self.short,
-            &self.message_id,
-            *read_point,
-            entry,
-            name,
-            *chosen,
-            rules,
-            cache,
-        ) {
+        let Plan { templates, read_point, known, who, views, counters } = &mut self.plan;
+        let view = views.of(who.requester, Action::of(Operation::Search), entry, *read_point, evaluator);
+        let Some(chosen) = known.of(view).filter(|chosen| templates.holds(*chosen)) else {
+            return who.needed.is_empty() && !views.may(view, Right::Read);
+        };
+        if !who.needed.iter().all(|right| views.may(view, *right)) {
+            return false;
+        }
+        let cache = &mut evaluator.cache;
+        if !templates.write_bare(self.short, &self.message_id, *read_point, entry, name, chosen, views, cache)
+        {
             flush(self.short, self.out);
             // Too long for the stack: written straight into the output buffer, as any entry is.
-            let large = templates.write(self.out, self.id, *read_point, entry, *chosen, rules, cache, false);
+            let large = templates.write(
+                self.out,
+                self.id,
+                *read_point,
+                entry,
+                chosen,
+                (views, who.requester),
+                cache,
+                false,
+            );
             if large.is_some() {
                 return false;
             }

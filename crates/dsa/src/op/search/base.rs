@@ -4,13 +4,15 @@
 //! search must look as if it were not there, so a refusal says nothing that depends on which entries there are.
 
 use super::special::{is_absent, settle_base};
-use crate::access::Rights;
+use crate::access::{Action, Requester};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
 use crate::referral::Referral;
+use crate::rights::visible;
 use crate::system::is_root_dse;
 use crate::worker::Scratch;
+use ::access::{Operation, Right};
 use model::{EntryId, ResultCode, Scope};
 use proto::op::Search;
 use proto::result::encode_result;
@@ -38,11 +40,11 @@ pub(super) enum Refusal {
     Alias(ResultCode, EntryId),
 }
 
-/// Finds the base for a client with these rights, by a hint if there is one: in the directory, else among the server's own entries.
+/// Finds the base for a requester, by a hint if there is one: in the directory, else among the server's own entries.
 /// With a hint nothing is parsed or hashed: that was done when the group was gathered, at a read point since which no name has changed.
 pub(super) fn find_base(
     reading: &mut Reading<'_>,
-    (hint, rights, system): (Option<Target>, Rights, ReadPoint<'_>),
+    (hint, who, system): (Option<Target>, Requester, ReadPoint<'_>),
     request: &Search<'_>,
     requested: &Requested<'_>,
 ) -> Result<Base, Refusal> {
@@ -57,24 +59,32 @@ pub(super) fn find_base(
         None if request.base.is_empty() => Err(Unresolved::NoSuchObject(None)),
         None => read_point.resolve(request.base, cache),
     };
-    let may_search = reading.dsa.rules.may_search(rights);
-    // A referral or an alias tells that an entry is there, so that is not looked at for those who may not search.
-    let found = match !may_search || is_absent(&reading.dsa.shard) {
+    // A referral or an alias tells that an entry is there, so that is not looked at by those from whom the entry is hidden.
+    let found = match is_absent(&reading.dsa.shard) {
         true => found,
-        false => settle_base(reading, request, requested, found)?,
+        false => match visible(reading, who, found) {
+            Ok(id) => settle_base(reading, request, requested, Ok(id))?,
+            Err(Unresolved::NoSuchObject(Some(matched))) => {
+                settle_base(reading, request, requested, Err(Unresolved::NoSuchObject(Some(matched))))?
+            }
+            Err(unresolved) => Err(unresolved),
+        },
     };
     // Not in the directory; perhaps among the server's own.
-    let unresolved = match found {
-        Ok(id) => return Ok(Base { id, is_system: false, is_root_dse: false }),
+    let unresolved = match visible(reading, who, found) {
+        Ok(id) => {
+            let entry = read_point.entry(id).expect("the base was just found");
+            let view = reading.scratch.view(who, Action::of(Operation::Search), &entry, read_point);
+            return match reading.scratch.views.may(view, Right::Search) {
+                true => Ok(Base { id, is_system: false, is_root_dse: false }),
+                false => Err(Refusal::Access),
+            };
+        }
         Err(unresolved) => unresolved,
     };
     // An entry above it was found: so the name belongs to the directory, and no entry of the server's has it.
     if unresolved != Unresolved::NoSuchObject(None) {
-        // Who may not search does not learn which entries there are.
-        return Err(match unresolved {
-            Unresolved::NoSuchObject(_) if !may_search => Refusal::Access,
-            unresolved => Refusal::Unresolved(unresolved),
-        });
+        return Err(Refusal::Unresolved(unresolved));
     }
     // Blanks around an empty name are no part of it (RFC 4514 section 2.1, and what clients send).
     let is_root_dse = is_root_dse(request.base);
@@ -84,13 +94,16 @@ pub(super) fn find_base(
     }
     let own = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
-    match system.resolve(own.kept_as(request.base, reading.security.offer()), cache) {
-        // Some of the server's entries are for users, and the configuration for the root DN.
-        Ok(_) if !own.may_read(rights, request.base) => Err(Refusal::Access),
-        // Found, and this client may look at it.
-        Ok(id) => Ok(Base { id, is_system: true, is_root_dse }),
-        Err(_) if !may_search => Err(Refusal::Access),
-        Err(_) => Err(Refusal::Unresolved(unresolved)),
+    let Ok(id) = system.resolve(own.kept_as(request.base, reading.security.offer()), cache) else {
+        return Err(Refusal::Unresolved(unresolved));
+    };
+    let entry = system.entry(id).expect("the base was just found");
+    let asked = Action { operation: Operation::Search, is_system: true };
+    let view = reading.scratch.view(who, asked, &entry, system);
+    match (reading.scratch.views.may(view, Right::Disclose), reading.scratch.views.may(view, Right::Search)) {
+        (true, true) => Ok(Base { id, is_system: true, is_root_dse }),
+        (true, false) => Err(Refusal::Access),
+        (false, _) => Err(Refusal::Unresolved(unresolved)),
     }
 }
 
@@ -116,7 +129,7 @@ pub(super) fn refuse(
             encode_result(out, id, tag::SEARCH_DONE, code, &dn, text, &[]);
         }
         Refusal::Access => {
-            let text = "anonymous clients may not search here; bind first";
+            let text = "insufficient rights to search here";
             outcome::say(out, id, tag::SEARCH_DONE, ResultCode::InsufficientAccessRights, text);
         }
         Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),

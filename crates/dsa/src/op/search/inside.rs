@@ -5,22 +5,24 @@
 //! many: they go on in slices like any search, with the ids of those that are different left out ([`SpecialEntries::hiding`]).
 
 use super::base::Base;
+use super::running::Restricted;
 use super::special::{SpecialEntries, is_omitted};
-use super::{Query, Running, SearchContext, run_base, run_cursor, suspend};
-use crate::access::Rights;
+use super::{Query, Running, SearchContext, compile, run_base, run_cursor, suspend};
+use crate::access::{Action, Requester};
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
-use crate::engine::Dsa;
-use crate::entry_writer::{Large, RequestedSelection};
+use crate::entry_writer::Large;
 use crate::monitor::Counters;
 use crate::outcome;
 use crate::transaction::View;
+use crate::worker::Scratch;
+use ::access::Operation;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{EntryId, Filter, ResultCode, Scope};
 use proto::op::Search;
 use proto::tag;
 use store::search::evaluate::Truth;
-use store::search::{Compiled, Cursor, Paused, Scopes};
+use store::search::{Cursor, Paused, Scopes};
 use store::{ReadPoint, Reader};
 
 /// Bytes of an answer that come from the view: they are put together before any is sent.
@@ -78,7 +80,7 @@ pub(crate) fn run(
         if inside.view.differs(base.id) && inside.view.is_partial(base.id) {
             return refuse_partial(id, out);
         }
-        let is_true = inside.asserts(reading, base.id, filter, context.identity.rights);
+        let is_true = inside.asserts(reading, base.id, filter, context.identity.requester());
         if !assertion::passes(is_true, out, id, tag::SEARCH_DONE) {
             return;
         }
@@ -94,16 +96,18 @@ impl Inside<'_> {
         reading: &mut Reading<'_>,
         base: EntryId,
         filter: &Filter<'_>,
-        rights: Rights,
+        who: Requester,
     ) -> Option<bool> {
+        let Scratch { views, evaluator, .. } = &mut *reading.scratch;
         // An entry is judged where it is as the transaction sees it, by an evaluator that remembers that place only.
         let (point, evaluator) = match self.view.differs(base) {
             true => (self.read_point, &mut self.view.scratch.evaluator),
-            false => (reading.read_point, &mut reading.scratch.evaluator),
+            false => (reading.read_point, evaluator),
         };
         // At the same point at which it was found.
         let entry = point.entry(base).expect("the base was just found");
-        assertion::is_true_soon(filter, &entry, point, (&reading.dsa.rules, rights), evaluator)
+        let view = views.of(who, Action::of(Operation::Search), &entry, point, evaluator);
+        assertion::is_true_soon(filter, &entry, point, (views, view), evaluator)
     }
 
     /// Consumes the view: what goes on later needs the directory alone.
@@ -116,12 +120,12 @@ impl Inside<'_> {
         request: &Search<'_>,
         out: &mut Vec<u8>,
     ) {
-        let (read_point, rights) = (reading.read_point, context.identity.rights);
-        let asked =
-            RequestedSelection { selectors: request.selection, types_only: request.types_only, rights };
-        let query = Query { id, read_point, base: *base, asked };
+        let (read_point, who) = (reading.read_point, context.identity.requester());
         // For the directory. That for the view is compiled when it is searched.
-        let filter = compiled(reading.dsa, read_point, &request.filter, rights);
+        let (filter, is_restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
+        let (selectors, types_only) = (request.selection, request.types_only);
+        let query =
+            Query { id, read_point, base: *base, who, selectors, types_only, is_restricted, again: None };
         // Ids are the same in both places. An entry that the transaction adds is in the view alone.
         let outside = read_point.entry(base.id);
         // A base search of an entry that the transaction does not touch is one of the directory.
@@ -133,6 +137,7 @@ impl Inside<'_> {
             return;
         }
         // A base that exists in the view alone has nothing below it in the directory.
+        let restricted = Restricted::new(&query, &filter);
         let cursor = match outside {
             Some(_) if request.scope != Scope::Base => {
                 Cursor::open(read_point, Scopes::new(base.id, request.scope), filter, None)
@@ -145,12 +150,13 @@ impl Inside<'_> {
         };
         let mut running = Running::new(&query, cursor, reading.now.monotonic_ns);
         // Time counts from here; what the view has taken was bounded by its work.
-        running.limit(&reading.dsa.config.limits, request);
+        running.limit(&reading.dsa.config.limits, who, request);
+        running.restrict(restricted);
         // Aliases and referrals were refused before.
         running.special = SpecialEntries::hiding();
         running.hidden = self.view.different().to_vec();
         let mut found = Vec::new();
-        match self.put_different(reading.dsa, &mut running, request, asked, context.counters, &mut found) {
+        match self.put_different(reading, &mut running, request, &query, context.counters, &mut found) {
             Ok(()) => {}
             Err(Stopped::SizeLimit) => running.over = Some(ResultCode::SizeLimitExceeded),
             Err(Stopped::Partial) => return refuse_partial(id, out),
@@ -163,7 +169,7 @@ impl Inside<'_> {
         // As one long message of which the rest is sent when the client has read the first part: nothing else is written in between.
         if found.len() > OUT_BYTES_SOFT_MAX {
             let large = Large::of_messages(out.len(), &found);
-            return suspend(reading, context, running, asked.selectors, Some(large), out);
+            return suspend(reading, context, running, query.selectors, Some(large), out);
         }
         out.append(&mut found);
         match running.over {
@@ -176,16 +182,33 @@ impl Inside<'_> {
     /// All of them are written before the first is sent: an error among them then is the only answer.
     fn put_different(
         &mut self,
-        dsa: &Dsa,
+        reading: &mut Reading<'_>,
         running: &mut Running,
         request: &Search<'_>,
-        asked: RequestedSelection<'_>,
+        outside: &Query<'_>,
+        counters: &Counters,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stopped> {
+        // Rights are known to the thread; all else that it remembers is of the directory.
+        std::mem::swap(&mut self.view.scratch.views, &mut reading.scratch.views);
+        let done = self.put_matching(running, request, outside, counters, out);
+        std::mem::swap(&mut self.view.scratch.views, &mut reading.scratch.views);
+        done
+    }
+
+    fn put_matching(
+        &mut self,
+        running: &mut Running,
+        request: &Search<'_>,
+        outside: &Query<'_>,
         counters: &Counters,
         out: &mut Vec<u8>,
     ) -> Result<(), Stopped> {
         let point = self.read_point;
-        let filter = compiled(dsa, point, &request.filter, asked.rights);
-        let query = Query { id: running.id, read_point: point, base: running.base, asked };
+        let who = outside.who;
+        let (filter, is_restricted) = compile(&mut self.view.scratch.views, who, &request.filter, point);
+        let query = Query { read_point: point, is_restricted, ..*outside };
+        let mut restricted = Restricted::new(&query, &filter);
         let (base, mut work) = (running.base.id, DIFFERENT_WORK_MAX);
         for id in &running.hidden {
             // Deleted by the transaction: it is hidden in the directory, and not here.
@@ -204,13 +227,14 @@ impl Inside<'_> {
                 Some(_) => continue,
                 None => return Err(Stopped::TooLong),
             }
+            let Some(view) = query.admit(scratch, &entry, &mut restricted) else { continue };
             // The limit is that of the whole search: what is found here counts before the rest.
             if running.left == 0 {
                 return Err(Stopped::SizeLimit);
             }
             running.left -= 1;
             // The view is gone after this, so nothing of an entry can wait.
-            if let Some(mut large) = query.put(scratch, &dsa.rules, counters, &entry, out) {
+            if let Some(mut large) = query.put(scratch, view, counters, &entry, out) {
                 large.go_on(point, out, usize::MAX);
             }
             if out.len() > DIFFERENT_BYTES_MAX {
@@ -219,11 +243,6 @@ impl Inside<'_> {
         }
         Ok(())
     }
-}
-
-/// Compiled for each place: shapes and hashes are others there.
-fn compiled(dsa: &Dsa, read_point: ReadPoint<'_>, filter: &Filter<'_>, rights: Rights) -> Compiled {
-    Compiled::new(filter, read_point.shard(), &|t| dsa.rules.may_read(rights, t))
 }
 
 #[cold]

@@ -6,25 +6,29 @@
 use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
-use crate::access::{Rights, Rules};
+use crate::access::{Action, Requester, ViewId};
 use crate::config::SearchLimits;
-use crate::engine::Dsa;
 use crate::entry_writer::{Large, RequestedSelection};
 use crate::monitor::{Counters, count};
 use crate::outcome::limit_text;
+use crate::recent::Again;
 use crate::worker::Scratch;
-use model::ResultCode;
+use ::access::{Operation, Right};
 use model::limits::OUT_BYTES_SOFT_MAX;
+use model::{Description, ResultCode, TypeId};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
-use store::search::{Cursor, Step};
+use store::search::evaluate::Truth;
+use store::search::{Compiled, Cursor, Step};
 use store::{EntryRef, ReadPoint};
 
 /// Units of writing an entry.
 /// Copying a template's pieces and the values between them; long entries are bounded by the output buffer instead.
 const WRITTEN_ENTRY: u64 = 24;
+/// Units of finding out that an entry is not returned.
+const SKIPPED_ENTRY: u64 = 4;
 /// A suspended search holds back the cleaner: after this time it is ended.
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
 
@@ -33,26 +37,110 @@ pub(super) struct Query<'q> {
     pub(super) id: i32,
     pub(super) read_point: ReadPoint<'q>,
     pub(super) base: Base,
-    pub(super) asked: RequestedSelection<'q>,
+    pub(super) who: Requester,
+    pub(super) selectors: Octets<'q>,
+    pub(super) types_only: bool,
+    /// Does the filter ask for attributes that the requester may test on some entries only?
+    pub(super) is_restricted: bool,
+    /// The form that is kept of it.
+    pub(super) again: Option<Again>,
 }
 
 impl Query<'_> {
-    /// Appends an entry that is returned. Of a long one only the first part: the rest must follow before anything else.
+    /// Appends an entry that matches, if it may be returned. Of a long one only the first part: the rest must follow before anything else.
     #[inline]
     pub(super) fn put(
         &self,
         scratch: &mut Scratch,
-        rules: &Rules,
+        view: ViewId,
         counters: &Counters,
         entry: &EntryRef<'_>,
         out: &mut Vec<u8>,
     ) -> Option<Large> {
         count(&counters.entries, 1);
         // Looked up for each entry: another search of the thread may have asked for another selection in between. Nearly always it is the last one.
-        let (templates, cache) = scratch.writer(self.base.is_system);
-        let chosen = templates.choose(self.asked, self.read_point.shard().schema());
+        let (templates, cache, views) = scratch.writer(self.base.is_system);
+        let asked = RequestedSelection { selectors: self.selectors, types_only: self.types_only, view };
+        let chosen = templates.choose(asked, self.read_point.shard().schema());
         let is_root_dse = self.base.is_root_dse;
-        templates.write(out, self.id, self.read_point, entry, chosen, rules, cache, is_root_dse)
+        let large = templates.write(
+            out,
+            self.id,
+            self.read_point,
+            entry,
+            chosen,
+            (views, self.who),
+            cache,
+            is_root_dse,
+        );
+        if let Some(again) = self.again
+            && scratch.templates.holds(chosen)
+        {
+            scratch.recent.note_view(again, view, chosen);
+        }
+        large
+    }
+
+    /// The view by which an entry is returned that matches as far as the requester may test it anywhere. `None` if it is not returned: it
+    /// may not be read, or the filter asks for what may not be tested on it.
+    #[inline]
+    pub(super) fn admit(
+        &self,
+        scratch: &mut Scratch,
+        entry: &EntryRef<'_>,
+        restricted: &mut Restricted,
+    ) -> Option<ViewId> {
+        let asked = Action { operation: Operation::Search, is_system: self.base.is_system };
+        let view = scratch.view(self.who, asked, entry, self.read_point);
+        if !scratch.views.may(view, Right::Read) {
+            return None;
+        }
+        (!self.is_restricted || restricted.is_true(scratch, self, view, entry)).then_some(view)
+    }
+}
+
+/// Views that a search keeps its filter for.
+const RESTRICTED_MAX: usize = 8;
+
+/// The filter of a search as it is for the views on entries, where some attributes may not be tested.
+#[derive(Default)]
+pub(super) struct Restricted {
+    /// As it is where all may be tested that may be tested anywhere.
+    filter: Option<Box<Compiled>>,
+    of: Vec<(ViewId, Compiled)>,
+}
+
+impl Restricted {
+    /// For a search with this filter.
+    pub(super) fn new(query: &Query<'_>, filter: &Compiled) -> Restricted {
+        Restricted { filter: query.is_restricted.then(|| Box::new(filter.clone())), of: Vec::new() }
+    }
+
+    #[cold]
+    fn is_true(
+        &mut self,
+        scratch: &mut Scratch,
+        query: &Query<'_>,
+        view: ViewId,
+        entry: &EntryRef<'_>,
+    ) -> bool {
+        let Some(filter) = &self.filter else { return false };
+        let shard = query.read_point.shard();
+        let at = self.of.iter().position(|(known, _)| *known == view).unwrap_or_else(|| {
+            let views = std::cell::RefCell::new(&mut scratch.views);
+            let readable = |id: TypeId| {
+                let on = views.borrow_mut().on_attribute(view, Description::plain(id), shard.schema());
+                on.every.has(Right::Search)
+            };
+            let own = filter.restricted(shard, &readable);
+            if self.of.len() == RESTRICTED_MAX {
+                self.of.remove(0);
+            }
+            self.of.push((view, own));
+            self.of.len() - 1
+        });
+        let evaluator = scratch.evaluator(query.base.is_system);
+        evaluator.evaluate(&self.of[at].1, entry, query.read_point) == Truth::True
     }
 }
 
@@ -69,8 +157,10 @@ pub(super) struct Running {
     pub(super) hidden: Vec<u32>,
     /// It ends with this as soon as what is half written is out.
     pub(super) over: Option<ResultCode>,
-    rights: Rights,
+    restricted: Restricted,
     types_only: bool,
+    is_restricted: bool,
+    again: Option<Again>,
     /// Entries that may still be returned.
     pub(super) left: u32,
     /// Entries until the page is full.
@@ -99,8 +189,10 @@ impl Running {
             references: None,
             hidden: Vec::new(),
             over: None,
-            rights: query.asked.rights,
-            types_only: query.asked.types_only,
+            restricted: Restricted::default(),
+            types_only: query.types_only,
+            is_restricted: query.is_restricted,
+            again: query.again,
             left: u32::MAX,
             page: None,
             began_ns,
@@ -109,19 +201,29 @@ impl Running {
     }
 
     /// The search that it is, with what it does not own.
-    pub(super) fn query<'q>(&self, read_point: ReadPoint<'q>, selectors: Octets<'q>) -> Query<'q> {
-        let asked = RequestedSelection { selectors, types_only: self.types_only, rights: self.rights };
-        Query { id: self.id, read_point, base: self.base, asked }
+    pub(super) fn query<'q>(
+        &self,
+        read_point: ReadPoint<'q>,
+        who: Requester,
+        selectors: Octets<'q>,
+    ) -> Query<'q> {
+        let Running { id, base, types_only, is_restricted, again, .. } = *self;
+        Query { id, read_point, base, who, selectors, types_only, is_restricted, again }
+    }
+
+    /// Keeps the filter for what it is on entries of which not all may be tested.
+    pub(super) fn restrict(&mut self, restricted: Restricted) {
+        self.restricted = restricted;
     }
 
     /// Sets the limits, which are the client's or the server's.
     /// The smaller one counts; the root DN is held to its own alone (RFC 4511 sections 4.5.1.4 and 4.5.1.5).
     #[inline]
-    pub(super) fn limit(&mut self, limits: &SearchLimits, request: &Search<'_>) {
+    pub(super) fn limit(&mut self, limits: &SearchLimits, who: Requester, request: &Search<'_>) {
         // 0 means no limit, with the client as with the server.
-        let least = |asked: i32, own: u32| match (asked as u32, own, self.rights) {
-            (0, own, Rights::Root) if own > 0 => 0,
-            (asked, _, Rights::Root) => asked,
+        let least = |asked: i32, own: u32| match (asked as u32, own, who.is_root()) {
+            (0, own, true) if own > 0 => 0,
+            (asked, _, true) => asked,
             (0, own, _) => own,
             (asked, 0, _) => asked,
             (asked, own, _) => asked.min(own),
@@ -155,7 +257,6 @@ impl Running {
     /// comes further, so a search ends however small its slices are.
     pub(super) fn slice(
         &mut self,
-        dsa: &Dsa,
         scratch: &mut Scratch,
         query: &Query<'_>,
         counters: &Counters,
@@ -165,7 +266,7 @@ impl Running {
         let read_point = query.read_point;
         // References first, so that a client can begin to follow them while entries come.
         if let Some(references) = &mut self.references {
-            if !references.write(self.id, scratch, read_point, counters, work, out) {
+            if !references.write((self.id, query.who), scratch, read_point, counters, work, out) {
                 return Rest::Pause;
             }
             // Its cursor has gathered ids, which are not needed any more.
@@ -184,6 +285,14 @@ impl Running {
                     _ => continue,
                 }
             }
+            // What the requester may not read counts in no limit.
+            let Some(view) = query.admit(scratch, &entry, &mut self.restricted) else {
+                *work = work.saturating_sub(SKIPPED_ENTRY);
+                match *work {
+                    0 => return Rest::Pause,
+                    _ => continue,
+                }
+            };
             // An entry more than allowed was found: only now is it known that the limit was exceeded.
             if self.left == 0 {
                 return Rest::End(ResultCode::SizeLimitExceeded);
@@ -194,7 +303,7 @@ impl Running {
                 return Rest::PageFull;
             }
             *work = work.saturating_sub(WRITTEN_ENTRY);
-            if let Some(large) = query.put(scratch, &dsa.rules, counters, &entry, out) {
+            if let Some(large) = query.put(scratch, view, counters, &entry, out) {
                 return Rest::Large(large);
             }
             if *work == 0 {

@@ -1,6 +1,5 @@
 //! What a suspended search takes of what clients may have: one of the searches of its peer, and memory for its filter.
 
-use crate::access::Rights;
 use crate::client_memory::{Kept, UNCOUNTED_BYTES};
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -28,8 +27,8 @@ impl Share {
         peer: &Peer,
         bytes: usize,
     ) -> Result<Share, &'static str> {
-        let asker = match identity.rights {
-            Rights::Root => Asker::Root,
+        let asker = match identity.is_root {
+            true => Asker::Root,
             _ if identity.is_somebody() => Asker::User,
             _ => Asker::Unbound,
         };

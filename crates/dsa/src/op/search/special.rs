@@ -3,11 +3,13 @@
 //! Whether there is any such entry is one load each. A directory without them runs searches that know nothing of all this.
 
 use super::base::{Base, Refusal};
+use crate::access::{Action, Requester};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::monitor::{Counters, count};
 use crate::referral::{self, Referral};
 use crate::worker::Scratch;
+use ::access::{Operation, Right};
 use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{DerefAliases, EntryId, ResultCode, Scope};
 use proto::op::Search;
@@ -177,7 +179,7 @@ impl References {
     /// In slices like entries: a directory may have many referral objects.
     pub(super) fn write(
         &mut self,
-        message_id: i32,
+        (message_id, who): (i32, Requester),
         scratch: &mut Scratch,
         read_point: ReadPoint<'_>,
         counters: &Counters,
@@ -193,6 +195,11 @@ impl References {
             // One below another is that other server's.
             // The reference to the upper one leads there.
             if read_point.referral_above(entry.parent()).is_some() {
+                continue;
+            }
+            // A referral object that may not be read is absent.
+            let view = scratch.view(who, Action::of(Operation::Search), &entry, read_point);
+            if !scratch.views.may(view, Right::Read) {
                 continue;
             }
             let uris = referral::continuation(read_point, &entry, self.scope);

@@ -1,0 +1,362 @@
+//! What is left of the rules for one requester: all that a bind decides is decided. Requesters of whom the same is left share a class, so a
+//! directory has a handful of classes however many users it has.
+
+use super::rules::{Covered, Question, Ready, RuleSet};
+use ::access::{Operation, Right, Rights, ValueTest};
+use model::{Description, TypeId};
+use schema::Schema;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// What is true of an entry, as far as a class asks: a bit for each place, and two for each question.
+pub(crate) type Facts = SmallVec<[u64; 1]>;
+
+/// The facts of a simple class are one word.
+const SIMPLE_PLACES_MAX: usize = 62;
+
+/// In a built-in rule: all controls, or all extended operations.
+pub(super) const EVERY_OID: &str = "*";
+
+/// A rule and one of its subjects that match a requester, as one number of a class's key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Match {
+    pub(crate) rule: u32,
+    pub(crate) subject: u32,
+    /// It is known to match. What may match counts for what a rule denies, and not for what it allows.
+    pub(crate) is_sure: bool,
+}
+
+impl Match {
+    fn number(self) -> u64 {
+        u64::from(self.rule) << 32 | u64::from(self.subject) << 1 | u64::from(self.is_sure)
+    }
+}
+
+/// The rules that are left of a set, by falling rank.
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) key: Box<[u64]>,
+    /// What they are left of.
+    pub(crate) set: Arc<RuleSet>,
+    members: Vec<Member>,
+    /// Positions in the rule set.
+    pub(crate) places: Vec<usize>,
+    pub(crate) questions: Vec<usize>,
+    /// Do rights differ from operation to operation?
+    pub(crate) by_operation: bool,
+    /// Is no more asked of an entry of the directory than whether it is the requester's?
+    pub(crate) is_simple: bool,
+    /// May every entry and every attribute be changed?
+    pub(crate) writes_all: bool,
+    /// May every control and every extended operation be used?
+    pub(crate) uses_all: bool,
+}
+
+/// One rule of a class.
+#[derive(Debug)]
+struct Member {
+    /// Position in the rule set.
+    rule: usize,
+    place: Option<usize>,
+    filter: Option<usize>,
+    /// Any of these is enough for what it allows, or denies.
+    allows: Vec<Alternative>,
+    denies: Vec<Alternative>,
+}
+
+/// Questions, and whether the opposite is asked. All of them.
+type Alternative = SmallVec<[(usize, bool); 1]>;
+
+/// How rules on values are taken.
+#[derive(Clone, Copy)]
+pub(crate) enum OfValues<'v> {
+    /// What holds for every value.
+    Every,
+    /// What may hold for one.
+    Some,
+    /// What holds for one, of which a test is true or not.
+    One(&'v dyn Fn(&ValueTest) -> bool),
+}
+
+/// May an attribute be tested in filters?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Searchable {
+    Never,
+    /// It depends on the entry.
+    Sometimes,
+    Always,
+}
+
+/// In which operation a right is asked, and of which entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Action {
+    pub(crate) operation: Operation,
+    /// Of the server's own entries.
+    pub(crate) is_system: bool,
+}
+
+impl Action {
+    /// Of entries of the directory.
+    pub(crate) fn of(operation: Operation) -> Action {
+        Action { operation, is_system: false }
+    }
+}
+
+/// What a right is asked on.
+#[derive(Clone, Copy)]
+pub(crate) enum Item<'i> {
+    Entry,
+    Attribute(Description),
+    Control(&'i str),
+    Extended(&'i str),
+}
+
+impl Class {
+    pub(crate) fn new(set: &Arc<RuleSet>, schema: &Schema, matches: &[Match]) -> Class {
+        let mut class = Class {
+            key: Class::key(matches),
+            set: Arc::clone(set),
+            members: Vec::new(),
+            places: Vec::new(),
+            questions: Vec::new(),
+            by_operation: false,
+            is_simple: false,
+            writes_all: false,
+            uses_all: false,
+        };
+        for found in matches {
+            class.take(set, *found);
+        }
+        class.writes_all = class.may_write_all(schema);
+        class.uses_all = class.may_use_all();
+        let of_system = |place: &usize| set.bases[set.places[*place].base].is_system;
+        class.is_simple = class.places.iter().all(of_system)
+            && class.places.len() <= SIMPLE_PLACES_MAX
+            && class.questions.iter().all(|question| set.questions[*question] == Question::Own);
+        class
+    }
+
+    /// What tells a class from others.
+    pub(crate) fn key(matches: &[Match]) -> Box<[u64]> {
+        matches.iter().map(|found| found.number()).collect()
+    }
+
+    fn take(&mut self, set: &RuleSet, found: Match) {
+        let (at, rule) = (found.rule as usize, &set.rules[found.rule as usize]);
+        if self.members.last().is_none_or(|last| last.rule != at) {
+            self.by_operation |= rule.operations != ::access::Operations::ANY;
+            let place = rule.place.map(|place| position_of(&mut self.places, place));
+            let filter = rule.filter.map(|question| position_of(&mut self.questions, question));
+            self.members.push(Member { rule: at, place, filter, allows: Vec::new(), denies: Vec::new() });
+        }
+        let questions = rule.subjects[found.subject as usize].of_entry.iter();
+        let alternative: Alternative = questions
+            .map(|(question, negated)| (position_of(&mut self.questions, *question), *negated))
+            .collect();
+        let member = self.members.last_mut().expect("it was just put there");
+        if found.is_sure && !rule.allow.is_empty() {
+            member.allows.push(alternative.clone());
+        }
+        if !rule.deny.is_empty() {
+            member.denies.push(alternative);
+        }
+    }
+
+    /// Number of bits of its facts.
+    pub(crate) fn facts_len(&self) -> usize {
+        self.places.len() + 2 * self.questions.len()
+    }
+
+    /// A rule without a place is about the entries of the directory, not about the server's own.
+    fn is_at(&self, member: &Member, (facts, action): (&Facts, Action)) -> bool {
+        member.place.map_or(!action.is_system, |place| has(facts, place))
+    }
+
+    fn is_true(&self, facts: &Facts, question: usize) -> bool {
+        has(facts, self.places.len() + 2 * question)
+    }
+
+    fn may_be_true(&self, facts: &Facts, question: usize) -> bool {
+        has(facts, self.places.len() + 2 * question + 1)
+    }
+
+    /// The rights on an item of entries of which these facts are true.
+    pub(crate) fn rights(
+        &self,
+        schema: &Schema,
+        facts: &Facts,
+        action: Action,
+        item: Item<'_>,
+        values: OfValues<'_>,
+    ) -> Rights {
+        let allows = |member: &Member| {
+            self.is_at(member, (facts, action))
+                && member.filter.is_none_or(|question| self.is_true(facts, question))
+                && member.allows.iter().any(|all| {
+                    all.iter().all(|(question, negated)| match negated {
+                        false => self.is_true(facts, *question),
+                        true => !self.may_be_true(facts, *question),
+                    })
+                })
+        };
+        let denies = |member: &Member| {
+            self.is_at(member, (facts, action))
+                && member.filter.is_none_or(|question| self.may_be_true(facts, question))
+                && member.denies.iter().any(|all| {
+                    all.iter().all(|(question, negated)| match negated {
+                        false => self.may_be_true(facts, *question),
+                        true => !self.is_true(facts, *question),
+                    })
+                })
+        };
+        let covers = |rule: &Ready| rule.operations.has(action.operation) && covers(rule, schema, item);
+        self.decide(covers, allows, denies, values)
+    }
+
+    /// The rules of the highest rank decide; one of them that denies is enough. What no rule is about is denied.
+    fn decide(
+        &self,
+        covers: impl Fn(&Ready) -> bool,
+        allows: impl Fn(&Member) -> bool,
+        denies: impl Fn(&Member) -> bool,
+        values: OfValues<'_>,
+    ) -> Rights {
+        let (mut allowed, mut decided) = (Rights::NONE, Rights::NONE);
+        let mut members = &self.members[..];
+        while let Some(first) = members.first() {
+            let rank = self.set.rules[first.rule].rank;
+            let equal = members.iter().take_while(|member| self.set.rules[member.rule].rank == rank).count();
+            let (mut allow, mut deny) = (Rights::NONE, Rights::NONE);
+            for member in &members[..equal] {
+                let rule = &self.set.rules[member.rule];
+                let open = (rule.allow | rule.deny).without(decided);
+                if open.is_empty() || !covers(rule) {
+                    continue;
+                }
+                let (may_allow, may_deny) = match (&rule.values, values) {
+                    (None, _) => (true, true),
+                    (Some(_), OfValues::Every) => (false, true),
+                    (Some(_), OfValues::Some) => (true, false),
+                    (Some(test), OfValues::One(is_so)) => (is_so(test), is_so(test)),
+                };
+                if may_allow && allows(member) {
+                    allow |= rule.allow;
+                }
+                if may_deny && denies(member) {
+                    deny |= rule.deny;
+                }
+            }
+            allowed |= allow.without(deny).without(decided);
+            decided |= allow | deny;
+            members = &members[equal..];
+        }
+        allowed
+    }
+
+    /// May an attribute be tested, on some entries or on all?
+    pub(crate) fn searchable(&self, schema: &Schema, attribute_type: TypeId) -> Searchable {
+        let item = Item::Attribute(Description::plain(attribute_type));
+        let about = |rule: &Ready| rule.operations.has(Operation::Search) && covers(rule, schema, item);
+        let is_settled = |member: &Member, all: &[Alternative]| {
+            member.place.is_none() && member.filter.is_none() && all.iter().any(|all| all.is_empty())
+        };
+        let worst = self.decide(
+            about,
+            |member| is_settled(member, &member.allows),
+            |member| !member.denies.is_empty(),
+            OfValues::Every,
+        );
+        if worst.has(Right::Search) {
+            return Searchable::Always;
+        }
+        let best = self.decide(
+            about,
+            |member| !member.allows.is_empty(),
+            |member| is_settled(member, &member.denies),
+            OfValues::Some,
+        );
+        if best.has(Right::Search) { Searchable::Sometimes } else { Searchable::Never }
+    }
+
+    /// Is there nothing that an update could lack a right for? Only if one rule allows all of it, and none denies any of it.
+    fn may_write_all(&self, schema: &Schema) -> bool {
+        let needed = Rights::EDIT | Rights::WRITE;
+        let denies = self.members.iter().any(|member| {
+            !member.denies.is_empty() && !self.set.rules[member.rule].deny.and(needed).is_empty()
+        });
+        let allows = |member: &Member| {
+            let rule = &self.set.rules[member.rule];
+            let Covered::Attributes(attributes) = &rule.items else { return false };
+            needed.without(rule.allow).is_empty()
+                && member.place.is_none()
+                && member.filter.is_none()
+                && rule.values.is_none()
+                && rule.operations == ::access::Operations::ANY
+                && member.allows.iter().any(|all| all.is_empty())
+                && attributes.is_every(schema)
+        };
+        !denies && self.members.iter().any(allows)
+    }
+
+    /// Are the built-in rules the only ones about controls and extended operations?
+    fn may_use_all(&self) -> bool {
+        let every = |oids: &[String]| oids.len() == 1 && oids[0] == EVERY_OID;
+        let (mut controls, mut extended) = (false, false);
+        for member in &self.members {
+            let rule = &self.set.rules[member.rule];
+            match &rule.items {
+                Covered::Attributes(_) => {}
+                Covered::Controls(oids) if every(oids) && rule.deny.is_empty() => controls = true,
+                Covered::Extended(oids) if every(oids) && rule.deny.is_empty() => extended = true,
+                // One that is about some is looked at when these are used.
+                Covered::Controls(_) | Covered::Extended(_) => return false,
+            }
+        }
+        controls && extended
+    }
+
+    /// Is there a rule that allows a right, on whatever it is?
+    pub(crate) fn allows_somewhere(&self, right: Right) -> bool {
+        self.members
+            .iter()
+            .any(|member| !member.allows.is_empty() && self.set.rules[member.rule].allow.has(right))
+    }
+
+    /// Of the questions that it asks, those whose answer can change while an entry keeps its name, with the answer of these facts:
+    /// true, or certainly not true.
+    pub(crate) fn answers<'c>(&'c self, facts: &'c Facts) -> impl Iterator<Item = (&'c Question, bool)> + 'c {
+        self.questions.iter().enumerate().filter_map(move |(at, question)| {
+            let question = &self.set.questions[*question];
+            let can_change = !matches!(question, Question::Own | Question::Parent(_));
+            // Undefined counts against the requester already.
+            let is_known = self.is_true(facts, at) || !self.may_be_true(facts, at);
+            (can_change && is_known).then(|| (question, self.is_true(facts, at)))
+        })
+    }
+}
+
+/// Is a rule about an item?
+fn covers(rule: &Ready, schema: &Schema, item: Item<'_>) -> bool {
+    match (&rule.items, item) {
+        (Covered::Attributes(attributes), Item::Entry) => attributes.entry,
+        (Covered::Attributes(attributes), Item::Attribute(description)) => {
+            attributes.has(schema, description)
+        }
+        (Covered::Controls(oids), Item::Control(oid)) | (Covered::Extended(oids), Item::Extended(oid)) => {
+            oids.iter().any(|other| other == oid || other == EVERY_OID)
+        }
+        _ => false,
+    }
+}
+
+#[inline]
+fn has(facts: &Facts, bit: usize) -> bool {
+    facts.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+}
+
+fn position_of(list: &mut Vec<usize>, value: usize) -> usize {
+    list.iter().position(|other| *other == value).unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}

@@ -1,0 +1,212 @@
+//! What is true of an entry, as far as rules ask: where it lies, and the answers to their questions.
+//!
+//! A question that cannot be answered is undefined. That counts against the requester: it is not true for what a rule allows, and true for
+//! what a rule denies.
+
+use super::class::{Action, Class, Facts};
+use super::groups::{asks_for, each_value};
+use super::places::Places;
+use super::requester::Requester;
+use super::rules::{Question, RuleSet};
+use crate::own_entry::OwnEntry;
+use model::filter::Assertion;
+use model::{Csn, Description, EntryId, Filter};
+use std::sync::Arc;
+use store::search::Compiled;
+use store::search::evaluate::{Evaluator, Truth};
+use store::{DnCache, EntryRef, ReadPoint};
+
+/// What a question came to that is made of the requester's own entry: that entry with the time of its last change, the question, and the
+/// filter. None if the entry has no value to ask for.
+type OwnFilter = (OwnEntry, Option<Csn>, usize, Option<Compiled>);
+
+/// Finds out what is true of entries. It remembers places, and filters that are ready.
+#[derive(Default)]
+pub(super) struct Finder {
+    /// Of the directory, and of the server's own entries.
+    places: [Places; 2],
+    /// Address of the directory's shard. What a transaction has made is kept in others, of which no place is remembered.
+    directory: usize,
+    /// The rule set that all of this is of.
+    set: Option<Arc<RuleSet>>,
+    /// The filters among its questions.
+    filters: Vec<Option<Compiled>>,
+    /// Entries are asked one after the other, so one such filter is enough.
+    own: Option<OwnFilter>,
+}
+
+impl Finder {
+    /// The directory is that of this read point.
+    #[inline]
+    pub(super) fn at(&mut self, read_point: ReadPoint<'_>) {
+        self.directory = address(read_point);
+    }
+
+    /// Is about a rule set from here on. It is mostly the one that it was about before.
+    fn turn_to(&mut self, set: &Arc<RuleSet>, read_point: ReadPoint<'_>) {
+        if self.set.as_ref().is_some_and(|own| Arc::ptr_eq(own, set)) {
+            return;
+        }
+        self.places.iter_mut().for_each(Places::forget);
+        self.own = None;
+        let ready = |question: &Question| match question {
+            // No rule is about what a filter of another rule may see.
+            Question::Filter(filter) => Some(Compiled::new(&filter.filter(), read_point.shard(), &|_| true)),
+            _ => None,
+        };
+        self.filters = set.questions.iter().map(ready).collect();
+        self.set = Some(Arc::clone(set));
+    }
+
+    /// What is true of an entry, for a class of the rule set.
+    pub(super) fn facts(
+        &mut self,
+        class: &Class,
+        (who, action): (Requester, Action),
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> Facts {
+        let place = (entry.id, entry.parent());
+        let mut facts = self.place_facts(class, action, place, read_point, &mut evaluator.cache);
+        for (at, question) in class.questions.iter().enumerate() {
+            let truth = match action.is_system {
+                // No rule asks more of the server's own entries than where they are.
+                true => Truth::Undefined,
+                false => self.answer(&class.set, *question, who, entry, read_point, evaluator),
+            };
+            put_answer(class, &mut facts, at, truth);
+        }
+        facts
+    }
+
+    /// What is true of an entry in this place, without an answer to any question.
+    pub(super) fn place_facts(
+        &mut self,
+        class: &Class,
+        action: Action,
+        place: (EntryId, EntryId),
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> Facts {
+        self.turn_to(&class.set, read_point);
+        let mut facts: Facts = std::iter::repeat_n(0, class.facts_len().div_ceil(64).max(1)).collect();
+        if !class.places.is_empty() {
+            let set = &class.set;
+            let Finder { places, directory, .. } = self;
+            let is_passing = !action.is_system && address(read_point) != *directory;
+            let mut passing = Places::default();
+            let places = match is_passing {
+                true => &mut passing,
+                false => &mut places[usize::from(action.is_system)],
+            };
+            let levels = places.levels(&set.bases, place, read_point, cache);
+            for (bit, place) in class.places.iter().enumerate() {
+                let place = &set.places[*place];
+                if place.has(levels[place.base]) {
+                    facts[bit / 64] |= 1 << (bit % 64);
+                }
+            }
+        }
+        facts
+    }
+
+    /// The answer to a question.
+    fn answer(
+        &mut self,
+        set: &RuleSet,
+        question: usize,
+        who: Requester,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> Truth {
+        let truth = |is_so| if is_so { Truth::True } else { Truth::False };
+        match &set.questions[question] {
+            Question::Own => truth(who.own.is_some_and(|own| own.is(entry))),
+            Question::Parent(levels) => {
+                let above = std::iter::successors(Some(entry.parent()), |id| {
+                    read_point.entry(*id).map(|entry| entry.parent())
+                });
+                let superior = above.take_while(|id| id.0 != 0).nth(usize::from(*levels).saturating_sub(1));
+                let superior = superior.and_then(|id| read_point.entry(id));
+                truth(superior.is_some_and(|superior| who.own.is_some_and(|own| own.is(&superior))))
+            }
+            Question::Filter(_) => match &self.filters[question] {
+                Some(filter) => evaluator.evaluate(filter, entry, read_point),
+                None => Truth::Undefined,
+            },
+            Question::Names(_) | Question::Shares(_) => {
+                match self.ask_by_own(set, question, who, read_point, &mut evaluator.cache) {
+                    Some(compiled) => evaluator.evaluate(compiled, entry, read_point),
+                    None => Truth::False,
+                }
+            }
+            Question::NamesGroup(attribute_type) => {
+                let Some(own) = who.own.and_then(|own| own.find(read_point)) else { return Truth::False };
+                let dn = read_point.dn(&own, &mut evaluator.cache);
+                let compiled = asks_for(&dn, Some(&own), read_point);
+                let mut groups = Vec::new();
+                each_value(entry, *attribute_type, read_point, &mut |value| groups.push(value.to_vec()));
+                truth(groups.iter().any(|group| {
+                    let group = read_point.resolve(group, &mut evaluator.cache).ok();
+                    let group = group.and_then(|id| read_point.entry(id));
+                    group
+                        .is_some_and(|group| evaluator.evaluate(&compiled, &group, read_point) == Truth::True)
+                }))
+            }
+        }
+    }
+
+    /// A question as a filter on the entry, made of what the requester's own entry has. `None` if the requester has no entry, or its entry
+    /// has no such value.
+    fn ask_by_own(
+        &mut self,
+        set: &RuleSet,
+        question: usize,
+        who: Requester,
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> Option<&Compiled> {
+        let own = who.own?;
+        let entry = own.find(read_point)?;
+        let modified = entry.stamps().modified.map(|(csn, _)| csn);
+        let is_last =
+            self.own.as_ref().is_some_and(|last| (last.0, last.1, last.2) == (own, modified, question));
+        if !is_last {
+            let schema = read_point.shard().schema();
+            let mut values = Vec::new();
+            let attribute_type = match &set.questions[question] {
+                Question::Names(attribute_type) => {
+                    values.push(read_point.dn(&entry, cache));
+                    *attribute_type
+                }
+                Question::Shares(attribute_type) => {
+                    each_value(&entry, *attribute_type, read_point, &mut |value| values.push(value.to_vec()));
+                    *attribute_type
+                }
+                _ => unreachable!("others need no entry of the requester's"),
+            };
+            let name = schema.describe(Description::plain(attribute_type)).into_owned();
+            let attribute = name.as_bytes();
+            let items = values.iter().map(|value| Filter::Equality(Assertion { attribute, value })).collect();
+            let compiled = Compiled::new(&Filter::Or(items), read_point.shard(), &|_| true);
+            self.own = Some((own, modified, question, (!values.is_empty()).then_some(compiled)));
+        }
+        self.own.as_ref().and_then(|last| last.3.as_ref())
+    }
+}
+
+fn address(read_point: ReadPoint<'_>) -> usize {
+    std::ptr::from_ref(read_point.shard()) as usize
+}
+
+/// Notes the answer to a question.
+pub(crate) fn put_answer(class: &Class, facts: &mut Facts, question: usize, truth: Truth) {
+    let bit = class.places.len() + 2 * question;
+    for (bit, is_set) in [(bit, truth == Truth::True), (bit + 1, truth != Truth::False)] {
+        if is_set {
+            facts[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+}

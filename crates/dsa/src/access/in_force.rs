@@ -1,0 +1,65 @@
+//! The rules that are in force: those that are built in, and those of the configuration.
+
+use super::builtin;
+use super::rules::RuleSet;
+use crate::config::Config;
+use ::access::{Refresh, Rule, Settings};
+use schema::Schema;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is added to the rank of rules of the file and of `cn=config`: they lie above those of entries, and these above those that are built
+/// in.
+const CONFIGURED: u64 = 1 << 32;
+
+/// The rules that are in force.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// Counts the changes: a thread that has another number takes the rules anew.
+    version: AtomicU64,
+    set: Mutex<(Arc<RuleSet>, Refresh)>,
+    builtin: Vec<Rule>,
+    suffixes: Vec<String>,
+}
+
+impl Access {
+    /// The rules of a configuration.
+    ///
+    /// # Errors
+    /// What is wrong with a rule, with its name.
+    pub(crate) fn new(config: &Config, settings: &Settings, schema: &Schema) -> Result<Access, String> {
+        let (builtin, suffixes) = (builtin::rules(config), config.store.suffixes.clone());
+        let set = Mutex::new((Arc::default(), Refresh::AtOnce));
+        let access = Access { version: AtomicU64::new(0), set, builtin, suffixes };
+        access.put(settings, schema).map(|()| access)
+    }
+
+    /// Puts other rules in force. Every request that comes after it is decided by them.
+    ///
+    /// # Errors
+    /// What is wrong with a rule, with its name: those that were in force stay.
+    pub(crate) fn put(&self, settings: &Settings, schema: &Schema) -> Result<(), String> {
+        let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
+        let set = RuleSet::new(schema, &self.suffixes, all(builtin, &settings.rules))?;
+        *self.set.lock().unwrap_or_else(PoisonError::into_inner) = (Arc::new(set), settings.refresh);
+        self.version.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The rules, and their number: an older number than theirs at worst, so they are taken once more.
+    pub(super) fn rules(&self) -> (u64, Arc<RuleSet>, Refresh) {
+        let version = self.version();
+        let set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        (version, Arc::clone(&set.0), set.1)
+    }
+}
+
+/// All rules, each with what is added to its rank.
+fn all<'r>(builtin: &'r [Rule], rules: &'r [Rule]) -> impl Iterator<Item = (&'r Rule, u64)> {
+    builtin.iter().map(|rule| (rule, 0)).chain(rules.iter().map(|rule| (rule, CONFIGURED)))
+}

@@ -1,0 +1,128 @@
+//! Where an entry lies, relative to the DNs in rules. Each thread remembers it by superior, for most entries share one with others.
+//!
+//! What is remembered holds at a read point as long as no name has changed ([`ReadPoint::names_hold_since`]); a DN without an entry is looked for at
+//! every read point anew.
+
+use super::rules::Base;
+use crate::system::{ROOT_DSES, is_root_dse};
+use model::EntryId;
+use smallvec::SmallVec;
+use store::{DnCache, ReadPoint};
+
+/// Superiors that are remembered: direct-mapped, so bounded.
+const SUPERIORS: usize = 256;
+/// An entry that lies so deep, or deeper, below a DN.
+const DEEP: u8 = super::rules::Placed::DEEP;
+/// An entry that does not lie below a DN.
+const ELSEWHERE: u8 = u8::MAX;
+
+/// The entries with a DN: one at most, but of the root DSE.
+type Ids = SmallVec<[u32; 1]>;
+
+/// Levels below each of the DNs.
+type Levels = SmallVec<[u8; 16]>;
+
+/// What is known of the DNs in rules, and of where entries lie.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Read point at which all of this was true.
+    sequence: u64,
+    /// The entries with the DNs: none where there is none, and all of them of the root DSE, which is kept under several names.
+    ids: Vec<Ids>,
+    superiors: Vec<(u32, Levels)>,
+    /// Of the entry that was asked for last.
+    levels: Levels,
+}
+
+impl Places {
+    /// Forgets everything: there are other DNs.
+    pub(super) fn forget(&mut self) {
+        self.ids.clear();
+        self.superiors.clear();
+    }
+
+    /// Levels of an entry below each DN; [`u8::MAX`] where it does not lie below.
+    pub(super) fn levels(
+        &mut self,
+        bases: &[Base],
+        (id, superior): (EntryId, EntryId),
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> &[u8] {
+        self.refresh(bases, read_point, cache);
+        let above = self.of_superior(bases, superior, read_point);
+        self.levels.clear();
+        for (at, ids) in self.ids.iter().enumerate() {
+            let level = match above.get(at).copied().unwrap_or(ELSEWHERE) {
+                _ if id.0 != 0 && ids.contains(&id.0) => 0,
+                ELSEWHERE => ELSEWHERE,
+                level => (level + 1).min(DEEP),
+            };
+            self.levels.push(level);
+        }
+        &self.levels
+    }
+
+    fn of_superior(&mut self, bases: &[Base], superior: EntryId, read_point: ReadPoint<'_>) -> Levels {
+        // Above the naming contexts is the root DSE, if anything.
+        if superior.0 == 0 {
+            let is_root = |base: &Base| is_root_dse(base.dn.as_bytes());
+            return bases.iter().map(|base| if is_root(base) { DEEP } else { ELSEWHERE }).collect();
+        }
+        if self.superiors.is_empty() {
+            self.superiors.resize(SUPERIORS, (0, Levels::new()));
+        }
+        let slot = superior.0 as usize % SUPERIORS;
+        if self.superiors[slot].0 != superior.0 {
+            let mut levels: Levels = std::iter::repeat_n(ELSEWHERE, bases.len()).collect();
+            for (at, base) in bases.iter().enumerate() {
+                if is_root_dse(base.dn.as_bytes()) {
+                    levels[at] = DEEP;
+                }
+            }
+            let (mut id, mut level) = (superior, 0);
+            while id.0 != 0 {
+                for (at, ids) in self.ids.iter().enumerate() {
+                    if ids.contains(&id.0) {
+                        levels[at] = levels[at].min(level);
+                    }
+                }
+                level = (level + 1).min(DEEP);
+                let Some(entry) = read_point.entry(id) else { break };
+                id = entry.parent();
+            }
+            self.superiors[slot] = (superior.0, levels);
+        }
+        self.superiors[slot].1.clone()
+    }
+
+    /// Looks for the DNs where they may lead to other entries than before.
+    fn refresh(&mut self, bases: &[Base], read_point: ReadPoint<'_>, cache: &mut DnCache) {
+        let sequence = read_point.sequence();
+        let is_known = self.ids.len() == bases.len();
+        if is_known && sequence == self.sequence {
+            return;
+        }
+        // At an older read point an entry may be missing that was there.
+        let holds = is_known && sequence >= self.sequence && read_point.names_hold_since(self.sequence);
+        let former = std::mem::take(&mut self.ids);
+        for (at, base) in bases.iter().enumerate() {
+            self.ids.push(match former.get(at) {
+                Some(ids) if holds && !ids.is_empty() => ids.clone(),
+                _ => find(base, read_point, cache),
+            });
+        }
+        if !holds || self.ids != former {
+            self.superiors.clear();
+        }
+        self.sequence = sequence;
+    }
+}
+
+fn find(base: &Base, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Ids {
+    let mut id = |dn: &str| read_point.resolve(dn.as_bytes(), cache).map(|id| id.0).ok();
+    match is_root_dse(base.dn.as_bytes()) {
+        true => ROOT_DSES.into_iter().filter_map(id).collect(),
+        false => id(&base.dn).into_iter().collect(),
+    }
+}

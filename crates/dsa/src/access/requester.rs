@@ -1,0 +1,209 @@
+//! Who asks, as far as rules can tell: what a bind and the connection decide is evaluated here, once, into the class of the requester.
+
+use super::class::Match;
+use super::groups::Groups;
+use super::rules::{ReadySubject, RuleSet};
+use crate::own_entry::OwnEntry;
+use ::access::{AuthMethod, Condition, Peer, Reach, ValueTest, matching};
+use model::Description;
+use model::dn::split_first;
+use model::limits::DN_RDNS_MAX;
+use schema::Schema;
+use std::net::IpAddr;
+use store::search::Compiled;
+use store::search::evaluate::{Evaluator, Truth};
+use store::{DnCache, ReadPoint};
+
+/// What access rules can ask of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Connection {
+    /// Bits of the key that protects it.
+    pub(crate) strength: u16,
+    /// The same, of TLS.
+    pub(crate) tls: u16,
+    /// Where the client comes from.
+    pub(crate) address: Option<IpAddr>,
+    /// Is it a Unix stream socket?
+    pub(crate) is_local_socket: bool,
+    /// Name of the listener that it came by.
+    pub(crate) listener: Option<&'static str>,
+}
+
+/// A class of this thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub(super) u32);
+
+impl ClassId {
+    /// Of a requester whose class is not known: it has no right at all.
+    pub(crate) const NONE: ClassId = ClassId(0);
+    /// Of the root DN, which has every right.
+    pub(crate) const ROOT: ClassId = ClassId(1);
+    pub(super) const FIRST: u32 = 2;
+}
+
+/// As whom rights are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Requester {
+    pub(crate) class: ClassId,
+    pub(crate) own: Option<OwnEntry>,
+}
+
+impl Requester {
+    /// The root DN, and what the server does by itself.
+    pub(crate) const ROOT: Requester = Requester { class: ClassId::ROOT, own: None };
+
+    /// Normal form of its DN, if it has an entry.
+    pub(crate) fn dn_key(self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Option<Vec<u8>> {
+        let own = self.own?.find(read_point)?;
+        key(read_point.shard().schema(), &read_point.dn(&own, cache))
+    }
+
+    /// Has it every right?
+    #[inline]
+    pub(crate) fn is_root(self) -> bool {
+        self.class == ClassId::ROOT
+    }
+}
+
+/// What a requester has proved, and by what.
+#[derive(Clone, Copy)]
+pub(crate) struct Proof<'a> {
+    /// DN; empty for anonymous.
+    pub(crate) dn: &'a [u8],
+    pub(crate) own: Option<OwnEntry>,
+    pub(crate) auth: &'a AuthMethod,
+    /// DN and entry of the authentication identity.
+    pub(crate) real: (&'a [u8], Option<OwnEntry>),
+}
+
+/// Everything that a bind and a connection tell of a requester.
+pub(super) struct Asking<'a> {
+    pub(super) proof: Proof<'a>,
+    pub(super) connection: Connection,
+    pub(super) read_point: ReadPoint<'a>,
+    pub(super) evaluator: &'a mut Evaluator,
+    pub(super) groups: &'a mut Groups,
+}
+
+impl Asking<'_> {
+    /// The rules and subjects that match, in the order of the rule set.
+    pub(super) fn matches(&mut self, set: &RuleSet) -> Vec<Match> {
+        let mut matches = Vec::new();
+        for (rule, ready) in set.rules.iter().enumerate() {
+            for (subject, ready) in ready.subjects.iter().enumerate() {
+                let truth = self.of_subject(ready);
+                if truth != Truth::False {
+                    let (rule, subject) = (rule as u32, subject as u32);
+                    matches.push(Match { rule, subject, is_sure: truth == Truth::True });
+                }
+            }
+        }
+        matches
+    }
+
+    /// All of its conditions.
+    fn of_subject(&mut self, subject: &ReadySubject) -> Truth {
+        let mut all = Truth::True;
+        for (condition, negated) in &subject.of_requester {
+            match (self.is_so(condition), negated) {
+                (Truth::Undefined, _) => all = Truth::Undefined,
+                (Truth::True, true) | (Truth::False, false) => return Truth::False,
+                _ => {}
+            }
+        }
+        all
+    }
+
+    fn is_so(&mut self, condition: &Condition) -> Truth {
+        let proof = self.proof;
+        match condition {
+            Condition::Anyone => Truth::True,
+            Condition::Anonymous => truth(proof.dn.is_empty()),
+            Condition::Users => truth(!proof.dn.is_empty()),
+            Condition::Dn(reach, dn) => self.lies(proof.dn, *reach, dn),
+            Condition::UserFilter(filter) => {
+                let Some(own) = proof.own.and_then(|own| own.find(self.read_point)) else {
+                    return Truth::Undefined;
+                };
+                let compiled = Compiled::new(&filter.filter(), self.read_point.shard(), &|_| true);
+                self.evaluator.evaluate(&compiled, &own, self.read_point)
+            }
+            Condition::Group { dn, nested } => self.is_member(proof.dn, proof.own, dn, *nested),
+            Condition::Auth(methods) => truth(methods.contains(proof.auth)),
+            Condition::Strength(bits) => truth(self.connection.strength >= *bits),
+            Condition::Tls(bits) => truth(self.connection.tls >= *bits),
+            Condition::Peer(peers) => truth(peers.iter().any(|peer| match peer {
+                Peer::Ldapi => self.connection.is_local_socket,
+                Peer::Network(network) => self.connection.address.is_some_and(|own| network.contains(own)),
+            })),
+            Condition::Listener(name) => truth(self.connection.listener == Some(name.as_str())),
+            Condition::Real(condition) => {
+                let (dn, entry) = proof.real;
+                match &**condition {
+                    Condition::Dn(reach, base) => self.lies(dn, *reach, base),
+                    Condition::Group { dn: group, nested } => self.is_member(dn, entry, group, *nested),
+                    _ => Truth::Undefined,
+                }
+            }
+            Condition::Requester
+            | Condition::Parent(_)
+            | Condition::DnAttribute(_)
+            | Condition::GroupAttribute(_)
+            | Condition::Same(_) => unreachable!("they are questions of an entry"),
+        }
+    }
+
+    /// Does a DN lie there?
+    fn lies(&self, dn: &[u8], reach: Reach, base: &str) -> Truth {
+        if dn.is_empty() {
+            return Truth::False;
+        }
+        let schema = self.read_point.shard().schema();
+        let (Some(base), Some(own)) = (key(schema, base.as_bytes()), key(schema, dn)) else {
+            return Truth::Undefined;
+        };
+        let superiors = std::iter::successors(split_first(dn).1, |dn| split_first(dn).1);
+        let mut superiors = superiors.take(DN_RDNS_MAX).map(|dn| key(schema, dn));
+        truth(match reach {
+            Reach::Base => own == base,
+            Reach::One => superiors.next().flatten() == Some(base),
+            Reach::Subtree => own == base || superiors.any(|above| above.as_ref() == Some(&base)),
+            Reach::Children => superiors.any(|above| above.as_ref() == Some(&base)),
+        })
+    }
+
+    fn is_member(&mut self, dn: &[u8], own: Option<OwnEntry>, group: &str, nested: bool) -> Truth {
+        if dn.is_empty() {
+            return Truth::False;
+        }
+        let (read_point, evaluator) = (self.read_point, &mut *self.evaluator);
+        let own = own.and_then(|own| own.find(read_point));
+        self.groups.is_member((dn, own.as_ref()), (group, nested), read_point, evaluator)
+    }
+}
+
+fn truth(is_so: bool) -> Truth {
+    if is_so { Truth::True } else { Truth::False }
+}
+
+/// The normal form of a DN.
+fn key(schema: &Schema, dn: &[u8]) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    schema.normalise_dn(dn, &mut key).ok().map(|()| key)
+}
+
+/// Is a test true of a value? `own` is the normal form of the requester's DN.
+pub(crate) fn is_so(
+    test: &ValueTest,
+    own: Option<&[u8]>,
+    schema: &Schema,
+    description: Description,
+    value: &[u8],
+) -> bool {
+    match test {
+        ValueTest::Requester => own.is_some_and(|own| key(schema, value).as_deref() == Some(own)),
+        ValueTest::Filter(filter) => {
+            matching::is_true_of_value(&filter.filter(), schema, description.attribute_type, value)
+        }
+    }
+}

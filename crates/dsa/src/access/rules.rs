@@ -1,0 +1,349 @@
+//! Rules made ready: names are looked up in the schema, and what several rules ask of an entry is asked once.
+//!
+//! ```text
+//! rule set     all rules, by falling rank                                      of the directory, changes with the rules
+//! class        the rules that can match a requester, with what is left to ask    of a thread, one for many requesters
+//! view         the rights of a class on entries of which the same is true         of a thread
+//! ```
+
+use crate::system::{CONFIG_DN, MONITOR_DN, is_root_dse};
+use ::access::{
+    AttributeSelector, Condition, Items, Operations, Pattern, Place, Reach, Rights, Rule, Subject, ValueTest,
+};
+use model::dn::split_first;
+use model::limits::DN_RDNS_MAX;
+use model::{Description, TypeId};
+use proto::filter_string::FilterBuf;
+use schema::{Schema, WantedOptions};
+use store::derived::SUBSCHEMA_DN;
+
+/// All rules, by falling rank.
+#[derive(Debug, Default)]
+pub(crate) struct RuleSet {
+    pub(crate) rules: Vec<Ready>,
+    /// What rules ask of the place of an entry.
+    pub(crate) places: Vec<Placed>,
+    /// The DNs in them.
+    pub(crate) bases: Vec<Base>,
+    /// What rules ask of an entry itself.
+    pub(crate) questions: Vec<Question>,
+    /// DNs of the groups in them, as they were written.
+    pub(crate) groups: Vec<String>,
+    /// Is there a rule that looks at the requester's own entry?
+    pub(crate) looks_at_own_entry: bool,
+    /// Normal forms of the naming contexts.
+    suffixes: Vec<Vec<u8>>,
+}
+
+/// A rule, ready to be used.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// Higher ones decide. Those of the file and of `cn=config` lie above those that are built in.
+    pub(crate) rank: u64,
+    pub(crate) allow: Rights,
+    pub(crate) deny: Rights,
+    pub(crate) operations: Operations,
+    pub(crate) items: Covered,
+    /// `None`: every entry of the directory.
+    pub(crate) place: Option<usize>,
+    /// A question that must be true of the entry.
+    pub(crate) filter: Option<usize>,
+    pub(crate) values: Option<ValueTest>,
+    pub(crate) subjects: Vec<ReadySubject>,
+}
+
+/// One subject: what a bind decides, and what depends on the entry.
+#[derive(Debug)]
+pub(crate) struct ReadySubject {
+    /// Conditions, and whether the opposite is asked.
+    pub(crate) of_requester: Vec<(Condition, bool)>,
+    /// Questions, and whether the opposite is asked.
+    pub(crate) of_entry: Vec<(usize, bool)>,
+}
+
+/// A place, relative to a base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) base: usize,
+    /// Levels below the base: the least, and the most; [`Placed::DEEP`]: any number.
+    pub(crate) levels: (u8, u8),
+}
+
+impl Placed {
+    /// Levels are counted up to this one.
+    pub(crate) const DEEP: u8 = 3;
+
+    fn of(base: usize, reach: Reach, each_below: bool) -> Placed {
+        let (least, most) = match reach {
+            Reach::Base => (0, 0),
+            Reach::One => (1, 1),
+            Reach::Subtree => (0, Placed::DEEP),
+            Reach::Children => (1, Placed::DEEP),
+        };
+        let below = u8::from(each_below);
+        Placed { base, levels: (least + below, (most + below).min(Placed::DEEP)) }
+    }
+
+    /// Is an entry there that lies so many levels below the base?
+    #[inline]
+    pub(crate) fn has(&self, level: u8) -> bool {
+        (self.levels.0..=self.levels.1).contains(&level)
+    }
+}
+
+/// A DN in the places of rules.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) dn: String,
+    /// Its normal form.
+    pub(crate) key: Vec<u8>,
+    /// Is it of one of the server's own entries?
+    pub(crate) is_system: bool,
+}
+
+/// What a rule asks of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Is it the requester's?
+    Own,
+    /// Is its n-th superior the requester's?
+    Parent(u16),
+    /// Is a filter true of it?
+    Filter(FilterBuf),
+    /// Is a value of the attribute the requester's DN?
+    Names(TypeId),
+    /// Is a value of the attribute the DN of a group of the requester's?
+    NamesGroup(TypeId),
+    /// Has the attribute a value in common with the requester's entry?
+    Shares(TypeId),
+}
+
+/// Which attributes, controls or extended operations a rule is about.
+#[derive(Debug)]
+pub(crate) enum Covered {
+    Attributes(Attributes),
+    Controls(Vec<String>),
+    Extended(Vec<String>),
+}
+
+/// A set of attributes.
+#[derive(Debug, Default)]
+pub(crate) struct Attributes {
+    /// The entry as a whole, too?
+    pub(crate) entry: bool,
+    /// By type, whatever the options are.
+    types: Vec<bool>,
+    /// Those with options, if the type is not in the set anyway.
+    with_options: Vec<(TypeId, WantedOptions)>,
+    without_options: Vec<(TypeId, WantedOptions)>,
+}
+
+impl Attributes {
+    /// Is an attribute in it?
+    pub(crate) fn has(&self, schema: &Schema, description: Description) -> bool {
+        let among = |list: &[(TypeId, WantedOptions)]| {
+            list.iter().any(|(of, options)| {
+                schema.is_subtype(description.attribute_type, *of)
+                    && schema.includes_options(description.options, options)
+            })
+        };
+        !among(&self.without_options)
+            && (self.types[usize::from(description.attribute_type.0)] || among(&self.with_options))
+    }
+
+    /// Has it every attribute, and the entry as a whole?
+    pub(crate) fn is_every(&self, schema: &Schema) -> bool {
+        self.entry
+            && self.without_options.is_empty()
+            && schema.attribute_types().all(|(id, _)| self.types[usize::from(id.0)])
+    }
+
+    fn new(schema: &Schema, selectors: &[AttributeSelector]) -> Result<Attributes, String> {
+        let mut set =
+            Attributes { types: vec![false; schema.attribute_types().len()], ..Attributes::default() };
+        // What is excluded wins, wherever it stands.
+        for is_exclusion in [false, true] {
+            for selector in selectors {
+                let excluded = matches!(
+                    selector,
+                    AttributeSelector::Named { excluded: true, .. }
+                        | AttributeSelector::Class { excluded: true, .. }
+                );
+                if excluded == is_exclusion {
+                    set.select(schema, selector, !excluded)?;
+                }
+            }
+        }
+        Ok(set)
+    }
+
+    fn select(&mut self, schema: &Schema, selector: &AttributeSelector, is_in: bool) -> Result<(), String> {
+        let mut mark = |types: &mut dyn Iterator<Item = TypeId>| {
+            types.for_each(|id| self.types[usize::from(id.0)] = is_in);
+        };
+        let kind = |operational: bool| {
+            let all = schema.attribute_types();
+            all.filter(move |(id, kind)| {
+                kind.is_operational() == operational && !schema.is_secret(*id) && !is_withheld(kind.name())
+            })
+        };
+        match selector {
+            AttributeSelector::Entry => self.entry = true,
+            AttributeSelector::User => mark(&mut kind(false).map(|(id, _)| id)),
+            AttributeSelector::Operational => mark(&mut kind(true).map(|(id, _)| id)),
+            AttributeSelector::Every => mark(&mut schema.attribute_types().map(|(id, _)| id)),
+            AttributeSelector::Named { description, .. } => {
+                let unknown = || format!("there is no attribute \"{description}\"");
+                let (id, options) = schema.find_wanted(description.as_bytes()).ok_or_else(unknown)?;
+                match (options.is_none(), is_in) {
+                    (true, _) => mark(&mut schema.subtypes(id).iter().copied()),
+                    (false, true) => self.with_options.push((id, options)),
+                    (false, false) => self.without_options.push((id, options)),
+                }
+            }
+            AttributeSelector::Class { name, .. } => {
+                let unknown = || format!("there is no object class \"{name}\"");
+                let class = schema.find_class(name.as_bytes()).ok_or_else(unknown)?;
+                mark(&mut schema.class(class).all_attributes());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Operational attributes that `+` does not select: they decide rights, or tell the state of a password.
+fn is_withheld(name: &str) -> bool {
+    name.eq_ignore_ascii_case("pandoAccess") || (name.len() > 3 && name[..3].eq_ignore_ascii_case("pwd"))
+}
+
+impl RuleSet {
+    /// Makes rules ready. Each comes with what is added to its rank.
+    ///
+    /// # Errors
+    /// What is wrong with a rule, with its name.
+    pub(crate) fn new<'r>(
+        schema: &Schema,
+        suffixes: &[String],
+        rules: impl IntoIterator<Item = (&'r Rule, u64)>,
+    ) -> Result<RuleSet, String> {
+        let mut set = RuleSet::default();
+        for suffix in suffixes {
+            let mut key = Vec::new();
+            // What is no DN is no naming context.
+            if schema.normalise_dn(suffix.as_bytes(), &mut key).is_ok() {
+                set.suffixes.push(key);
+            }
+        }
+        for (rule, above) in rules {
+            let ready =
+                set.ready(schema, rule, above).map_err(|reason| format!("{}: {reason}", rule.name))?;
+            set.rules.push(ready);
+        }
+        set.rules.sort_by_key(|rule| std::cmp::Reverse(rule.rank));
+        Ok(set)
+    }
+
+    fn ready(&mut self, schema: &Schema, rule: &Rule, above: u64) -> Result<Ready, String> {
+        let target = &rule.target;
+        let items = match &target.items {
+            Items::Attributes(selectors) => Covered::Attributes(Attributes::new(schema, selectors)?),
+            Items::Controls(oids) => Covered::Controls(oids.clone()),
+            Items::Extended(oids) => Covered::Extended(oids.clone()),
+        };
+        // A control or an extended operation is used, wherever that is.
+        let place = match items {
+            Covered::Attributes(_) => self.place(schema, &target.place)?,
+            Covered::Controls(_) | Covered::Extended(_) => None,
+        };
+        let filter = target.filter.clone().map(|filter| self.question(Question::Filter(filter)));
+        let subjects = rule.subjects.iter().map(|subject| self.subject(schema, subject));
+        let subjects = subjects.collect::<Result<_, String>>()?;
+        Ok(Ready {
+            rank: above + u64::from(rule.rank),
+            allow: rule.allow,
+            deny: rule.deny,
+            operations: target.operations,
+            items,
+            place,
+            filter,
+            values: target.values.clone(),
+            subjects,
+        })
+    }
+
+    /// `None` of a place that has every entry of the directory.
+    fn place(&mut self, schema: &Schema, place: &Place) -> Result<Option<usize>, String> {
+        let Place::At(reach, Pattern { each_below, dn }) = place else { return Ok(None) };
+        let mut key = Vec::new();
+        schema.normalise_dn(dn.as_bytes(), &mut key).map_err(|reason| format!("\"{dn}\": {reason}"))?;
+        let base = self.bases.iter().position(|base| base.key == key).unwrap_or_else(|| {
+            let is_system = self.is_system(schema, dn);
+            self.bases.push(Base { dn: dn.clone(), key, is_system });
+            self.bases.len() - 1
+        });
+        Ok(Some(position_of(&mut self.places, Placed::of(base, *reach, *each_below))))
+    }
+
+    /// Is it the DN of one of the server's own entries, or of one below these? A naming context of the directory comes first.
+    fn is_system(&self, schema: &Schema, dn: &str) -> bool {
+        let above = std::iter::successors(Some(dn.as_bytes()), |dn| split_first(dn).1);
+        let keys = above.take(DN_RDNS_MAX).filter_map(|dn| {
+            let mut key = Vec::new();
+            schema.normalise_dn(dn, &mut key).ok().map(|()| key)
+        });
+        let own = [SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN].map(|dn| {
+            let mut key = Vec::new();
+            schema.normalise_dn(dn.as_bytes(), &mut key).ok().map(|()| key)
+        });
+        let keys: Vec<Vec<u8>> = keys.collect();
+        is_root_dse(dn.as_bytes())
+            || (!keys.iter().any(|key| self.suffixes.contains(key))
+                && keys.iter().any(|key| own.iter().flatten().any(|own| own == key)))
+    }
+
+    fn question(&mut self, question: Question) -> usize {
+        position_of(&mut self.questions, question)
+    }
+
+    fn subject(&mut self, schema: &Schema, subject: &Subject) -> Result<ReadySubject, String> {
+        let mut ready = ReadySubject { of_requester: Vec::new(), of_entry: Vec::new() };
+        for test in &subject.0 {
+            let attribute = |name: &String| {
+                schema.find_type(name.as_bytes()).ok_or_else(|| format!("there is no attribute \"{name}\""))
+            };
+            let question = match &test.condition {
+                Condition::Requester => Question::Own,
+                Condition::Parent(levels) => Question::Parent(*levels),
+                Condition::DnAttribute(name) => Question::Names(attribute(name)?),
+                Condition::GroupAttribute(name) => Question::NamesGroup(attribute(name)?),
+                Condition::Same(name) => Question::Shares(attribute(name)?),
+                of_requester => {
+                    self.note(of_requester);
+                    ready.of_requester.push((of_requester.clone(), test.negated));
+                    continue;
+                }
+            };
+            let question = self.question(question);
+            ready.of_entry.push((question, test.negated));
+        }
+        Ok(ready)
+    }
+
+    /// What a change of the directory may make another answer of.
+    fn note(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Group { dn, .. } => _ = position_of(&mut self.groups, dn.clone()),
+            Condition::UserFilter(_) => self.looks_at_own_entry = true,
+            Condition::Real(condition) => self.note(condition),
+            _ => {}
+        }
+    }
+}
+
+/// The position of a value in a list, where it is put if it is not there.
+fn position_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
+    list.iter().position(|other| *other == value).unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}

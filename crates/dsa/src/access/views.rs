@@ -1,0 +1,493 @@
+//! The rights of requesters on entries, as one thread remembers them: no lock, and nothing that threads write together.
+//!
+//! A view is the rights of one class on all entries of which the same is true, as far as rules ask. Its rights on an attribute are worked
+//! out when they are first asked for; from then on a decision is a look into a table. Numbers of views are never used again, so what was made
+//! of a view that is forgotten is not found.
+
+use super::class::{Action, Class, Facts, Item, Match, OfValues, Searchable};
+use super::facts::Finder;
+use super::groups::Groups;
+use super::in_force::Access;
+use super::requester::{Asking, ClassId, Connection, Proof, Requester};
+use super::rules::{Question, RuleSet};
+use crate::own_entry::OwnEntry;
+use ::access::{Operation, Refresh, Right, Rights, ValueTest};
+use hashbrown::HashTable;
+use model::{Description, EntryId, OptionsId, TypeId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::search::evaluate::Evaluator;
+use store::{DnCache, EntryRef, ReadPoint};
+
+/// Classes and views that a thread remembers. With one more all are forgotten, and made anew as they are needed.
+const CLASSES_MAX: usize = 16_384;
+const VIEWS_MAX: usize = 16_384;
+
+/// Epochs of all that remember rights: an identity that was classified by one is not known to another.
+static EPOCHS: AtomicU64 = AtomicU64::new(1);
+/// Epochs of one of them.
+const EPOCHS_OF_ONE: u64 = 1 << 40;
+
+/// The rights of a class on some entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ViewId(u32);
+
+impl ViewId {
+    pub(crate) const NONE: ViewId = ViewId(0);
+    pub(crate) const ROOT: ViewId = ViewId(1);
+    const FIRST: u32 = 2;
+}
+
+/// Rights on an attribute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OnAttribute {
+    /// On all of its values.
+    pub(crate) every: Rights,
+    /// On some of them, perhaps.
+    pub(crate) some: Rights,
+}
+
+/// A requester, and all that tells another thread what it may read.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// None of the root DN.
+    class: Option<Arc<Class>>,
+    own: Option<OwnEntry>,
+}
+
+struct View {
+    class: ClassId,
+    action: Action,
+    facts: Facts,
+    entry: Rights,
+    /// By attribute type, without options, as they are asked for.
+    attributes: Vec<Option<OnAttribute>>,
+}
+
+/// A class, and what is remembered of it.
+struct Kept {
+    class: Arc<Class>,
+    /// By attribute type.
+    searchable: Vec<Option<Searchable>>,
+    /// The view that was found last, by what it depends on.
+    last: (Action, u64, ViewId),
+}
+
+/// What a thread remembers of rights.
+pub(crate) struct Views {
+    set: Arc<RuleSet>,
+    refresh: Refresh,
+    /// Number of the rule set.
+    version: u64,
+    /// Identities that were classified before have other classes now, or none.
+    epoch: u64,
+    first_class: u32,
+    classes: Vec<Kept>,
+    class_of: HashTable<u32>,
+    first_view: u32,
+    views: Vec<View>,
+    view_of: HashTable<u32>,
+    groups: Groups,
+    finder: Finder,
+}
+
+impl Default for Views {
+    fn default() -> Views {
+        Views {
+            set: Arc::default(),
+            refresh: Refresh::AtOnce,
+            version: 0,
+            epoch: EPOCHS.fetch_add(EPOCHS_OF_ONE, Ordering::Relaxed),
+            first_class: ClassId::FIRST,
+            classes: Vec::new(),
+            class_of: HashTable::new(),
+            first_view: ViewId::FIRST,
+            views: Vec::new(),
+            view_of: HashTable::new(),
+            groups: Groups::default(),
+            finder: Finder::default(),
+        }
+    }
+}
+
+impl Views {
+    /// Is there nothing to be taken anew at a commit sequence?
+    #[inline]
+    pub(crate) fn is_up_to_date(&self, access: &Access, sequence: u64) -> bool {
+        self.version == access.version() && (self.groups.is_empty() || self.groups.sequence() == sequence)
+    }
+
+    /// Takes the rules that are in force, and looks whether groups have changed. To be called before requests are run at a read
+    /// point.
+    #[inline]
+    pub(crate) fn keep_up(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
+        self.finder.at(read_point);
+        if self.version != access.version() {
+            self.take_rules(access, read_point, cache);
+        }
+        if !self.groups.is_empty() && self.groups.have_changed(read_point, cache) {
+            self.epoch += 1;
+        }
+    }
+
+    #[cold]
+    fn take_rules(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
+        (self.version, self.set, self.refresh) = access.rules();
+        match self.refresh {
+            Refresh::AtOnce => self.forget(),
+            // Sessions keep the classes that they bound with.
+            Refresh::Bind => self.epoch += 1,
+        }
+        self.groups.set(&self.set.groups);
+        self.groups.have_changed(read_point, cache);
+    }
+
+    /// Forgets all classes and views. Their numbers are not used again.
+    fn forget(&mut self) {
+        self.epoch += 1;
+        self.first_class += self.classes.len() as u32;
+        self.classes.clear();
+        self.class_of.clear();
+        self.forget_views();
+    }
+
+    fn forget_views(&mut self) {
+        self.first_view += self.views.len() as u32;
+        self.views.clear();
+        self.view_of.clear();
+        for kept in &mut self.classes {
+            kept.last.2 = ViewId::NONE;
+        }
+    }
+
+    /// Has a requester still the class that it was given in an epoch?
+    #[inline]
+    pub(crate) fn holds(&self, (class, epoch): (ClassId, u64)) -> bool {
+        match self.refresh {
+            Refresh::AtOnce => epoch == self.epoch && !self.set.looks_at_own_entry,
+            Refresh::Bind => class == ClassId::ROOT || self.kept(class).is_some(),
+        }
+    }
+
+    /// The class of a requester, and the epoch in which it is that.
+    pub(crate) fn classify(
+        &mut self,
+        proof: Option<Proof<'_>>,
+        connection: Connection,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> (ClassId, u64) {
+        let Some(proof) = proof else { return (ClassId::ROOT, self.epoch) };
+        let set = Arc::clone(&self.set);
+        let groups = &mut self.groups;
+        let matches = Asking { proof, connection, read_point, evaluator, groups }.matches(&set);
+        (self.class(&matches, read_point), self.epoch)
+    }
+
+    fn class(&mut self, matches: &[Match], read_point: ReadPoint<'_>) -> ClassId {
+        let set = Arc::clone(&self.set);
+        let schema = read_point.shard().schema();
+        let key = Class::key(matches);
+        self.put_class(&set, &key, read_point, || Arc::new(Class::new(&set, schema, matches)))
+    }
+
+    /// The class of a rule set with this key, which is made if there is none yet.
+    fn put_class(
+        &mut self,
+        set: &Arc<RuleSet>,
+        key: &[u64],
+        read_point: ReadPoint<'_>,
+        make: impl FnOnce() -> Arc<Class>,
+    ) -> ClassId {
+        let shard = read_point.shard();
+        let hash = |key: &[u64]| {
+            let bytes: Vec<u8> = key.iter().flat_map(|number| number.to_le_bytes()).collect();
+            shard.keyed_hash(&bytes)
+        };
+        let (classes, first) = (&self.classes, self.first_class);
+        let is_it = |id: &u32| {
+            let class = &classes[(id - first) as usize].class;
+            class.key[..] == *key && Arc::ptr_eq(&class.set, set)
+        };
+        if let Some(id) = self.class_of.find(hash(key), is_it) {
+            return ClassId(*id);
+        }
+        if self.classes.len() >= CLASSES_MAX {
+            self.forget();
+        }
+        let id = self.first_class + self.classes.len() as u32;
+        let class = make();
+        let action = Action::of(Operation::Bind);
+        self.classes.push(Kept { class, searchable: Vec::new(), last: (action, 0, ViewId::NONE) });
+        let (classes, first) = (&self.classes, self.first_class);
+        self.class_of.insert_unique(hash(key), id, |id| hash(&classes[(*id - first) as usize].class.key));
+        ClassId(id)
+    }
+
+    /// A requester as another thread can read for it.
+    pub(crate) fn reader(&self, who: Requester) -> Option<Reader> {
+        let class = self.class_of(who.class);
+        (who.is_root() || class.is_some()).then_some(Reader { class, own: who.own })
+    }
+
+    /// A requester of another thread.
+    pub(crate) fn adopt(&mut self, reader: &Reader, read_point: ReadPoint<'_>) -> Requester {
+        let Some(class) = &reader.class else { return Requester::ROOT };
+        let class = self.put_class(&class.set, &class.key, read_point, || Arc::clone(class));
+        Requester { class, own: reader.own }
+    }
+
+    fn kept(&self, class: ClassId) -> Option<&Kept> {
+        class.0.checked_sub(self.first_class).and_then(|at| self.classes.get(at as usize))
+    }
+
+    /// Is there nothing that an update of this class could lack a right for?
+    #[inline]
+    pub(crate) fn writes_all(&self, class: ClassId) -> bool {
+        class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.writes_all)
+    }
+
+    /// Is there anything that this class has a right on?
+    pub(crate) fn may_somewhere(&self, class: ClassId, right: Right) -> bool {
+        class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.allows_somewhere(right))
+    }
+
+    /// The view of a requester on an entry.
+    #[inline]
+    pub(crate) fn of(
+        &mut self,
+        who: Requester,
+        action: Action,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> ViewId {
+        if who.class == ClassId::ROOT {
+            return ViewId::ROOT;
+        }
+        let Some(kept) = self.kept(who.class) else { return ViewId::NONE };
+        let class = &*kept.class;
+        let action =
+            if class.by_operation { action } else { Action { operation: Operation::Search, ..action } };
+        // Nearly all classes ask no more of an entry of the directory than whether it is the requester's.
+        if class.is_simple && !action.is_system {
+            let is_own = !class.questions.is_empty() && who.own.is_some_and(|own| own.is(entry));
+            let facts = if is_own { 0b11 << class.places.len() } else { 0 };
+            let (last_action, last_facts, last) = kept.last;
+            if last_action == action && last_facts == facts && last != ViewId::NONE {
+                return last;
+            }
+            return self.view(who.class, action, Facts::from_slice(&[facts]), read_point);
+        }
+        self.of_complex(who, action, entry, read_point, evaluator)
+    }
+
+    #[inline(never)]
+    fn of_complex(
+        &mut self,
+        who: Requester,
+        action: Action,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> ViewId {
+        let Some(class) = self.class_of(who.class) else { return ViewId::NONE };
+        let facts = self.finder.facts(&class, (who, action), entry, read_point, evaluator);
+        if let [facts] = facts[..]
+            && let Some((last_action, last_facts, last)) = self.kept(who.class).map(|kept| kept.last)
+            && last_action == action
+            && last_facts == facts
+            && last != ViewId::NONE
+        {
+            return last;
+        }
+        self.view(who.class, action, facts, read_point)
+    }
+
+    /// The view on an entry that is not there yet: what would be true of it is known to the caller.
+    pub(crate) fn of_facts(
+        &mut self,
+        class: ClassId,
+        action: Action,
+        facts: Facts,
+        read_point: ReadPoint<'_>,
+    ) -> ViewId {
+        match class {
+            ClassId::ROOT => ViewId::ROOT,
+            class if self.kept(class).is_none() => ViewId::NONE,
+            class => self.view(class, action, facts, read_point),
+        }
+    }
+
+    fn view(&mut self, class: ClassId, action: Action, facts: Facts, read_point: ReadPoint<'_>) -> ViewId {
+        let shard = read_point.shard();
+        let hash = |class: ClassId, action: Action, facts: &Facts| {
+            let mut bytes: SmallVec<[u8; 64]> = SmallVec::new();
+            bytes.extend_from_slice(&[action.operation as u8, u8::from(action.is_system)]);
+            bytes.extend_from_slice(&class.0.to_le_bytes());
+            facts.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+            shard.keyed_hash(&bytes)
+        };
+        let (views, first) = (&self.views, self.first_view);
+        let is_it = |id: &u32| {
+            let view = &views[(id - first) as usize];
+            view.class == class && view.action == action && view.facts == facts
+        };
+        let found = self.view_of.find(hash(class, action, &facts), is_it).copied();
+        let id = found.unwrap_or_else(|| {
+            if self.views.len() >= VIEWS_MAX {
+                self.forget_views();
+            }
+            let id = self.first_view + self.views.len() as u32;
+            let kept = self.kept(class).expect("its class was just found");
+            let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
+            let hashed = hash(class, action, &facts);
+            self.views.push(View { class, action, facts, entry, attributes: Vec::new() });
+            let (views, first) = (&self.views, self.first_view);
+            self.view_of.insert_unique(hashed, id, |id| {
+                let view = &views[(*id - first) as usize];
+                hash(view.class, view.action, &view.facts)
+            });
+            id
+        });
+        let view = &self.views[(id - self.first_view) as usize];
+        if let [facts] = view.facts[..] {
+            let at = (class.0 - self.first_class) as usize;
+            self.classes[at].last = (action, facts, ViewId(id));
+        }
+        ViewId(id)
+    }
+
+    /// What is true of an entry in this place, without an answer to any question.
+    pub(crate) fn place_facts(
+        &mut self,
+        class: &Class,
+        action: Action,
+        place: (EntryId, EntryId),
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> Facts {
+        self.finder.place_facts(class, action, place, read_point, cache)
+    }
+
+    /// A class, if it is known here.
+    pub(crate) fn class_of(&self, class: ClassId) -> Option<Arc<Class>> {
+        self.kept(class).map(|kept| Arc::clone(&kept.class))
+    }
+
+    fn kept_view(&self, view: ViewId) -> Option<&View> {
+        view.0.checked_sub(self.first_view).and_then(|at| self.views.get(at as usize))
+    }
+
+    /// Has a view a right on the entry as a whole?
+    #[inline]
+    pub(crate) fn may(&self, view: ViewId, right: Right) -> bool {
+        view == ViewId::ROOT || self.kept_view(view).is_some_and(|view| view.entry.has(right))
+    }
+
+    /// The rights of a view on an attribute.
+    pub(crate) fn on_attribute(
+        &mut self,
+        view: ViewId,
+        description: Description,
+        schema: &schema::Schema,
+    ) -> OnAttribute {
+        const ALL: Rights = Rights::of(&Right::ALL);
+        if view == ViewId::ROOT {
+            return OnAttribute { every: ALL, some: ALL };
+        }
+        let Some(at) = view.0.checked_sub(self.first_view).map(|at| at as usize) else {
+            return OnAttribute::default();
+        };
+        let Some(kept) = self.views.get(at) else { return OnAttribute::default() };
+        let number = usize::from(description.attribute_type.0);
+        let is_plain = description.options == OptionsId::NONE;
+        if let Some(Some(known)) = kept.attributes.get(number).filter(|_| is_plain) {
+            return *known;
+        }
+        let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
+        let ask = |values| {
+            let item = Item::Attribute(description);
+            class.rights(schema, &kept.facts, kept.action, item, values)
+        };
+        let found = OnAttribute { every: ask(OfValues::Every), some: ask(OfValues::Some) };
+        if is_plain {
+            let attributes = &mut self.views[at].attributes;
+            attributes.resize(attributes.len().max(number + 1), None);
+            attributes[number] = Some(found);
+        }
+        found
+    }
+
+    /// The rights of a view on one value of an attribute, of which a test is true or not.
+    pub(crate) fn on_value(
+        &self,
+        view: ViewId,
+        description: Description,
+        schema: &schema::Schema,
+        is_so: &dyn Fn(&ValueTest) -> bool,
+    ) -> Rights {
+        if view == ViewId::ROOT {
+            return Rights::of(&Right::ALL);
+        }
+        let Some(kept) = self.kept_view(view) else { return Rights::NONE };
+        let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
+        let item = Item::Attribute(description);
+        class.rights(schema, &kept.facts, kept.action, item, OfValues::One(is_so))
+    }
+
+    /// May the requester use all controls and extended operations?
+    #[inline]
+    pub(crate) fn uses_all(&self, class: ClassId) -> bool {
+        class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.uses_all)
+    }
+
+    /// May the requester use a control or an extended operation?
+    pub(crate) fn may_use(
+        &self,
+        class: ClassId,
+        operation: Operation,
+        item: Item<'_>,
+        schema: &schema::Schema,
+    ) -> bool {
+        if class == ClassId::ROOT {
+            return true;
+        }
+        self.kept(class).is_some_and(|kept| {
+            let facts: Facts = std::iter::repeat_n(0, kept.class.facts_len().div_ceil(64).max(1)).collect();
+            kept.class.rights(schema, &facts, Action::of(operation), item, OfValues::Every).has(Right::Use)
+        })
+    }
+
+    /// May an attribute be tested in filters of a requester, whatever the entry is?
+    pub(crate) fn searchable(
+        &mut self,
+        class: ClassId,
+        attribute_type: TypeId,
+        schema: &schema::Schema,
+    ) -> Searchable {
+        if class == ClassId::ROOT {
+            return Searchable::Always;
+        }
+        let Some(at) = class.0.checked_sub(self.first_class).map(|at| at as usize) else {
+            return Searchable::Never;
+        };
+        let Some(kept) = self.classes.get_mut(at) else { return Searchable::Never };
+        let number = usize::from(attribute_type.0);
+        kept.searchable.resize(kept.searchable.len().max(number + 1), None);
+        if let Some(known) = kept.searchable[number] {
+            return known;
+        }
+        let found = kept.class.searchable(schema, attribute_type);
+        kept.searchable[number] = Some(found);
+        found
+    }
+
+    /// Answers of a view to what can change while an entry keeps its name.
+    pub(crate) fn answers(&self, view: ViewId) -> Vec<(Question, bool)> {
+        let Some(kept) = self.kept_view(view) else { return Vec::new() };
+        let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
+        class.answers(&kept.facts).map(|(question, is_so)| (question.clone(), is_so)).collect()
+    }
+}

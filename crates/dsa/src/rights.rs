@@ -1,0 +1,458 @@
+//! May a requester make an update? Decided at a read point, before the log. What hung on the content of an entry travels with the command as
+//! conditions ([`crate::parcel::Condition`]), and is judged again when it is applied.
+
+use crate::access::{
+    Action, Item, Question, Requester, ViewId, Views, asks_for, each_value, is_so, put_answer,
+};
+use crate::context::Reading;
+use crate::parcel::Condition;
+use ::access::matching;
+use ::access::{Operation, Right, Rights, ValueTest};
+use model::dn::{parse_rdn, split_first};
+use model::filter::Assertion;
+use model::{Description, EntryId, Filter, ResultCode};
+use proto::control::assertion;
+use proto::ext::password_modify;
+use proto::message::{Message, Request};
+use proto::op::modify::ModifyKind;
+use proto::op::{Add, Modify, ModifyDn};
+use schema::Schema;
+use store::search::evaluate::Truth;
+use store::{EntryRef, Unresolved};
+
+/// Why an update is not made.
+pub(crate) enum Denied {
+    /// The requester lacks a right. The text names it.
+    Right(String),
+    /// For the requester there is no such entry.
+    Absent(Unresolved),
+}
+
+/// What must still be true when the update is applied, encoded; empty if its rights hang on no entry's content.
+pub(crate) type Conditions = Vec<u8>;
+
+/// Decides.
+///
+/// # Errors
+/// Why the update is not made.
+pub(crate) fn authorize(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    request: &Request<'_>,
+) -> Result<Conditions, Denied> {
+    if reading.scratch.views.writes_all(who.class) {
+        return Ok(Conditions::new());
+    }
+    match request {
+        Request::Add(request) => add(reading, who, request),
+        Request::Modify(request) => modify(reading, who, request),
+        Request::Delete(dn) => {
+            let (entry, view) = target(reading, who, dn, Operation::Delete)?;
+            on_entry(reading, view, Right::Remove)?;
+            Ok(conditions(reading, who, &entry, view, dn))
+        }
+        Request::ModifyDn(request) => rename(reading, who, request),
+        _ => unreachable!("it is no update of an entry"),
+    }
+}
+
+/// May a requester use the controls of a message, and its extended operation? Not even decoded is what it may not use.
+///
+/// # Errors
+/// Code and text of the refusal.
+pub(crate) fn use_of(
+    views: &Views,
+    who: Requester,
+    message: &Message<'_>,
+    schema: &Schema,
+) -> Result<(), (ResultCode, String)> {
+    if views.uses_all(who.class) {
+        return Ok(());
+    }
+    let operation = operation_of(&message.request);
+    let refused = |what: &str, oid: &[u8]| {
+        let oid = String::from_utf8_lossy(oid);
+        (
+            ResultCode::InsufficientAccessRights,
+            format!("insufficient rights: use of the {what} {oid} is needed"),
+        )
+    };
+    let may = |item| views.may_use(who.class, operation, item, schema);
+    for control in message.controls.iter() {
+        if !std::str::from_utf8(control.oid).is_ok_and(|oid| may(Item::Control(oid))) {
+            return Err(refused("control", control.oid));
+        }
+    }
+    match &message.request {
+        Request::Extended(extended)
+            if !std::str::from_utf8(extended.oid).is_ok_and(|oid| may(Item::Extended(oid))) =>
+        {
+            Err(refused("extended operation", extended.oid))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// As what rules know a request.
+fn operation_of(request: &Request<'_>) -> Operation {
+    match request {
+        Request::Search(_) => Operation::Search,
+        Request::Compare(_) => Operation::Compare,
+        Request::Add(_) => Operation::Add,
+        Request::Modify(_) => Operation::Modify,
+        Request::ModifyDn(_) => Operation::Rename,
+        Request::Delete(_) => Operation::Delete,
+        Request::Extended(extended) if extended.oid == password_modify::OID => Operation::PasswordModify,
+        _ => Operation::Bind,
+    }
+}
+
+/// What a DN leads to for a requester: an entry that may not be disclosed is not there, and the nearest superior is one that may be.
+pub(crate) fn visible(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    found: Result<EntryId, Unresolved>,
+) -> Result<EntryId, Unresolved> {
+    if who.is_root() {
+        return found;
+    }
+    let (mut next, is_found) = match found {
+        Ok(id) => (Some(id), true),
+        Err(Unresolved::NoSuchObject(matched)) => (matched, false),
+        Err(unresolved) => return Err(unresolved),
+    };
+    let mut is_first = true;
+    while let Some(entry) = next.and_then(|id| reading.read_point.entry(id)) {
+        let view = reading.scratch.view(who, Action::of(Operation::Search), &entry, reading.read_point);
+        if reading.scratch.views.may(view, Right::Disclose) {
+            return match is_first && is_found {
+                true => Ok(entry.id),
+                false => Err(Unresolved::NoSuchObject(Some(entry.id))),
+            };
+        }
+        is_first = false;
+        next = Some(entry.parent()).filter(|id| id.0 != 0);
+    }
+    Err(Unresolved::NoSuchObject(None))
+}
+
+/// An entry that is to be changed, if it may be disclosed, and the view on it.
+fn target<'r>(
+    reading: &mut Reading<'r>,
+    who: Requester,
+    dn: &[u8],
+    operation: Operation,
+) -> Result<(EntryRef<'r>, ViewId), Denied> {
+    let found = reading.read_point.resolve(dn, &mut reading.scratch.evaluator.cache);
+    let id = visible(reading, who, found).map_err(Denied::Absent)?;
+    let entry = reading.read_point.entry(id).expect("it was just found");
+    let view = reading.scratch.view(who, Action::of(operation), &entry, reading.read_point);
+    Ok((entry, view))
+}
+
+fn on_entry(reading: &Reading<'_>, view: ViewId, right: Right) -> Result<(), Denied> {
+    match reading.scratch.views.may(view, right) {
+        true => Ok(()),
+        false => Err(Denied::Right(format!("insufficient rights: {} on the entry is needed", right.word()))),
+    }
+}
+
+/// The right on all values that are given, or on the attribute as a whole if there are none.
+fn on_attribute<'v>(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    view: ViewId,
+    description: Description,
+    right: Right,
+    values: impl IntoIterator<Item = &'v [u8]>,
+) -> Result<(), Denied> {
+    on_values(reading, who, view, description, right, (values, false))
+}
+
+/// As [`on_attribute`]. Where none is given, `none_is_allowed` says whether that is as good as values that are allowed.
+fn on_values<'v>(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    view: ViewId,
+    description: Description,
+    right: Right,
+    (values, none_is_allowed): (impl IntoIterator<Item = &'v [u8]>, bool),
+) -> Result<(), Denied> {
+    let schema = reading.dsa.shard.schema();
+    let on = reading.scratch.views.on_attribute(view, description, schema);
+    if on.every.has(right) {
+        return Ok(());
+    }
+    // Rules on values are asked for each of them.
+    if on.some.has(right) {
+        let mut values = values.into_iter().peekable();
+        let is_any = values.peek().is_some();
+        if (is_any || none_is_allowed)
+            && values.all(|value| on_value(reading, who, view, description, value).has(right))
+        {
+            return Ok(());
+        }
+    }
+    let name = schema.describe(description);
+    Err(Denied::Right(format!("insufficient rights: {} on {name} is needed", right.word())))
+}
+
+/// The rights on one value.
+pub(crate) fn on_value(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    view: ViewId,
+    description: Description,
+    value: &[u8],
+) -> Rights {
+    let schema = reading.dsa.shard.schema();
+    let own = who.dn_key(reading.read_point, &mut reading.scratch.evaluator.cache);
+    let is_so = |test: &ValueTest| is_so(test, own.as_deref(), schema, description, value);
+    reading.scratch.views.on_value(view, description, schema, &is_so)
+}
+
+fn add(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>) -> Result<Conditions, Denied> {
+    let schema = reading.dsa.shard.schema();
+    let read_point = reading.read_point;
+    // Rights come before existence: whether the name is taken is not looked at.
+    let superior = match split_first(request.dn).1 {
+        Some(dn) if reading.dsa.shard.holds(dn) => {
+            let found = read_point.resolve(dn, &mut reading.scratch.evaluator.cache);
+            match visible(reading, who, found) {
+                Ok(id) => id,
+                Err(unresolved) => return Err(Denied::Absent(unresolved)),
+            }
+        }
+        // The root of a naming context.
+        _ => EntryId(0),
+    };
+    let view = view_of_new(reading, who, request, superior);
+    on_entry(reading, view, Right::Create)?;
+    let given = request.attributes.iter().map(|attribute| attribute.description);
+    let naming = avas(split_first(request.dn).0);
+    let naming: Vec<&[u8]> = naming.iter().map(|(name, _)| &name[..]).collect();
+    for name in given.chain(naming.iter().copied()) {
+        // What the schema does not know is refused by the schema.
+        let Some(description) = schema.find_description(name) else { continue };
+        let attribute = request.attributes.iter().find(|attribute| attribute.description == name);
+        let values = attribute.iter().flat_map(|attribute| attribute.values.iter()).collect::<Vec<_>>();
+        on_attribute(reading, who, view, description, Right::Add, values)?;
+    }
+    Ok(Conditions::new())
+}
+
+/// The view on an entry as it would be. A question that only an entry that is there can answer is undefined, which counts against the
+/// requester.
+fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, superior: EntryId) -> ViewId {
+    let (schema, read_point) = (reading.dsa.shard.schema(), reading.read_point);
+    let action = Action::of(Operation::Add);
+    let Some(class) = reading.scratch.views.class_of(who.class) else { return ViewId::NONE };
+    // It may be the entry that a rule names, which is not there yet.
+    let place = (EntryId(0), superior);
+    let (views, cache) = (&mut reading.scratch.views, &mut reading.scratch.evaluator.cache);
+    let mut facts = views.place_facts(&class, action, place, read_point, cache);
+    let set = std::sync::Arc::clone(&class.set);
+    let mut key = Vec::new();
+    if schema.normalise_dn(request.dn, &mut key).is_ok() {
+        for (bit, place) in class.places.iter().enumerate() {
+            let place = &set.places[*place];
+            if set.bases[place.base].key == key && place.has(0) {
+                facts[bit / 64] |= 1 << (bit % 64);
+            }
+        }
+    }
+    for (at, question) in class.questions.iter().enumerate() {
+        let truth = match &set.questions[*question] {
+            Question::Own => Truth::False,
+            Question::Parent(levels) => {
+                let above = std::iter::successors(Some(superior), |id| {
+                    read_point.entry(*id).map(|entry| entry.parent())
+                });
+                let above = above.take_while(|id| id.0 != 0).nth(usize::from(*levels).saturating_sub(1));
+                let above = above.and_then(|id| read_point.entry(id));
+                match above.is_some_and(|above| who.own.is_some_and(|own| own.is(&above))) {
+                    true => Truth::True,
+                    false => Truth::False,
+                }
+            }
+            Question::Filter(filter) => {
+                let attributes = request.attributes.iter();
+                let attributes = attributes.map(|attribute| (attribute.description, attribute.values));
+                let is_so = matching::evaluate(&filter.filter(), schema, &|name| {
+                    let wanted = schema.find_type(name);
+                    let found = attributes.clone().filter(|(description, _)| {
+                        let known = schema.find_description(description);
+                        known
+                            .zip(wanted)
+                            .is_some_and(|(known, wanted)| schema.is_subtype(known.attribute_type, wanted))
+                    });
+                    found.flat_map(|(_, values)| values.iter()).map(<[u8]>::to_vec).collect()
+                });
+                match is_so {
+                    matching::Truth::True => Truth::True,
+                    matching::Truth::False => Truth::False,
+                    matching::Truth::Undefined => Truth::Undefined,
+                }
+            }
+            Question::Names(_) | Question::NamesGroup(_) | Question::Shares(_) => Truth::Undefined,
+        };
+        put_answer(&class, &mut facts, at, truth);
+    }
+    reading.scratch.views.of_facts(who.class, action, facts, read_point)
+}
+
+fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Result<Conditions, Denied> {
+    let (entry, view) = target(reading, who, request.dn, Operation::Modify)?;
+    let schema = reading.dsa.shard.schema();
+    for change in request.changes.iter() {
+        let Some(description) = schema.find_description(change.modification.description) else { continue };
+        let given: Vec<&[u8]> = change.modification.values.iter().collect();
+        let mut present = Vec::new();
+        let on = reading.scratch.views.on_attribute(view, description, schema);
+        let needs_present = given.is_empty() || change.kind == ModifyKind::Replace;
+        // Only rules on values ask which there are.
+        if needs_present && on.every != on.some {
+            each_value(&entry, description.attribute_type, reading.read_point, &mut |value| {
+                present.push(value.to_vec());
+            });
+        }
+        let present: Vec<&[u8]> = present.iter().map(|value| &value[..]).collect();
+        let differs = |value: &&[u8], others: &[&[u8]]| !others.contains(value);
+        let is_there = match change.kind {
+            ModifyKind::Replace => {
+                let (come, go): (Vec<&[u8]>, Vec<&[u8]>) = (
+                    given.iter().copied().filter(|value| differs(value, &present)).collect(),
+                    present.iter().copied().filter(|value| differs(value, &given)).collect(),
+                );
+                // A replace by what is there brings and takes nothing.
+                on_values(reading, who, view, description, Right::Add, (come, true))?;
+                on_values(reading, who, view, description, Right::Delete, (go, true))
+            }
+            ModifyKind::Add => on_attribute(reading, who, view, description, Right::Add, given),
+            ModifyKind::Delete if given.is_empty() => {
+                on_attribute(reading, who, view, description, Right::Delete, present)
+            }
+            ModifyKind::Delete => on_attribute(reading, who, view, description, Right::Delete, given),
+            ModifyKind::Increment => on_attribute(reading, who, view, description, Right::Increment, given),
+        };
+        is_there?;
+    }
+    Ok(conditions(reading, who, &entry, view, request.dn))
+}
+
+fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> Result<Conditions, Denied> {
+    let (entry, view) = target(reading, who, request.dn, Operation::Rename)?;
+    let schema = reading.dsa.shard.schema();
+    on_entry(reading, view, Right::Rename)?;
+    // Always, also if the RDN stays.
+    for (name, value) in avas(request.new_rdn) {
+        let Some(description) = schema.find_description(&name) else { continue };
+        on_attribute(reading, who, view, description, Right::Add, [&value[..]])?;
+    }
+    if request.delete_old_rdn {
+        for (name, value) in avas(split_first(request.dn).0) {
+            let Some(description) = schema.find_description(&name) else { continue };
+            on_attribute(reading, who, view, description, Right::Delete, [&value[..]])?;
+        }
+    }
+    let mut all = conditions(reading, who, &entry, view, request.dn);
+    if let Some(superior) = request.new_superior {
+        on_entry(reading, view, Right::MoveOut)?;
+        let (above, view) = target(reading, who, superior, Operation::Rename)?;
+        on_entry(reading, view, Right::MoveIn)?;
+        all.extend(conditions(reading, who, &above, view, superior));
+    }
+    Ok(all)
+}
+
+/// May a requester give an entry another password, by this operation?
+pub(crate) fn may_set_password(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    entry: &EntryRef<'_>,
+    operation: Operation,
+) -> bool {
+    let schema = reading.dsa.shard.schema();
+    let view = reading.scratch.view(who, Action::of(operation), entry, reading.read_point);
+    let password = Description::plain(schema.well_known().user_password);
+    let on = reading.scratch.views.on_attribute(view, password, schema).every;
+    on.has(Right::Add) && on.has(Right::Delete)
+}
+
+/// What was true of an entry's content when the decision was made, and must be when the update is applied.
+fn conditions(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    entry: &EntryRef<'_>,
+    view: ViewId,
+    dn: &[u8],
+) -> Conditions {
+    let mut all = Conditions::new();
+    for (question, is_so) in reading.scratch.views.answers(view) {
+        for filter in filters(reading, who, entry, &question, is_so) {
+            let code = ResultCode::InsufficientAccessRights as u32;
+            Condition { code, dn, filter: &filter }.encode(&mut all);
+        }
+    }
+    all
+}
+
+/// An answer as filters, which are true as long as it holds.
+fn filters(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    entry: &EntryRef<'_>,
+    question: &Question,
+    is_so: bool,
+) -> Vec<Vec<u8>> {
+    let (schema, read_point) = (reading.dsa.shard.schema(), reading.read_point);
+    let own = who.own.and_then(|own| own.find(read_point));
+    let name = |id| schema.describe(Description::plain(id)).into_owned();
+    let encoded = |name: &str, value: &[u8]| {
+        let equality = Filter::Equality(Assertion { attribute: name.as_bytes(), value });
+        assertion::encode(&if is_so { equality } else { Filter::Not(Box::new(equality)) })
+    };
+    match question {
+        Question::Own | Question::Parent(_) => Vec::new(),
+        Question::Filter(filter) if is_so => vec![filter.ber().to_vec()],
+        Question::Filter(filter) => vec![assertion::encode(&Filter::Not(Box::new(filter.filter())))],
+        Question::Names(id) => {
+            let Some(own) = own else { return Vec::new() };
+            vec![encoded(&name(*id), &read_point.dn(&own, &mut reading.scratch.evaluator.cache))]
+        }
+        Question::NamesGroup(id) | Question::Shares(id) => {
+            let Some(own) = own else { return Vec::new() };
+            let mut values = Vec::new();
+            let of = if matches!(question, Question::Shares(_)) { &own } else { entry };
+            each_value(of, *id, read_point, &mut |value| values.push(value.to_vec()));
+            if is_so {
+                // One that made it true is enough.
+                let evaluator = &mut reading.scratch.evaluator;
+                let dn = read_point.dn(&own, &mut evaluator.cache);
+                let member = asks_for(&dn, Some(&own), read_point);
+                let found = values.iter().find(|value| match question {
+                    Question::Shares(id) => entry.has_value(*id, value),
+                    _ => {
+                        let group = read_point.resolve(value, &mut evaluator.cache).ok();
+                        let group = group.and_then(|id| read_point.entry(id));
+                        group.is_some_and(|group| {
+                            evaluator.evaluate(&member, &group, read_point) == Truth::True
+                        })
+                    }
+                });
+                return found.map(|value| encoded(&name(*id), value)).into_iter().collect();
+            }
+            match question {
+                Question::Shares(_) => values.iter().map(|value| encoded(&name(*id), value)).collect(),
+                // That no group of the entry has the requester is not for the entry alone to tell.
+                _ => Vec::new(),
+            }
+        }
+    }
+}
+
+/// Names and values of an RDN; none of what is no RDN, which is refused when it is applied.
+fn avas(rdn: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let parsed = parse_rdn(rdn).unwrap_or_default();
+    parsed.into_iter().map(|ava| (ava.attribute_type.to_vec(), ava.value.into_owned())).collect()
+}
