@@ -6,6 +6,7 @@ mod subject;
 mod target;
 
 pub use query::{Failure, Item, Query};
+pub(crate) use target::selects;
 
 use crate::name::Name;
 use crate::rule::Rule;
@@ -44,8 +45,13 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// Did somebody write it: is it not built in?
+    pub fn is_written(&self) -> bool {
+        self.origin != Origin::BuiltIn
+    }
+
     /// What decides between rules, first the place, then the rank.
-    fn rank(&self) -> (u8, u32) {
+    pub(crate) fn rank(&self) -> (u8, u32) {
         (self.origin.layer(), self.rule.rank)
     }
 }
@@ -88,7 +94,12 @@ pub enum Finding {
 }
 
 /// Decides.
-pub fn decide<W: World>(world: &W, rules: &[Placed], who: &Requester, query: &Query<'_>) -> Decision {
+pub fn decide<W: World + ?Sized>(
+    world: &W,
+    rules: &[Placed],
+    who: &Requester,
+    query: &Query<'_>,
+) -> Decision {
     if who.is_root {
         return Decision { allowed: true, reason: Reason::Root, findings: Vec::new() };
     }
@@ -117,7 +128,7 @@ pub fn decide<W: World>(world: &W, rules: &[Placed], who: &Requester, query: &Qu
 
 /// Does a rule fit, and does it allow? A rule that both allows and denies a right denies it, if what it asks could be evaluated or not;
 /// where that could not be, it does not allow.
-fn fit<W: World>(
+fn fit<W: World + ?Sized>(
     world: &W,
     placed: &Placed,
     who: &Requester,

@@ -28,7 +28,7 @@ pub struct Candidate<'c> {
 }
 
 /// Is somebody a member of the group? Undefined if there is no such group.
-pub fn is_member<W: World>(world: &W, group: &Name, is_nested: bool, who: &Candidate<'_>) -> Truth {
+pub fn is_member<W: World + ?Sized>(world: &W, group: &Name, is_nested: bool, who: &Candidate<'_>) -> Truth {
     let Some(first) = world.entry(group).filter(|entry| !kinds(world, entry).is_empty()) else {
         return Truth::Undefined;
     };
@@ -52,7 +52,7 @@ pub fn is_member<W: World>(world: &W, group: &Name, is_nested: bool, who: &Candi
 }
 
 /// The attributes that name members of a group, by its classes.
-fn kinds<W: World>(world: &W, entry: &Entry) -> Vec<&'static str> {
+fn kinds<W: World + ?Sized>(world: &W, entry: &Entry) -> Vec<&'static str> {
     let schema = world.schema();
     let of_entry: Vec<_> =
         entry.values(schema, "objectClass").filter_map(|value| schema.find_class(value)).collect();
@@ -64,7 +64,7 @@ fn kinds<W: World>(world: &W, entry: &Entry) -> Vec<&'static str> {
 }
 
 /// The DNs of members that a group lists.
-fn names<W: World>(world: &W, group: &Entry) -> impl Iterator<Item = Name> {
+fn names<W: World + ?Sized>(world: &W, group: &Entry) -> impl Iterator<Item = Name> {
     let schema = world.schema();
     let by_dn = kinds(world, group).into_iter().filter(|kind| matches!(*kind, "member" | "uniqueMember"));
     let mut names = Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn dn_of(value: &[u8]) -> &[u8] {
 }
 
 /// Is somebody a member of this one group, not of groups in it?
-fn has_member<W: World>(world: &W, group: &Entry, who: &Candidate<'_>) -> Truth {
+fn has_member<W: World + ?Sized>(world: &W, group: &Entry, who: &Candidate<'_>) -> Truth {
     let schema = world.schema();
     if names(world, group).any(|name| name == *who.name) {
         return Truth::True;
@@ -100,7 +100,7 @@ fn has_member<W: World>(world: &W, group: &Entry, who: &Candidate<'_>) -> Truth 
 }
 
 /// Is one of the names of an account listed?
-fn has_uid<W: World>(world: &W, group: &Entry, who: &Entry) -> bool {
+fn has_uid<W: World + ?Sized>(world: &W, group: &Entry, who: &Entry) -> bool {
     let schema = world.schema();
     let rule = schema.find_type(b"memberUid").and_then(|id| schema.attribute_type(id).equality);
     let Some(rule) = rule else { return false };
@@ -112,7 +112,7 @@ fn has_uid<W: World>(world: &W, group: &Entry, who: &Entry) -> bool {
 }
 
 /// Is somebody found by a URL of a search (RFC 4516)? Undefined if it is none, or one of another server.
-fn matches_url<W: World>(world: &W, url: &[u8], who: &Candidate<'_>) -> Truth {
+fn matches_url<W: World + ?Sized>(world: &W, url: &[u8], who: &Candidate<'_>) -> Truth {
     let Some(Search { base, reach, filter }) = Search::parse(world, url) else { return Truth::Undefined };
     if !who.name.is_within(reach, &base) {
         return Truth::False;
@@ -129,7 +129,7 @@ struct Search {
 }
 
 impl Search {
-    fn parse<W: World>(world: &W, url: &[u8]) -> Option<Search> {
+    fn parse<W: World + ?Sized>(world: &W, url: &[u8]) -> Option<Search> {
         let text = std::str::from_utf8(url).ok()?.trim();
         let rest =
             text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("ldap:///")).map(|_| &text[8..])?;

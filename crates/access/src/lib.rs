@@ -6,6 +6,8 @@ mod check;
 pub mod decide;
 mod evaluate;
 pub mod group;
+pub mod ldif;
+pub mod lint;
 pub mod matching;
 mod name;
 mod near;

@@ -3,10 +3,42 @@
 use crate::rule::Reach;
 use model::dn::split_first;
 use schema::Schema;
+use std::cmp::Ordering;
+use std::fmt;
 
 /// A DN whose RDNs are in normal form. Two are equal if the DNs match.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name(Vec<Vec<u8>>);
+#[derive(Clone, Debug)]
+pub struct Name {
+    rdns: Vec<Vec<u8>>,
+    /// As they were written.
+    texts: Vec<String>,
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Name) -> bool {
+        self.rdns == other.rdns
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Name) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Name) -> Ordering {
+        self.rdns.cmp(&other.rdns)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.texts.join(","))
+    }
+}
 
 impl Name {
     /// Takes a DN apart. `None` if it is none under the schema.
@@ -16,27 +48,29 @@ impl Name {
             let mut out = Vec::new();
             schema.normalise_rdn(rdn, &mut out).ok().map(|()| out)
         };
-        rdns(dn).map(normal).collect::<Option<_>>().map(Name)
+        let texts = rdns(dn).map(|rdn| String::from_utf8_lossy(rdn).trim().to_owned()).collect();
+        Some(Name { rdns: rdns(dn).map(normal).collect::<Option<_>>()?, texts })
     }
 
     /// RDNs in it.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.rdns.len()
     }
 
     /// Is it the empty DN?
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rdns.is_empty()
     }
 
     /// Its superior so many levels up; `None` if it has none.
     pub fn superior(&self, levels: usize) -> Option<Name> {
-        self.0.get(levels..).map(|rdns| Name(rdns.to_vec()))
+        let rdns = self.rdns.get(levels..)?.to_vec();
+        Some(Name { rdns, texts: self.texts.get(levels..)?.to_vec() })
     }
 
     /// How many levels it lies below another; 0: it is the other. `None` if it does not lie there.
     pub fn levels_below(&self, other: &Name) -> Option<usize> {
-        self.0.ends_with(&other.0).then(|| self.len() - other.len())
+        self.rdns.ends_with(&other.rdns).then(|| self.len() - other.len())
     }
 
     /// Does it lie at another as far as that reaches?
@@ -79,6 +113,7 @@ mod tests {
         assert!(lower.is_within(Reach::One, &upper) && !upper.is_within(Reach::One, &upper));
         assert!(upper.is_within(Reach::Subtree, &upper) && !upper.is_within(Reach::Children, &upper));
         assert_eq!((lower.superior(1), lower.superior(3)), (Some(upper), None));
+        assert_eq!(lower.to_string(), "uid=a\\2Cb,dc=com");
         assert!(name("").unwrap().is_empty() && name("flavour=x").is_none() && name("x").is_none());
     }
 }

@@ -36,6 +36,8 @@ const KEPT: [Derived; 6] = [
 pub struct Export {
     /// The uppermost entry; without it all naming contexts.
     pub base: Option<String>,
+    /// That entry alone.
+    pub is_alone: bool,
     /// Which entries; without it all.
     pub filter: Option<FilterBuf>,
     /// Whether the server's own bookkeeping is written too.
@@ -132,7 +134,9 @@ pub fn export(
             let base = point.resolve(dn.as_bytes(), &mut writing.cache).ok();
             let base = base.ok_or_else(|| ExportError::NoBase(dn.clone()))?;
             writing.entry(base)?;
-            stack.push(Level::below(base));
+            if !what.is_alone {
+                stack.push(Level::below(base));
+            }
         }
         None => stack.push(Level::below(EntryId(0))),
     }

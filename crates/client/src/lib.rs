@@ -8,7 +8,7 @@ mod values;
 pub use indexes::{IndexLine, Indexes};
 pub use link::{Link, refusal};
 pub use monitor::durability;
-pub use values::{EVERYTHING, values};
+pub use values::{Attributes, EVERYTHING, entry, values};
 
 use std::fmt;
 use std::io;

@@ -74,5 +74,7 @@ pub use config::{Anonymous, Config};
 pub use engine::Dsa;
 pub use identity::Identity;
 pub use session::{Feed, Session, State};
+pub use store::derived::SUBSCHEMA_DN;
+pub use system::MONITOR_DN;
 pub use wakes::Waking;
 pub use worker::Worker;

@@ -35,7 +35,7 @@ pub(crate) const ROOT_DSES: [&str; Offer::COUNT] = [
     "cn=Root DSE 7",
 ];
 /// DN of the monitor.
-pub(crate) const MONITOR_DN: &str = "cn=Monitor";
+pub const MONITOR_DN: &str = "cn=Monitor";
 /// DN of the configuration.
 pub(crate) const CONFIG_DN: &str = "cn=config";
 

@@ -97,7 +97,7 @@ fn prepared(args: &Args) -> Result<(Export, Config), Failed> {
     if !args.schema.is_empty() {
         config.set("schema", &args.schema).map_err(Failed::configured)?;
     }
-    Ok((Export { base: args.base.clone(), filter, operational }, config))
+    Ok((Export { base: args.base.clone(), is_alone: false, filter, operational }, config))
 }
 
 /// Where entries come from.

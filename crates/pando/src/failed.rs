@@ -36,6 +36,11 @@ impl Failed {
         Failed { code: 2, faults: faults.into_iter().map(|fault| fault.to_string()).collect() }
     }
 
+    /// The configuration is wrong, for one reason.
+    pub(crate) fn configured_one(fault: impl ToString) -> Failed {
+        Failed::configured([fault])
+    }
+
     /// What is wrong was printed already.
     pub(crate) fn printed() -> Failed {
         Failed { code: 1, faults: Vec::new() }

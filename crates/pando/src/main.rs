@@ -1,5 +1,6 @@
 //! The `pando` binary: one file per subcommand.
 
+mod access;
 mod backup;
 mod bench;
 mod check;
@@ -48,7 +49,7 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 /// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
 /// while the directory is served. `pando backup` copies a data directory, `pando restore` makes
 /// one from backups. `pando check` verifies a data directory, and `pando dump` prints its log.
-/// `pando password` prints what is stored of a password.
+/// `pando password` prints what is stored of a password. `pando access` explains and checks access rules.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -75,6 +76,7 @@ enum Command {
     Load(load::Args),
     Export(export::Args),
     Index(index::Args),
+    Access(Box<access::Args>),
     Backup(backup::Args),
     Restore(restore::Args),
     Password(password::Args),
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Load(args) => Failed::exit(load::run(args), "load"),
         Command::Export(args) => Failed::exit(export::run(&args), "export"),
         Command::Index(args) => Failed::exit(index::run(args), "index"),
+        Command::Access(args) => Failed::exit(access::run(&args), "access"),
         Command::Backup(args) => Failed::exit(backup::run(&args), "backup"),
         Command::Restore(args) => Failed::exit(restore::run(&args), "restore"),
         Command::Password(args) => Failed::exit(password::run(&args), "password"),

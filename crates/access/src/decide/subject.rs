@@ -12,7 +12,7 @@ use crate::world::{Entry, Requester, World};
 use std::sync::Arc;
 
 /// Is a rule for the one who asks? With what does not fit, of each subject.
-pub(super) fn is_for<W: World>(
+pub(super) fn is_for<W: World + ?Sized>(
     world: &W,
     rule: &Rule,
     who: &Requester,
@@ -42,14 +42,14 @@ struct Identity {
 }
 
 /// `None` for anonymous.
-fn identity<W: World>(world: &W, dn: Option<&str>) -> Option<Identity> {
+fn identity<W: World + ?Sized>(world: &W, dn: Option<&str>) -> Option<Identity> {
     let name = Name::parse(world.schema(), dn?.as_bytes())?;
     let entry = world.entry(&name);
     Some(Identity { name, entry })
 }
 
 /// A question, with what was found out of the one who asks.
-struct Asking<'a, W> {
+struct Asking<'a, W: ?Sized> {
     world: &'a W,
     who: &'a Requester,
     query: &'a Query<'a>,
@@ -58,7 +58,7 @@ struct Asking<'a, W> {
     own: Option<Identity>,
 }
 
-impl<W: World> Asking<'_, W> {
+impl<W: World + ?Sized> Asking<'_, W> {
     fn test(&self, test: &Test) -> Truth {
         let truth = match &test.condition {
             Condition::Real(inner) => {

@@ -29,7 +29,7 @@ const STATE: [&str; 13] = [
 ];
 
 /// Is it covered? Undefined if a filter is. An error names what does not cover it.
-pub(super) fn covers<W: World>(
+pub(super) fn covers<W: World + ?Sized>(
     world: &W,
     target: &Target,
     who: &Requester,
@@ -64,7 +64,7 @@ pub(super) fn covers<W: World>(
 }
 
 /// Are these the items of the question? The key says which did not fit.
-fn names<W: World>(world: &W, items: &Items, query: &Query<'_>) -> (bool, &'static str) {
+fn names<W: World + ?Sized>(world: &W, items: &Items, query: &Query<'_>) -> (bool, &'static str) {
     let lists = |oids: &[String], oid: &str| oids.iter().any(|other| other == "*" || other == oid);
     match (items, query.item) {
         (Items::Controls(oids), Item::Control(oid)) => (lists(oids, oid), "control"),
@@ -118,7 +118,7 @@ fn of_class(schema: &Schema, class: &str, attribute: &str) -> bool {
 }
 
 /// How far below the DN of a place an entry lies, and the RDN that a star stands for. `None` if it does not lie there.
-pub(super) fn base_of<W: World>(
+pub(super) fn base_of<W: World + ?Sized>(
     world: &W,
     pattern: &Pattern,
     entry: &Entry,
@@ -135,7 +135,7 @@ pub(super) fn base_of<W: World>(
 }
 
 /// Does a value pass the test? A question about no value is not about such a rule.
-fn value<W: World>(world: &W, test: &ValueTest, who: &Requester, query: &Query<'_>) -> Truth {
+fn value<W: World + ?Sized>(world: &W, test: &ValueTest, who: &Requester, query: &Query<'_>) -> Truth {
     let schema = world.schema();
     let Item::Value(description, value) = query.item else { return Truth::False };
     match test {

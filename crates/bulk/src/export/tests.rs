@@ -117,7 +117,15 @@ fn a_part_can_be_chosen() {
     let shard = loaded(&(TOP.to_owned() + PEOPLE));
     let of = |base: Option<&str>, text: Option<&str>| {
         let filter = text.map(|text| filter(text).expect("it is a filter"));
-        text_of(&shard, &Export { base: base.map(str::to_owned), filter, operational: Operational::Keep })
+        text_of(
+            &shard,
+            &Export {
+                base: base.map(str::to_owned),
+                is_alone: false,
+                filter,
+                operational: Operational::Keep,
+            },
+        )
     };
     assert_eq!(dns(&of(Some("OU=B, dc=com"), None)), ["ou=b,dc=com", "cn=a,ou=b,dc=com"]);
     assert_eq!(dns(&of(None, Some("(|(cn=A)(o=*))"))), ["cn=a,ou=b,dc=com", "o=other"]);
