@@ -118,7 +118,7 @@ fn subject_dn(name: &str, schema: &Schema) -> Result<(), String> {
 }
 
 /// The DN of a subject, another RDN in the place of `$1`.
-pub(crate) fn with_rdn(name: &str, rdn: &str) -> String {
+pub fn with_rdn(name: &str, rdn: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(name.len()), Some(name.as_bytes()));
     while let Some(dn) = rest {
         let (first, next) = model::dn::split_first(dn);

@@ -8,7 +8,6 @@ mod evaluate;
 pub mod group;
 pub mod ldif;
 pub mod lint;
-pub mod matching;
 mod name;
 mod near;
 mod parse;
@@ -22,7 +21,7 @@ pub mod testing;
 mod truth;
 mod world;
 
-pub use check::{check, check_all};
+pub use check::{check, check_all, with_rdn};
 pub use decide::decide;
 pub use evaluate::evaluate;
 pub use name::Name;

@@ -4,7 +4,7 @@
 //! A decision is made at the read point of its request, before the log. What was logged is applied whatever the rules are by then.
 //!
 //! ```text
-//! builtin, in_force   the rules: built in, and of the configuration
+//! in_force            the rules: built in, and of the configuration
 //! rules               the rule set: names are looked up, questions are numbered
 //! requester, groups   what a bind decides of a requester: its class
 //! class               the rules that are left for a class, and the decision
@@ -12,11 +12,12 @@
 //! views               the rights of a class on entries of which the same is true, remembered
 //! ```
 
-mod builtin;
 mod class;
 mod facts;
 mod groups;
 mod in_force;
+#[cfg(test)]
+mod model_tests;
 mod places;
 mod requester;
 mod rules;

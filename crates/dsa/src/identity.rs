@@ -50,7 +50,10 @@ impl Identity {
     pub(crate) fn requester(&self) -> Requester {
         match self.is_root {
             true => Requester::ROOT,
-            false => Requester { class: self.class.0, own: self.entry },
+            false => {
+                let real = self.real.as_deref().map_or(self.entry, |(_, entry)| *entry);
+                Requester { class: self.class.0, own: self.entry, real }
+            }
         }
     }
 

@@ -6,8 +6,7 @@ use crate::access::{
 };
 use crate::context::Reading;
 use crate::parcel::Condition;
-use ::access::matching;
-use ::access::{Operation, Right, Rights, ValueTest};
+use ::access::{Entry, Operation, Right, Rights, ValueTest, evaluate};
 use model::dn::{parse_rdn, split_first};
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode};
@@ -16,7 +15,7 @@ use proto::ext::password_modify;
 use proto::message::{Message, Request};
 use proto::op::modify::ModifyKind;
 use proto::op::{Add, Modify, ModifyDn};
-use schema::Schema;
+use schema::{HeldDescriptions, Schema};
 use store::search::evaluate::Truth;
 use store::{EntryRef, Unresolved};
 
@@ -228,12 +227,14 @@ fn add(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>) -> Result<C
     };
     let view = view_of_new(reading, who, request, superior);
     on_entry(reading, view, Right::Create)?;
+    // Also of options that no entry has yet: a rule may be about these.
+    let mut held = HeldDescriptions::new(schema);
     let given = request.attributes.iter().map(|attribute| attribute.description);
     let naming = avas(split_first(request.dn).0);
     let naming: Vec<&[u8]> = naming.iter().map(|(name, _)| &name[..]).collect();
     for name in given.chain(naming.iter().copied()) {
         // What the schema does not know is refused by the schema.
-        let Some(description) = schema.find_description(name) else { continue };
+        let Ok(description) = held.describe(name) else { continue };
         let attribute = request.attributes.iter().find(|attribute| attribute.description == name);
         let values = attribute.iter().flat_map(|attribute| attribute.values.iter()).collect::<Vec<_>>();
         on_attribute(reading, who, view, description, Right::Add, values)?;
@@ -261,6 +262,7 @@ fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, sup
             }
         }
     }
+    let would_be = plain_entry(schema, request);
     for (at, question) in class.questions.iter().enumerate() {
         let truth = match &set.questions[*question] {
             Question::Own => Truth::False,
@@ -276,36 +278,36 @@ fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, sup
                 }
             }
             Question::Filter(filter) => {
-                let attributes = request.attributes.iter();
-                let attributes = attributes.map(|attribute| (attribute.description, attribute.values));
-                let is_so = matching::evaluate(&filter.filter(), schema, &|name| {
-                    let wanted = schema.find_type(name);
-                    let found = attributes.clone().filter(|(description, _)| {
-                        let known = schema.find_description(description);
-                        known
-                            .zip(wanted)
-                            .is_some_and(|(known, wanted)| schema.is_subtype(known.attribute_type, wanted))
-                    });
-                    found.flat_map(|(_, values)| values.iter()).map(<[u8]>::to_vec).collect()
-                });
-                match is_so {
-                    matching::Truth::True => Truth::True,
-                    matching::Truth::False => Truth::False,
-                    matching::Truth::Undefined => Truth::Undefined,
+                match would_be.as_ref().map(|entry| evaluate(schema, &filter.filter(), entry)) {
+                    Some(::access::Truth::True) => Truth::True,
+                    Some(::access::Truth::False) => Truth::False,
+                    Some(::access::Truth::Undefined) | None => Truth::Undefined,
                 }
             }
-            Question::Names(_) | Question::NamesGroup(_) | Question::Shares(_) => Truth::Undefined,
+            Question::Names(_) | Question::NamesGroup(_) | Question::Shares(_) | Question::OfStar { .. } => {
+                Truth::Undefined
+            }
         };
         put_answer(&class, &mut facts, at, truth);
     }
     reading.scratch.views.of_facts(who.class, action, facts, read_point)
 }
 
+/// An entry as an add gives it. `None` of a DN or a description that is none.
+fn plain_entry(schema: &Schema, request: &Add<'_>) -> Option<Entry> {
+    let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
+    let attribute = |attribute: proto::list::Attribute<'_>| {
+        Some((text(attribute.description)?, attribute.values.iter().map(<[u8]>::to_vec).collect()))
+    };
+    Entry::new(schema, &text(request.dn)?, request.attributes.iter().map(attribute).collect::<Option<_>>()?)
+}
+
 fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Result<Conditions, Denied> {
     let (entry, view) = target(reading, who, request.dn, Operation::Modify)?;
     let schema = reading.dsa.shard.schema();
+    let mut held = HeldDescriptions::new(schema);
     for change in request.changes.iter() {
-        let Some(description) = schema.find_description(change.modification.description) else { continue };
+        let Ok(description) = held.describe(change.modification.description) else { continue };
         let given: Vec<&[u8]> = change.modification.values.iter().collect();
         let mut present = Vec::new();
         let on = reading.scratch.views.on_attribute(view, description, schema);
@@ -343,15 +345,16 @@ fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Re
 fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> Result<Conditions, Denied> {
     let (entry, view) = target(reading, who, request.dn, Operation::Rename)?;
     let schema = reading.dsa.shard.schema();
+    let mut held = HeldDescriptions::new(schema);
     on_entry(reading, view, Right::Rename)?;
     // Always, also if the RDN stays.
     for (name, value) in avas(request.new_rdn) {
-        let Some(description) = schema.find_description(&name) else { continue };
+        let Ok(description) = held.describe(&name) else { continue };
         on_attribute(reading, who, view, description, Right::Add, [&value[..]])?;
     }
     if request.delete_old_rdn {
         for (name, value) in avas(split_first(request.dn).0) {
-            let Some(description) = schema.find_description(&name) else { continue };
+            let Ok(description) = held.describe(&name) else { continue };
             on_attribute(reading, who, view, description, Right::Delete, [&value[..]])?;
         }
     }
@@ -413,7 +416,8 @@ fn filters(
         assertion::encode(&if is_so { equality } else { Filter::Not(Box::new(equality)) })
     };
     match question {
-        Question::Own | Question::Parent(_) => Vec::new(),
+        // Where an entry lies follows from its name, which the command has.
+        Question::Own | Question::Parent(_) | Question::OfStar { .. } => Vec::new(),
         Question::Filter(filter) if is_so => vec![filter.ber().to_vec()],
         Question::Filter(filter) => vec![assertion::encode(&Filter::Not(Box::new(filter.filter())))],
         Question::Names(id) => {

@@ -1,6 +1,6 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
-use crate::access::{self, Action, ClassId, Requester, ViewId, Views};
+use crate::access::{self, Action, Requester, ViewId, Views};
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;
@@ -154,7 +154,7 @@ impl Worker {
 
     /// A requester of another thread, as whom entries are read here.
     pub(crate) fn reader_of(&mut self, reader: Option<&access::Reader>) -> Requester {
-        let Some(asking) = reader else { return Requester { class: ClassId::NONE, own: None } };
+        let Some(asking) = reader else { return Requester::NOBODY };
         let Worker { dsa, reader, scratch: Scratch { views, updating, .. }, .. } = self;
         let pin = reader.pin();
         updating.cache.forget();

@@ -1,8 +1,8 @@
 //! What is left of the rules for one requester: all that a bind decides is decided. Requesters of whom the same is left share a class, so a
 //! directory has a handful of classes however many users it has.
 
-use super::rules::{Covered, Question, Ready, RuleSet};
-use ::access::{Operation, Right, Rights, ValueTest};
+use super::rules::{Attributes, Covered, Question, Ready, RuleSet};
+use ::access::{Operation, Right, Rights, Truth, ValueTest};
 use model::{Description, TypeId};
 use schema::Schema;
 use smallvec::SmallVec;
@@ -75,7 +75,7 @@ pub(crate) enum OfValues<'v> {
     /// What may hold for one.
     Some,
     /// What holds for one, of which a test is true or not.
-    One(&'v dyn Fn(&ValueTest) -> bool),
+    One(&'v dyn Fn(&ValueTest) -> Truth),
 }
 
 /// May an attribute be tested in filters?
@@ -237,7 +237,10 @@ impl Class {
                     (None, _) => (true, true),
                     (Some(_), OfValues::Every) => (false, true),
                     (Some(_), OfValues::Some) => (true, false),
-                    (Some(test), OfValues::One(is_so)) => (is_so(test), is_so(test)),
+                    (Some(test), OfValues::One(is_so)) => {
+                        let truth = is_so(test);
+                        (truth == Truth::True, truth != Truth::False)
+                    }
                 };
                 if may_allow && allows(member) {
                     allow |= rule.allow;
@@ -278,24 +281,31 @@ impl Class {
         if best.has(Right::Search) { Searchable::Sometimes } else { Searchable::Never }
     }
 
-    /// Is there nothing that an update could lack a right for? Only if one rule allows all of it, and none denies any of it.
+    /// Is there nothing that an update could lack a right for? Only if one rule allows all changes of entries, one all changes of
+    /// attributes, and none denies any of it.
     fn may_write_all(&self, schema: &Schema) -> bool {
-        let needed = Rights::EDIT | Rights::WRITE;
+        let needed = Rights::EDIT | Rights::WRITE | Rights::of(&[Right::Disclose]);
         let denies = self.members.iter().any(|member| {
             !member.denies.is_empty() && !self.set.rules[member.rule].deny.and(needed).is_empty()
         });
-        let allows = |member: &Member| {
+        let always = |member: &Member| {
             let rule = &self.set.rules[member.rule];
-            let Covered::Attributes(attributes) = &rule.items else { return false };
-            needed.without(rule.allow).is_empty()
-                && member.place.is_none()
+            member.place.is_none()
                 && member.filter.is_none()
                 && rule.values.is_none()
                 && rule.operations == ::access::Operations::ANY
                 && member.allows.iter().any(|all| all.is_empty())
-                && attributes.is_every(schema)
         };
-        !denies && self.members.iter().any(allows)
+        let allows = |rights: Rights, covers: &dyn Fn(&Attributes) -> bool| {
+            self.members.iter().filter(|member| always(member)).any(|member| {
+                let rule = &self.set.rules[member.rule];
+                let Covered::Attributes(attributes) = &rule.items else { return false };
+                rights.without(rule.allow).is_empty() && covers(attributes)
+            })
+        };
+        !denies
+            && allows(Rights::EDIT | Rights::of(&[Right::Disclose]), &|attributes| attributes.entry)
+            && allows(Rights::WRITE, &|attributes| attributes.is_every(schema))
     }
 
     /// Are the built-in rules the only ones about controls and extended operations?
@@ -327,7 +337,8 @@ impl Class {
     pub(crate) fn answers<'c>(&'c self, facts: &'c Facts) -> impl Iterator<Item = (&'c Question, bool)> + 'c {
         self.questions.iter().enumerate().filter_map(move |(at, question)| {
             let question = &self.set.questions[*question];
-            let can_change = !matches!(question, Question::Own | Question::Parent(_));
+            let can_change =
+                !matches!(question, Question::Own | Question::Parent(_) | Question::OfStar { .. });
             // Undefined counts against the requester already.
             let is_known = self.is_true(facts, at) || !self.may_be_true(facts, at);
             (can_change && is_known).then(|| (question, self.is_true(facts, at)))

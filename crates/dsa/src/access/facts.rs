@@ -4,11 +4,13 @@
 //! what a rule denies.
 
 use super::class::{Action, Class, Facts};
-use super::groups::{asks_for, each_value};
+use super::groups::{Groups, each_value};
 use super::places::Places;
-use super::requester::Requester;
+use super::requester::{Requester, lies};
 use super::rules::{Question, RuleSet};
 use crate::own_entry::OwnEntry;
+use ::access::{Condition, with_rdn};
+use model::dn::split_first;
 use model::filter::Assertion;
 use model::{Csn, Description, EntryId, Filter};
 use std::sync::Arc;
@@ -62,7 +64,7 @@ impl Finder {
     pub(super) fn facts(
         &mut self,
         class: &Class,
-        (who, action): (Requester, Action),
+        (who, action, groups): (Requester, Action, &mut Groups),
         entry: &EntryRef<'_>,
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
@@ -73,7 +75,7 @@ impl Finder {
             let truth = match action.is_system {
                 // No rule asks more of the server's own entries than where they are.
                 true => Truth::Undefined,
-                false => self.answer(&class.set, *question, who, entry, read_point, evaluator),
+                false => self.answer(&class.set, *question, (who, groups), entry, read_point, evaluator),
             };
             put_answer(class, &mut facts, at, truth);
         }
@@ -116,7 +118,7 @@ impl Finder {
         &mut self,
         set: &RuleSet,
         question: usize,
-        who: Requester,
+        (who, groups): (Requester, &mut Groups),
         entry: &EntryRef<'_>,
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
@@ -145,17 +147,55 @@ impl Finder {
             Question::NamesGroup(attribute_type) => {
                 let Some(own) = who.own.and_then(|own| own.find(read_point)) else { return Truth::False };
                 let dn = read_point.dn(&own, &mut evaluator.cache);
-                let compiled = asks_for(&dn, Some(&own), read_point);
-                let mut groups = Vec::new();
-                each_value(entry, *attribute_type, read_point, &mut |value| groups.push(value.to_vec()));
-                truth(groups.iter().any(|group| {
-                    let group = read_point.resolve(group, &mut evaluator.cache).ok();
-                    let group = group.and_then(|id| read_point.entry(id));
-                    group
-                        .is_some_and(|group| evaluator.evaluate(&compiled, &group, read_point) == Truth::True)
-                }))
+                let mut names = Vec::new();
+                each_value(entry, *attribute_type, read_point, &mut |value| names.push(value.to_vec()));
+                let mut found = Truth::False;
+                for name in names {
+                    let Ok(name) = String::from_utf8(name) else { continue };
+                    match groups.is_member_of_named((&dn, Some(&own)), (&name, true), read_point, evaluator) {
+                        Truth::True => return Truth::True,
+                        Truth::Undefined => found = Truth::Undefined,
+                        Truth::False => {}
+                    }
+                }
+                found
+            }
+            Question::OfStar { base, condition, is_real } => {
+                let somebody = if *is_real { who.real } else { who.own };
+                let Some(own) = somebody.and_then(|own| own.find(read_point)) else { return Truth::False };
+                let dn = read_point.dn(&own, &mut evaluator.cache);
+                let below = self.below(set, *base, entry, read_point, &mut evaluator.cache);
+                let Some(rdn) = below else { return Truth::Undefined };
+                match condition {
+                    Condition::Dn(reach, of) => {
+                        lies(read_point.shard().schema(), &dn, *reach, &with_rdn(of, &rdn))
+                    }
+                    Condition::Group { dn: of, nested } => {
+                        let group = (&with_rdn(of, &rdn)[..], *nested);
+                        groups.is_member_of_named((&dn, Some(&own)), group, read_point, evaluator)
+                    }
+                    _ => Truth::Undefined,
+                }
             }
         }
+    }
+
+    /// The RDN of the entry, or of its superior, that lies immediately below a base.
+    fn below(
+        &self,
+        set: &RuleSet,
+        base: usize,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> Option<String> {
+        let base = read_point.resolve(set.bases[base].dn.as_bytes(), cache).ok()?;
+        let mut at = read_point.entry(entry.id)?;
+        while at.parent() != base {
+            at = read_point.entry(at.parent())?;
+        }
+        let dn = read_point.dn(&at, cache);
+        String::from_utf8(split_first(&dn).0.to_vec()).ok()
     }
 
     /// A question as a filter on the entry, made of what the requester's own entry has. `None` if the requester has no entry, or its entry

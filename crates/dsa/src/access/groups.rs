@@ -12,18 +12,96 @@ use store::{DnCache, EntryRef, ReadPoint, Values};
 const MEMBERS: [&str; 2] = ["member", "uniqueMember"];
 const MEMBER_UID: &str = "memberUid";
 const UID: &str = "uid";
+/// Classes of groups.
+const CLASSES: [&str; 4] = ["groupOfNames", "groupOfMembers", "groupOfUniqueNames", "posixGroup"];
+/// Groups that are known though no rule names them.
+const NAMED_MAX: usize = 256;
 /// Levels of groups in groups.
 const NESTED_MAX: usize = 32;
 /// Groups in a group, at all levels.
 const GROUPS_MAX: usize = 65_536;
 
-/// What a thread knows of the groups in rules.
+/// Members of a group, at all levels, that are looked for again while some of them are no entries: one may become a group.
+const DANGLING_MAX: usize = 4_096;
+
+/// What a thread knows of groups: of those that rules name, and behind these of those that entries name.
 #[derive(Default)]
 pub(super) struct Groups {
-    /// By DN as the rule has it: the group, and those in it.
-    known: Vec<(String, Option<Vec<Version>>)>,
-    /// Commit sequence at which all of this was true.
+    known: Vec<Known>,
+    /// Commit sequence at which what is known of those that rules name was true.
     sequence: u64,
+    /// How many of them rules name.
+    of_rules: usize,
+}
+
+/// What is known of a group.
+struct Known {
+    /// DN as the rule or the entry has it.
+    name: String,
+    /// The group, and those in it. None if there is no such group.
+    versions: Option<Vec<Version>>,
+    /// A few of its members are no entries.
+    is_dangling: bool,
+    /// Commit sequence at which this was true.
+    sequence: u64,
+}
+
+impl Known {
+    fn of(name: &str) -> Known {
+        Known { name: name.to_owned(), versions: None, is_dangling: false, sequence: 0 }
+    }
+
+    /// Looks whether the group has changed, or one in it. `true` if one has.
+    fn has_changed(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
+        let sequence = read_point.sequence();
+        if std::mem::replace(&mut self.sequence, sequence) == sequence {
+            return false;
+        }
+        let found = read_point.resolve(self.name.as_bytes(), cache).ok().and_then(|id| read_point.entry(id));
+        let found = found.filter(|entry| is_group(entry, read_point.shard().schema()));
+        let is_same = match (&found, &self.versions) {
+            (None, None) => true,
+            (Some(entry), Some(versions)) if !self.is_dangling => {
+                versions.first() == Some(&Version::of(entry))
+                    && versions[1..].iter().all(|version| {
+                        read_point.entry(version.id).is_some_and(|entry| Version::of(&entry) == *version)
+                    })
+            }
+            _ => false,
+        };
+        if !is_same {
+            let former = self.versions.take();
+            (self.versions, self.is_dangling) = match found {
+                Some(entry) => {
+                    let (versions, is_dangling) = with_nested(entry, read_point, cache);
+                    (Some(versions), is_dangling)
+                }
+                None => (None, false),
+            };
+            return former != self.versions;
+        }
+        false
+    }
+
+    /// Is somebody a member? Undefined if there is no such group.
+    fn has_member(
+        &self,
+        (dn, own): (&[u8], Option<&EntryRef<'_>>),
+        nested: bool,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> Truth {
+        let Some(versions) = &self.versions else { return Truth::Undefined };
+        let compiled = asks_for(dn, own, read_point);
+        let groups = if nested { &versions[..] } else { &versions[..1] };
+        for version in groups {
+            let Some(entry) = read_point.entry(version.id) else { return Truth::Undefined };
+            if evaluator.evaluate(&compiled, &entry, read_point) == Truth::True {
+                return Truth::True;
+            }
+        }
+        Truth::False
+    }
 }
 
 /// A group, as it was.
@@ -42,9 +120,10 @@ impl Version {
 }
 
 impl Groups {
-    /// Takes other groups.
+    /// Takes the groups that other rules name.
     pub(super) fn set(&mut self, names: &[String]) {
-        self.known = names.iter().map(|name| (name.clone(), None)).collect();
+        self.of_rules = names.len();
+        self.known = names.iter().map(|name| Known::of(name)).collect();
         self.sequence = 0;
     }
 
@@ -53,57 +132,49 @@ impl Groups {
         self.sequence
     }
 
-    /// Is there any?
+    /// Does no rule name any?
     pub(super) fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.of_rules == 0
     }
 
-    /// Looks whether a group has changed. `true` if one has: who was a member may be none.
+    /// Looks whether a group has changed that a rule names. `true` if one has: who was a member may be none.
     pub(super) fn have_changed(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
-        let sequence = read_point.sequence();
-        if self.known.is_empty() || std::mem::replace(&mut self.sequence, sequence) == sequence {
-            return false;
-        }
-        let mut changed = false;
-        for (dn, versions) in &mut self.known {
-            let found = read_point.resolve(dn.as_bytes(), cache).ok().and_then(|id| read_point.entry(id));
-            let is_same = match (&found, &*versions) {
-                (None, None) => true,
-                (Some(entry), Some(versions)) => {
-                    versions.first() == Some(&Version::of(entry))
-                        && versions[1..].iter().all(|version| {
-                            read_point.entry(version.id).is_some_and(|entry| Version::of(&entry) == *version)
-                        })
-                }
-                _ => false,
-            };
-            if !is_same {
-                *versions = found.map(|entry| with_nested(entry, read_point, cache));
-                changed = true;
-            }
-        }
-        changed
+        self.sequence = read_point.sequence();
+        let of_rules = self.known[..self.of_rules].iter_mut();
+        // Each of them is looked at, also behind one that has changed.
+        of_rules.filter_map(|known| known.has_changed(read_point, cache).then_some(())).count() > 0
     }
 
-    /// Is a requester a member of a group? Undefined if there is none.
+    /// Is somebody a member of a group that a rule names? Undefined if there is none.
     pub(super) fn is_member(
-        &mut self,
-        (dn, own): (&[u8], Option<&EntryRef<'_>>),
+        &self,
+        somebody: (&[u8], Option<&EntryRef<'_>>),
         (group, nested): (&str, bool),
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
     ) -> Truth {
-        let known = self.known.iter().find(|(name, _)| name == group);
-        let Some((_, Some(versions))) = known else { return Truth::Undefined };
-        let compiled = asks_for(dn, own, read_point);
-        let groups = if nested { &versions[..] } else { &versions[..1] };
-        for version in groups {
-            let Some(entry) = read_point.entry(version.id) else { return Truth::Undefined };
-            if evaluator.evaluate(&compiled, &entry, read_point) == Truth::True {
-                return Truth::True;
+        let known = self.known[..self.of_rules].iter().find(|known| known.name == group);
+        known.map_or(Truth::Undefined, |known| known.has_member(somebody, nested, read_point, evaluator))
+    }
+
+    /// As [`Groups::is_member`], of a group that an entry names. It is remembered, and looked at anew when something has changed.
+    pub(super) fn is_member_of_named(
+        &mut self,
+        somebody: (&[u8], Option<&EntryRef<'_>>),
+        (group, nested): (&str, bool),
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> Truth {
+        let at = self.known.iter().position(|known| known.name == group).unwrap_or_else(|| {
+            // The first of those that entries name makes way, none of a rule does.
+            if self.known.len() >= self.of_rules + NAMED_MAX {
+                self.known.remove(self.of_rules);
             }
-        }
-        Truth::False
+            self.known.push(Known::of(group));
+            self.known.len() - 1
+        });
+        self.known[at].has_changed(read_point, &mut evaluator.cache);
+        self.known[at].has_member(somebody, nested, read_point, evaluator)
     }
 }
 
@@ -147,15 +218,21 @@ pub(crate) fn each_value(
     }
 }
 
-/// A group and the groups in it, each once: circles end by themselves.
-fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Vec<Version> {
+/// Is an entry a group? One of another class is none, whatever attributes it has.
+fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
+    let known = CLASSES.iter().filter_map(|name| schema.find_class(name.as_bytes()));
+    let own = entry.shape.class_values.iter().filter_map(|name| schema.find_class(name));
+    own.flat_map(|own| known.clone().map(move |known| (own, known)))
+        .any(|(own, known)| schema.is_subclass(own, known))
+}
+
+/// A group and the groups in it, each once: circles end by themselves. Also whether a few of the members are no entries.
+fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> (Vec<Version>, bool) {
     let schema = read_point.shard().schema();
     let members: Vec<TypeId> = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
-    let is_group = |entry: &EntryRef<'_>| {
-        entry.shape.slots.iter().any(|slot| members.contains(&slot.description.attribute_type))
-    };
     let (mut found, mut seen) = (vec![Version::of(&group)], BTreeSet::new());
     seen.insert(group.id);
+    let (mut members_looked_at, mut is_dangling) = (0, false);
     let mut level = vec![group.id];
     for _ in 0..NESTED_MAX {
         let mut next = Vec::new();
@@ -163,8 +240,14 @@ fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCac
             let Some(entry) = read_point.entry(id) else { continue };
             for attribute_type in &members {
                 each_value(&entry, *attribute_type, read_point, &mut |dn| {
-                    let Ok(id) = read_point.resolve(dn, cache) else { return };
-                    let Some(member) = read_point.entry(id).filter(|member| is_group(member)) else { return };
+                    members_looked_at += 1;
+                    let Ok(id) = read_point.resolve(dn, cache) else {
+                        is_dangling = true;
+                        return;
+                    };
+                    let Some(member) = read_point.entry(id).filter(|member| is_group(member, schema)) else {
+                        return;
+                    };
                     if found.len() < GROUPS_MAX && seen.insert(id) {
                         found.push(Version::of(&member));
                         next.push(id);
@@ -174,5 +257,5 @@ fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCac
         }
         level = next;
     }
-    found
+    (found, is_dangling && members_looked_at <= DANGLING_MAX)
 }

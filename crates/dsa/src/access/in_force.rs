@@ -1,12 +1,14 @@
 //! The rules that are in force: those that are built in, and those of the configuration.
 
-use super::builtin;
 use super::rules::RuleSet;
-use crate::config::Config;
-use ::access::{Refresh, Rule, Settings};
+use crate::config::{Anonymous, Config};
+use crate::system::MONITOR_DN;
+use ::access::decide::Placed;
+use ::access::{Refresh, Rule, Settings, builtin};
 use schema::Schema;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use store::derived::SUBSCHEMA_DN;
 
 /// What is added to the rank of rules of the file and of `cn=config`: they lie above those of entries, and these above those that are built
 /// in.
@@ -18,7 +20,7 @@ pub(crate) struct Access {
     /// Counts the changes: a thread that has another number takes the rules anew.
     version: AtomicU64,
     set: Mutex<(Arc<RuleSet>, Refresh)>,
-    builtin: Vec<Rule>,
+    builtin: Vec<Placed>,
     suffixes: Vec<String>,
 }
 
@@ -28,7 +30,16 @@ impl Access {
     /// # Errors
     /// What is wrong with a rule, with its name.
     pub(crate) fn new(config: &Config, settings: &Settings, schema: &Schema) -> Result<Access, String> {
-        let (builtin, suffixes) = (builtin::rules(config), config.store.suffixes.clone());
+        let suffixes = config.store.suffixes.clone();
+        let keys = builtin::Keys {
+            suffixes: suffixes.clone(),
+            subschema: SUBSCHEMA_DN.to_owned(),
+            monitor: MONITOR_DN.to_owned(),
+            anonymous_read: config.anonymous == Anonymous::Read,
+            writers: config.writers.clone(),
+            proxies: config.proxies.clone(),
+        };
+        let builtin = builtin::rules(&keys, schema);
         let set = Mutex::new((Arc::default(), Refresh::AtOnce));
         let access = Access { version: AtomicU64::new(0), set, builtin, suffixes };
         access.put(settings, schema).map(|()| access)
@@ -60,6 +71,6 @@ impl Access {
 }
 
 /// All rules, each with what is added to its rank.
-fn all<'r>(builtin: &'r [Rule], rules: &'r [Rule]) -> impl Iterator<Item = (&'r Rule, u64)> {
-    builtin.iter().map(|rule| (rule, 0)).chain(rules.iter().map(|rule| (rule, CONFIGURED)))
+fn all<'r>(builtin: &'r [Placed], rules: &'r [Rule]) -> impl Iterator<Item = (&'r Rule, u64)> {
+    builtin.iter().map(|placed| (&placed.rule, 0)).chain(rules.iter().map(|rule| (rule, CONFIGURED)))
 }

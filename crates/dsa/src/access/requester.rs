@@ -4,7 +4,7 @@ use super::class::Match;
 use super::groups::Groups;
 use super::rules::{ReadySubject, RuleSet};
 use crate::own_entry::OwnEntry;
-use ::access::{AuthMethod, Condition, Peer, Reach, ValueTest, matching};
+use ::access::{AuthMethod, Condition, Entry, Peer, Reach, ValueTest, evaluate};
 use model::Description;
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
@@ -46,11 +46,15 @@ impl ClassId {
 pub(crate) struct Requester {
     pub(crate) class: ClassId,
     pub(crate) own: Option<OwnEntry>,
+    /// The entry of the authentication identity.
+    pub(crate) real: Option<OwnEntry>,
 }
 
 impl Requester {
     /// The root DN, and what the server does by itself.
-    pub(crate) const ROOT: Requester = Requester { class: ClassId::ROOT, own: None };
+    pub(crate) const ROOT: Requester = Requester { class: ClassId::ROOT, own: None, real: None };
+    /// Somebody whose class is not known here.
+    pub(crate) const NOBODY: Requester = Requester { class: ClassId::NONE, own: None, real: None };
 
     /// Normal form of its DN, if it has an entry.
     pub(crate) fn dn_key(self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Option<Vec<u8>> {
@@ -120,8 +124,12 @@ impl Asking<'_> {
             Condition::Anyone => Truth::True,
             Condition::Anonymous => truth(proof.dn.is_empty()),
             Condition::Users => truth(!proof.dn.is_empty()),
-            Condition::Dn(reach, dn) => self.lies(proof.dn, *reach, dn),
+            Condition::Dn(reach, dn) => lies(self.read_point.shard().schema(), proof.dn, *reach, dn),
             Condition::UserFilter(filter) => {
+                // Anonymous has no entry. Of a name whose entry is gone nothing is known.
+                if proof.dn.is_empty() {
+                    return Truth::False;
+                }
                 let Some(own) = proof.own.and_then(|own| own.find(self.read_point)) else {
                     return Truth::Undefined;
                 };
@@ -140,7 +148,7 @@ impl Asking<'_> {
             Condition::Real(condition) => {
                 let (dn, entry) = proof.real;
                 match &**condition {
-                    Condition::Dn(reach, base) => self.lies(dn, *reach, base),
+                    Condition::Dn(reach, base) => lies(self.read_point.shard().schema(), dn, *reach, base),
                     Condition::Group { dn: group, nested } => self.is_member(dn, entry, group, *nested),
                     _ => Truth::Undefined,
                 }
@@ -153,25 +161,6 @@ impl Asking<'_> {
         }
     }
 
-    /// Does a DN lie there?
-    fn lies(&self, dn: &[u8], reach: Reach, base: &str) -> Truth {
-        if dn.is_empty() {
-            return Truth::False;
-        }
-        let schema = self.read_point.shard().schema();
-        let (Some(base), Some(own)) = (key(schema, base.as_bytes()), key(schema, dn)) else {
-            return Truth::Undefined;
-        };
-        let superiors = std::iter::successors(split_first(dn).1, |dn| split_first(dn).1);
-        let mut superiors = superiors.take(DN_RDNS_MAX).map(|dn| key(schema, dn));
-        truth(match reach {
-            Reach::Base => own == base,
-            Reach::One => superiors.next().flatten() == Some(base),
-            Reach::Subtree => own == base || superiors.any(|above| above.as_ref() == Some(&base)),
-            Reach::Children => superiors.any(|above| above.as_ref() == Some(&base)),
-        })
-    }
-
     fn is_member(&mut self, dn: &[u8], own: Option<OwnEntry>, group: &str, nested: bool) -> Truth {
         if dn.is_empty() {
             return Truth::False;
@@ -180,6 +169,24 @@ impl Asking<'_> {
         let own = own.and_then(|own| own.find(read_point));
         self.groups.is_member((dn, own.as_ref()), (group, nested), read_point, evaluator)
     }
+}
+
+/// Does a DN lie there?
+pub(super) fn lies(schema: &Schema, dn: &[u8], reach: Reach, base: &str) -> Truth {
+    if dn.is_empty() {
+        return Truth::False;
+    }
+    let (Some(base), Some(own)) = (key(schema, base.as_bytes()), key(schema, dn)) else {
+        return Truth::Undefined;
+    };
+    let superiors = std::iter::successors(split_first(dn).1, |dn| split_first(dn).1);
+    let mut superiors = superiors.take(DN_RDNS_MAX).map(|dn| key(schema, dn));
+    truth(match reach {
+        Reach::Base => own == base,
+        Reach::One => superiors.next().flatten() == Some(base),
+        Reach::Subtree => own == base || superiors.any(|above| above.as_ref() == Some(&base)),
+        Reach::Children => superiors.any(|above| above.as_ref() == Some(&base)),
+    })
 }
 
 fn truth(is_so: bool) -> Truth {
@@ -199,11 +206,16 @@ pub(crate) fn is_so(
     schema: &Schema,
     description: Description,
     value: &[u8],
-) -> bool {
+) -> ::access::Truth {
     match test {
-        ValueTest::Requester => own.is_some_and(|own| key(schema, value).as_deref() == Some(own)),
+        ValueTest::Requester => {
+            ::access::Truth::of(own.is_some_and(|own| key(schema, value).as_deref() == Some(own)))
+        }
+        // The value by itself: an entry that has nothing else.
         ValueTest::Filter(filter) => {
-            matching::is_true_of_value(&filter.filter(), schema, description.attribute_type, value)
+            let attribute = (schema.describe(description).into_owned(), vec![value.to_vec()]);
+            let alone = Entry::new(schema, "", vec![attribute]);
+            alone.map_or(::access::Truth::Undefined, |alone| evaluate(schema, &filter.filter(), &alone))
         }
     }
 }

@@ -9,6 +9,7 @@
 use crate::system::{CONFIG_DN, MONITOR_DN, is_root_dse};
 use ::access::{
     AttributeSelector, Condition, Items, Operations, Pattern, Place, Reach, Rights, Rule, Subject, ValueTest,
+    with_rdn,
 };
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
@@ -116,6 +117,15 @@ pub(crate) enum Question {
     NamesGroup(TypeId),
     /// Has the attribute a value in common with the requester's entry?
     Shares(TypeId),
+    /// Is something so of the requester, where `$1` in the DN of the condition stands for the RDN of the entry, or of its superior, that lies
+    /// immediately below a base?
+    OfStar {
+        base: usize,
+        /// A DN or a group.
+        condition: Condition,
+        /// Of the authentication identity?
+        is_real: bool,
+    },
 }
 
 /// Which attributes, controls or extended operations a rule is about.
@@ -151,10 +161,9 @@ impl Attributes {
             && (self.types[usize::from(description.attribute_type.0)] || among(&self.with_options))
     }
 
-    /// Has it every attribute, and the entry as a whole?
+    /// Has it every attribute?
     pub(crate) fn is_every(&self, schema: &Schema) -> bool {
-        self.entry
-            && self.without_options.is_empty()
+        self.without_options.is_empty()
             && schema.attribute_types().all(|(id, _)| self.types[usize::from(id.0)])
     }
 
@@ -184,7 +193,9 @@ impl Attributes {
         let kind = |operational: bool| {
             let all = schema.attribute_types();
             all.filter(move |(id, kind)| {
-                kind.is_operational() == operational && !schema.is_secret(*id) && !is_withheld(kind.name())
+                kind.is_operational() == operational
+                    && !schema.is_secret(*id)
+                    && !(operational && is_withheld(kind.name()))
             })
         };
         match selector {
@@ -204,7 +215,8 @@ impl Attributes {
             AttributeSelector::Class { name, .. } => {
                 let unknown = || format!("there is no object class \"{name}\"");
                 let class = schema.find_class(name.as_bytes()).ok_or_else(unknown)?;
-                mark(&mut schema.class(class).all_attributes());
+                let all = schema.class(class).all_attributes();
+                mark(&mut all.flat_map(|id| schema.subtypes(id)).copied());
             }
         }
         Ok(())
@@ -213,7 +225,8 @@ impl Attributes {
 
 /// Operational attributes that `+` does not select: they decide rights, or tell the state of a password.
 fn is_withheld(name: &str) -> bool {
-    name.eq_ignore_ascii_case("pandoAccess") || (name.len() > 3 && name[..3].eq_ignore_ascii_case("pwd"))
+    ["pandoAccess", "authTimestamp"].iter().any(|other| name.eq_ignore_ascii_case(other))
+        || (name.len() > 3 && name[..3].eq_ignore_ascii_case("pwd"))
 }
 
 impl RuleSet {
@@ -256,7 +269,11 @@ impl RuleSet {
             Covered::Controls(_) | Covered::Extended(_) => None,
         };
         let filter = target.filter.clone().map(|filter| self.question(Question::Filter(filter)));
-        let subjects = rule.subjects.iter().map(|subject| self.subject(schema, subject));
+        let star = match (place, &target.place) {
+            (Some(place), Place::At(_, Pattern { each_below: true, .. })) => Some(self.places[place].base),
+            _ => None,
+        };
+        let subjects = rule.subjects.iter().map(|subject| self.subject(schema, subject, star));
         let subjects = subjects.collect::<Result<_, String>>()?;
         Ok(Ready {
             rank: above + u64::from(rule.rank),
@@ -276,6 +293,10 @@ impl RuleSet {
         let Place::At(reach, Pattern { each_below, dn }) = place else { return Ok(None) };
         let mut key = Vec::new();
         schema.normalise_dn(dn.as_bytes(), &mut key).map_err(|reason| format!("\"{dn}\": {reason}"))?;
+        // All that there is in the directory, if it has one naming context.
+        if *reach == Reach::Subtree && !*each_below && self.suffixes == [key.clone()] {
+            return Ok(None);
+        }
         let base = self.bases.iter().position(|base| base.key == key).unwrap_or_else(|| {
             let is_system = self.is_system(schema, dn);
             self.bases.push(Base { dn: dn.clone(), key, is_system });
@@ -305,7 +326,12 @@ impl RuleSet {
         position_of(&mut self.questions, question)
     }
 
-    fn subject(&mut self, schema: &Schema, subject: &Subject) -> Result<ReadySubject, String> {
+    fn subject(
+        &mut self,
+        schema: &Schema,
+        subject: &Subject,
+        star: Option<usize>,
+    ) -> Result<ReadySubject, String> {
         let mut ready = ReadySubject { of_requester: Vec::new(), of_entry: Vec::new() };
         for test in &subject.0 {
             let attribute = |name: &String| {
@@ -317,6 +343,14 @@ impl RuleSet {
                 Condition::DnAttribute(name) => Question::Names(attribute(name)?),
                 Condition::GroupAttribute(name) => Question::NamesGroup(attribute(name)?),
                 Condition::Same(name) => Question::Shares(attribute(name)?),
+                of_requester if has_star(of_requester) => {
+                    let base = star.ok_or("`$1` needs a place with a star")?;
+                    let (condition, is_real) = match of_requester {
+                        Condition::Real(condition) => ((**condition).clone(), true),
+                        condition => (condition.clone(), false),
+                    };
+                    Question::OfStar { base, condition, is_real }
+                }
                 of_requester => {
                     self.note(of_requester);
                     ready.of_requester.push((of_requester.clone(), test.negated));
@@ -337,6 +371,15 @@ impl RuleSet {
             Condition::Real(condition) => self.note(condition),
             _ => {}
         }
+    }
+}
+
+/// Does a condition name a DN that depends on the entry?
+fn has_star(condition: &Condition) -> bool {
+    match condition {
+        Condition::Dn(_, dn) | Condition::Group { dn, .. } => with_rdn(dn, "cn=x") != with_rdn(dn, "cn=y"),
+        Condition::Real(condition) => has_star(condition),
+        _ => false,
     }
 }
 

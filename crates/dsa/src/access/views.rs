@@ -11,7 +11,7 @@ use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
 use super::rules::{Question, RuleSet};
 use crate::own_entry::OwnEntry;
-use ::access::{Operation, Refresh, Right, Rights, ValueTest};
+use ::access::{Operation, Refresh, Right, Rights, Truth, ValueTest};
 use hashbrown::HashTable;
 use model::{Description, EntryId, OptionsId, TypeId};
 use smallvec::SmallVec;
@@ -54,6 +54,7 @@ pub(crate) struct Reader {
     /// None of the root DN.
     class: Option<Arc<Class>>,
     own: Option<OwnEntry>,
+    real: Option<OwnEntry>,
 }
 
 struct View {
@@ -228,14 +229,14 @@ impl Views {
     /// A requester as another thread can read for it.
     pub(crate) fn reader(&self, who: Requester) -> Option<Reader> {
         let class = self.class_of(who.class);
-        (who.is_root() || class.is_some()).then_some(Reader { class, own: who.own })
+        (who.is_root() || class.is_some()).then_some(Reader { class, own: who.own, real: who.real })
     }
 
     /// A requester of another thread.
     pub(crate) fn adopt(&mut self, reader: &Reader, read_point: ReadPoint<'_>) -> Requester {
         let Some(class) = &reader.class else { return Requester::ROOT };
         let class = self.put_class(&class.set, &class.key, read_point, || Arc::clone(class));
-        Requester { class, own: reader.own }
+        Requester { class, own: reader.own, real: reader.real }
     }
 
     fn kept(&self, class: ClassId) -> Option<&Kept> {
@@ -293,7 +294,7 @@ impl Views {
         evaluator: &mut Evaluator,
     ) -> ViewId {
         let Some(class) = self.class_of(who.class) else { return ViewId::NONE };
-        let facts = self.finder.facts(&class, (who, action), entry, read_point, evaluator);
+        let facts = self.finder.facts(&class, (who, action, &mut self.groups), entry, read_point, evaluator);
         if let [facts] = facts[..]
             && let Some((last_action, last_facts, last)) = self.kept(who.class).map(|kept| kept.last)
             && last_action == action
@@ -426,7 +427,7 @@ impl Views {
         view: ViewId,
         description: Description,
         schema: &schema::Schema,
-        is_so: &dyn Fn(&ValueTest) -> bool,
+        is_so: &dyn Fn(&ValueTest) -> Truth,
     ) -> Rights {
         if view == ViewId::ROOT {
             return Rights::of(&Right::ALL);

@@ -1,0 +1,147 @@
+//! Row A2: views decide as the plain evaluation of `access::decide` does, on random rules, directories, requesters and questions.
+
+use super::class::Action;
+use super::requester::{Connection, Proof, is_so};
+use super::views::Views;
+use crate::own_entry::OwnEntry;
+use crate::system::tests::{config, standard_schema};
+use crate::{Config, Dsa};
+use ::access::decide::Placed;
+use ::access::testing::{self, Plain, Question};
+use ::access::{Address, Requester, Rule, Settings, ValueTest, decide};
+use model::Entry;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use std::sync::Arc;
+use store::search::evaluate::Evaluator;
+use store::{Add, Reader, Stamp};
+
+/// Decisions of one directory and one set of rules, for one requester.
+const QUESTIONS: usize = 60;
+/// Cases of a plain `cargo test`; `PANDO_MODEL_CASES` asks for more. 17,000 are a million decisions.
+const CASES: u32 = 400;
+
+/// An agent over a random directory, with these rules alone.
+fn agent(directory: &[Plain], rules: &[Rule]) -> Arc<Dsa> {
+    let mut config = config();
+    config.store.suffixes = vec![testing::SUFFIX.to_owned()];
+    config.root_dn = None;
+    config.settings.configured.access =
+        Settings { rules: rules.to_vec(), defaults: false, ..Settings::default() };
+    let dsa =
+        Dsa::new(Config { root_password: None, ..config }, standard_schema()).expect("memory is plenty");
+    let schema = Arc::clone(dsa.shard.schema());
+    let mut writer = dsa.shard.writer();
+    for (dn, attributes) in directory {
+        let mut entry = Entry::new();
+        for (name, values) in attributes {
+            let description =
+                schema.intern_description(name.as_bytes()).expect("it is of the standard schema");
+            entry.extend(description, values.iter().map(String::as_bytes));
+        }
+        let stamp = Stamp { csn: writer.stamp(1_760_000_000_000), actor: 0 };
+        let add = Add { dn: dn.as_bytes(), entry: &mut entry, keep_operational: true };
+        writer.add(add, stamp).unwrap_or_else(|refused| panic!("{dn}: {refused}"));
+    }
+    writer.publish();
+    dsa
+}
+
+fn connection(who: &Requester) -> Connection {
+    let (address, is_local_socket) = match who.peer {
+        Address::Network(address) => (Some(address), false),
+        Address::Ldapi => (None, true),
+    };
+    // The strategies know two listeners.
+    let listener = Some(if who.listener == "inside" { "inside" } else { "outside" });
+    Connection { strength: who.strength, tls: who.tls, address, is_local_socket, listener }
+}
+
+/// Asks the views, in each of two orders, and the plain evaluation.
+fn compare(
+    directory: &[Plain],
+    rules: &[Rule],
+    who: &Requester,
+    questions: &[Question],
+) -> Result<u64, TestCaseError> {
+    let dsa = agent(directory, rules);
+    let schema = Arc::clone(dsa.shard.schema());
+    let tree = testing::tree(&schema, directory);
+    let placed: Vec<Placed> = rules
+        .iter()
+        .map(|rule| Placed { rule: rule.clone(), origin: ::access::decide::Origin::Configured })
+        .collect();
+    let mut reader = Reader::register(&dsa.shard).expect("there are few readers");
+    let pin = reader.pin();
+    let read_point = pin.read_point();
+    let (mut views, mut evaluator) = (Views::default(), Evaluator::default());
+    views.keep_up(&dsa.access, read_point, &mut evaluator.cache);
+    let entry_of = |dn: &Option<String>, evaluator: &mut Evaluator| {
+        let id = read_point.resolve(dn.as_deref()?.as_bytes(), &mut evaluator.cache).ok()?;
+        read_point.entry(id).map(|entry| OwnEntry::of(&entry))
+    };
+    let (own, real) = (entry_of(&who.dn, &mut evaluator), entry_of(&who.real, &mut evaluator));
+    let dn = who.dn.clone().unwrap_or_default();
+    let real_dn = who.real.clone().unwrap_or_default();
+    let proof = Proof { dn: dn.as_bytes(), own, auth: &who.auth, real: (real_dn.as_bytes(), real) };
+    let (class, _) = views.classify(Some(proof), connection(who), read_point, &mut evaluator);
+    let requester = super::Requester { class, own, real };
+    let mut decisions = 0;
+    for question in questions {
+        let (dn, _) = &directory[question.entry % directory.len()];
+        let id = read_point.resolve(dn.as_bytes(), &mut evaluator.cache).expect("it was added");
+        let entry = read_point.entry(id).expect("it was added");
+        let action = Action::of(question.operation);
+        let view = views.of(requester, action, &entry, read_point, &mut evaluator);
+        let plain = tree.entries().find(|entry| entry.dn == *dn).expect("it is there");
+        let expected = decide(&tree, &placed, who, &question.query(plain)).allowed;
+        let described = |name: &str| schema.intern_description(name.as_bytes()).expect("it is known");
+        let found = match (question.attribute, &question.value) {
+            (None, _) => views.may(view, question.right),
+            // The plain evaluation takes no rule on values as one on the attribute as a whole: what every value allows lies between.
+            (Some(_), None) if rules.iter().any(|rule| rule.target.values.is_some()) => continue,
+            (Some(name), None) => {
+                views.on_attribute(view, described(name), &schema).every.has(question.right)
+            }
+            (Some(name), Some(value)) => {
+                let own = requester.dn_key(read_point, &mut evaluator.cache);
+                let test = |test: &ValueTest| {
+                    is_so(test, own.as_deref(), &schema, described(name), value.as_bytes())
+                };
+                let rights = views.on_value(view, described(name), &schema, &test);
+                let on = views.on_attribute(view, described(name), &schema);
+                // What holds for every value holds for this one, and what holds for none does not.
+                prop_assert!(on.every.without(rights).is_empty() && rights.without(on.some).is_empty());
+                rights.has(question.right)
+            }
+        };
+        prop_assert_eq!(found, expected, "{} {:?} {:?}", dn, question, who);
+        decisions += 1;
+    }
+    Ok(decisions)
+}
+
+#[test]
+fn a2_views_decide_as_the_plain_evaluation_does() {
+    let cases = std::env::var("PANDO_MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let decisions = std::cell::Cell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..ProptestConfig::default()
+    });
+    let questions = prop::collection::vec(testing::question(), QUESTIONS);
+    let inputs = (testing::directory(), testing::rules(8), testing::requester(), questions);
+    let run = |(directory, rules, who, questions): (Vec<Plain>, Vec<Rule>, Requester, Vec<Question>)| {
+        // A session whose entry is gone is another matter.
+        let is_there =
+            |dn: &Option<String>| dn.as_ref().is_none_or(|dn| directory.iter().any(|(other, _)| other == dn));
+        prop_assume!(is_there(&who.dn) && is_there(&who.real));
+        decisions.set(decisions.get() + compare(&directory, &rules, &who, &questions)?);
+        Ok(())
+    };
+    runner.run(&inputs, run).expect("they agree");
+    assert!(decisions.get() > u64::from(cases) * QUESTIONS as u64 / 4);
+    println!("{} decisions", decisions.get());
+}
