@@ -131,8 +131,8 @@ fn a7_modify() {
 #[test]
 fn a_rule_is_about_options_that_no_entry_has_yet() {
     let rules = [
-        "all: all attrs=entry,**,!description;x-closed; users; allow=all",
-        "open: all attrs=mobile;x-open; users; deny=add rank=1",
+        "all: all attrs=\"entry,**,!description;x-closed\"; users; allow=all",
+        "open: all attrs=\"mobile;x-open\"; users; deny=add rank=1",
     ];
     as_ada(&rules, |mut client| {
         for name in ["description;x-closed", "description;X-Closed;x-more", "mobile;x-open"] {
