@@ -9,10 +9,10 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
-mod exchange;
 mod group;
 mod inside;
 mod mixed;
+mod restricted;
 pub(crate) mod transaction;
 mod update;
 
@@ -175,12 +175,14 @@ fn run_groups(
         }
     }
     while !session.is_closing() {
-        if session.exchange.is_some() {
-            consumed += exchange::refuse_others(session, parts, &input[consumed..], out);
+        let mut end = input.len();
+        if session.is_restricted() {
+            let (refused, admitted) = restricted::next_admitted(session, parts, &input[consumed..], out);
+            (consumed, end) = (consumed + refused, consumed + admitted);
         }
         let begin = consumed;
         group.clear();
-        (consumed, needed) = group::gather(input, consumed, &mut group);
+        (consumed, needed) = group::gather(&input[..end], consumed, &mut group);
         if group.is_empty() {
             break;
         }

@@ -52,6 +52,27 @@ pub struct Security {
     pub password_strength: Option<u16>,
     /// What a Unix socket counts for among bits of keys.
     pub ldapi_strength: u16,
+    /// Bits that must protect a connection on which searches and compares come.
+    pub read_strength: u16,
+    /// Of updates.
+    pub write_strength: u16,
+    /// Of every request but bind, unbind, abandon, StartTLS and a base search of the root DSE.
+    pub any_strength: u16,
+}
+
+/// What a session must know of the listener that its client came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// May connections be secured by StartTLS, if the server can?
+    pub offers_tls: bool,
+    /// See [`Security::any_strength`]; the higher one counts.
+    pub any_strength: u16,
+}
+
+impl Default for Listener {
+    fn default() -> Listener {
+        Listener { offers_tls: true, any_strength: 0 }
+    }
 }
 
 /// What a Unix socket counts for by default. It is the value of OpenLDAP, below that of any cipher.
@@ -59,7 +80,14 @@ pub const LDAPI_STRENGTH: u16 = 71;
 
 impl Default for Security {
     fn default() -> Security {
-        Security { offers_tls: false, password_strength: None, ldapi_strength: LDAPI_STRENGTH }
+        Security {
+            offers_tls: false,
+            password_strength: None,
+            ldapi_strength: LDAPI_STRENGTH,
+            read_strength: 0,
+            write_strength: 0,
+            any_strength: 0,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use self::security::Security;
 use crate::access;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
+use crate::config::Listener;
 use crate::extension::Change;
 use crate::identity::Identity;
 use crate::journal::{Reply, Submission};
@@ -166,17 +167,17 @@ pub struct Session {
 impl Session {
     /// Starts a session with a client that has not bound yet, and has no address.
     pub fn new(worker: &mut Worker) -> Session {
-        Session::connect(worker, None).expect("without an address there is no bound")
+        Session::connect(worker, None, Listener::default()).expect("without an address there is no bound")
     }
 
-    /// Starts a session with a client that has not bound yet. `None` if its address has reached its limit.
-    pub fn connect(worker: &mut Worker, client: Option<PeerAddress>) -> Option<Session> {
+    /// Starts a session with a client that has not bound yet, and came by this listener. `None` if its address has reached its limit.
+    pub fn connect(worker: &mut Worker, client: Option<PeerAddress>, listener: Listener) -> Option<Session> {
         let peer = worker.dsa.peers.connect(client)?;
         count(&worker.counters.connections_opened, 1);
         Some(Session {
             identity: Identity::anonymous(),
             peer,
-            security: Security::open(&worker.dsa.config.security, client),
+            security: Security::open(&worker.dsa.config.security, client, listener),
             exchange: None,
             searches: VecDeque::new(),
             searches_counted: 0,
@@ -203,6 +204,12 @@ impl Session {
         self.identity = Identity::anonymous();
         // A client's request for it came on an open wire, too.
         self.queue = None;
+    }
+
+    /// May it not make every request now?
+    #[inline]
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.security.is_restricted() || self.exchange.is_some()
     }
 
     /// What of it is active that would be answered on a connection that is secured by then (RFC 4511 section 4.14.1).

@@ -34,7 +34,8 @@ fn planted(clients: ClientLimits) -> Client {
 }
 
 fn connect(worker: &mut Worker, last: u8) -> Session {
-    Session::connect(worker, Some(SocketAddr::from(([10, 0, 0, last], 50_000)).into())).expect("it has few")
+    Session::connect(worker, Some(SocketAddr::from(([10, 0, 0, last], 50_000)).into()), Default::default())
+        .expect("it has few")
 }
 
 /// Codes of the searches that ended.

@@ -1,12 +1,14 @@
 //! Stream sockets: small traits, and the real ones on tokio, over TCP and on this machine. A stream is driven by polling, so that one
 //! thread's buffers serve all its connections and an idle connection holds none.
 
+mod inherited;
 mod peer;
 mod socket;
 mod stream;
 mod tcp;
 mod unix;
 
+pub use self::inherited::inherited;
 pub use self::peer::{Credentials, PeerAddress};
 pub use self::socket::{Bound, Socket, SocketListener, SocketPending};
 pub use self::stream::{Listener, Pending, Stream};

@@ -198,9 +198,25 @@ fn bind(listen: &Listen) -> io::Result<Vec<Bound>> {
 /// Binds all configured addresses, and reads certificates.
 fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> {
     let mut bound = Vec::new();
-    for listen in &config.listen {
-        let taken = bind(listen).map_err(|error| Failed::at(listen, error))?;
-        bound.extend(taken.into_iter().map(|bound| (bound, listen.is_tls())));
+    let mut inherited = net::inherited().map_err(|error| Failed::at("LISTEN_FDS", error))?;
+    for listener in config.listeners() {
+        let url = &listener.url;
+        let own: Vec<_> = inherited.extract_if(.., |(name, _)| *name == listener.name).collect();
+        let taken = match own.is_empty() {
+            true => bind(url).map_err(|error| Failed::at(url, error))?,
+            false => own.into_iter().map(|(_, bound)| bound).collect(),
+        };
+        let is_unix = matches!(url, Listen::Unix { .. });
+        if taken.iter().any(|bound| matches!(bound, Bound::Unix(_)) != is_unix) {
+            return Err(Failed::at(url, "the socket that was passed for it is of another kind"));
+        }
+        let listener = Arc::new(listener);
+        bound.extend(taken.into_iter().map(|bound| (bound, Arc::clone(&listener))));
+    }
+    if let Some((name, _)) = inherited.first() {
+        let text =
+            format!("`{name}` is no name of a listener: it needs a `[[listener]]` with `name = \"{name}\"`");
+        return Err(Failed::at("LISTEN_FDNAMES", text));
     }
     let mut tls = None;
     if let Some(settings) = config.tls() {

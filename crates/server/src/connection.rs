@@ -2,6 +2,7 @@
 
 mod kept;
 
+use crate::config;
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use crate::tls::Secured;
@@ -87,12 +88,15 @@ impl<S: Stream> Connection<S> {
     pub(crate) fn new(
         shared: Rc<Shared>,
         stream: Secured<S>,
-        peer: PeerAddress,
+        (peer, rules): (PeerAddress, &config::Listener),
         member: Rc<Member>,
     ) -> Option<Self> {
         let (session, kept) = {
             let worker = &mut shared.scratch.borrow_mut().worker;
-            (Session::connect(worker, Some(peer))?, Kept::new(worker.agent().client_memory()))
+            (
+                Session::connect(worker, Some(peer), rules.of_session())?,
+                Kept::new(worker.agent().client_memory()),
+            )
         };
         Some(Connection {
             shared,

@@ -132,6 +132,9 @@ pub fn agent(
             offers_tls: !config.tls_certificates.is_empty(),
             password_strength: config.password_strength,
             ldapi_strength: config.ldapi_strength,
+            read_strength: config.read_strength,
+            write_strength: config.write_strength,
+            any_strength: config.any_strength,
         },
         peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         limits: SearchLimits {

@@ -1,6 +1,6 @@
 //! Accepts connections and gives each to the IO thread that has the fewest.
 
-use crate::config::Listen;
+use crate::config::{self, Listen};
 use crate::options::Options;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
@@ -25,8 +25,8 @@ const RELOAD_MS: u64 = 10_000;
 
 /// Where a directory is served, and how connections are secured.
 pub struct Endpoints {
-    /// Addresses; `true`: TLS is spoken from the first byte. Needs `tls`.
-    pub bound: Vec<(Bound, bool)>,
+    /// Sockets, and what is asked of the clients that come by them. Where TLS is spoken from the first byte it needs `tls`.
+    pub bound: Vec<(Bound, Arc<config::Listener>)>,
     /// What secures connections.
     pub tls: Option<Arc<Tls>>,
 }
@@ -90,11 +90,12 @@ pub async fn serve_until(
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();
-    for (bound, is_tls) in bound {
+    for (bound, rules) in bound {
+        let is_tls = rules.url.is_tls();
         assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;
         addresses.push(address_of(&listener, is_tls)?);
-        task::spawn_local(accept(listener, is_tls, threads.clone(), stopped.clone(), room));
+        task::spawn_local(accept(listener, rules, threads.clone(), stopped.clone(), room));
     }
     drop(stopped);
     if let Some(tls) = tls {
@@ -162,7 +163,7 @@ impl Room {
 /// Accepts until asked to stop.
 async fn accept(
     listener: SocketListener,
-    is_tls: bool,
+    rules: Arc<config::Listener>,
     threads: Rc<Vec<IoThread<SocketPending>>>,
     mut stopped: watch::Receiver<bool>,
     room: Room,
@@ -177,7 +178,7 @@ async fn accept(
             Ok((pending, peer)) => {
                 let connections = threads.iter().map(IoThread::load).sum::<usize>() as u64;
                 if room.has_place(connections, peer) {
-                    assign(&threads, pending, peer, is_tls);
+                    assign(&threads, pending, peer, &rules);
                 } else if let Some(others) = refusals.pass(clock.monotonic_ns()) {
                     tracing::warn!(%peer, connections, others, "closed: limits.connections is reached");
                 }
@@ -197,14 +198,14 @@ async fn accept(
 }
 
 /// Hands the connection to the thread with the fewest. One that has ended is passed over: it gives the connection back.
-fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: PeerAddress, is_tls: bool) {
+fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: PeerAddress, rules: &Arc<config::Listener>) {
     assert!(!threads.is_empty(), "a connection that was accepted has a thread to go to");
     let mut order: Vec<&IoThread<P>> = threads.iter().collect();
     order.sort_by_key(|thread| thread.load());
     let mut waiting = Some((pending, peer));
     for thread in order {
         let Some((pending, peer)) = waiting.take() else { return };
-        waiting = thread.serve(pending, peer, is_tls).err();
+        waiting = thread.serve(pending, peer, Arc::clone(rules)).err();
     }
     if waiting.is_some() {
         tracing::error!(%peer, "no IO thread is available for a connection");

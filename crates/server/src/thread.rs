@@ -1,5 +1,6 @@
 //! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
 
+use crate::config;
 use crate::connection::Connection;
 use crate::memory_report::look_after_memory;
 use crate::options::Options;
@@ -29,8 +30,8 @@ const SWEEP_MS: u64 = 1000;
 
 /// What the accepting thread tells an IO thread.
 pub(crate) enum Command<P> {
-    /// Serve this connection; `true`: TLS is spoken from its first byte.
-    Serve(P, PeerAddress, bool),
+    /// Serve this connection, by the rules of the listener that it came by.
+    Serve(P, PeerAddress, Arc<config::Listener>),
     /// Finish what is in flight, take leave of all clients, end.
     Drain,
 }
@@ -72,9 +73,14 @@ impl<P: Pending> IoThread<P> {
     }
 
     /// Hands a connection over; gives it back when the thread has ended.
-    pub(crate) fn serve(&self, pending: P, peer: PeerAddress, is_tls: bool) -> Result<(), (P, PeerAddress)> {
+    pub(crate) fn serve(
+        &self,
+        pending: P,
+        peer: PeerAddress,
+        rules: Arc<config::Listener>,
+    ) -> Result<(), (P, PeerAddress)> {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        self.commands.send(Command::Serve(pending, peer, is_tls)).map_err(|returned| match returned.0 {
+        self.commands.send(Command::Serve(pending, peer, rules)).map_err(|returned| match returned.0 {
             Command::Serve(pending, peer, _) => (pending, peer),
             Command::Drain => unreachable!("a refused command comes back as it was sent"),
         })
@@ -323,14 +329,14 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         waking.scratch.borrow_mut().worker.poll_wakes(cx);
         Poll::Pending
     }));
-    while let Some(Command::Serve(pending, peer, is_tls)) = commands.recv().await {
+    while let Some(Command::Serve(pending, peer, rules)) = commands.recv().await {
         let member = shared.join();
         let leave = Leave(shared.clone(), member.clone());
         match pending.open() {
             Ok(stream) => {
                 let mut stream = Secured::open(stream);
-                match if is_tls { shared.secure(&mut stream) } else { Ok(()) } {
-                    Ok(()) => serve(&shared, stream, peer, member, leave),
+                match if rules.url.is_tls() { shared.secure(&mut stream) } else { Ok(()) } {
+                    Ok(()) => serve(&shared, stream, (peer, &rules), member, leave),
                     Err(error) => tracing::warn!(%peer, %error, "closed: the connection cannot be secured"),
                 }
             }
@@ -349,11 +355,11 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
 fn serve<S: Stream>(
     shared: &Rc<Shared>,
     stream: Secured<S>,
-    peer: PeerAddress,
+    (peer, rules): (PeerAddress, &config::Listener),
     member: Rc<Member>,
     leave: Leave,
 ) {
-    let Some(mut connection) = Connection::new(shared.clone(), stream, peer, member) else {
+    let Some(mut connection) = Connection::new(shared.clone(), stream, (peer, rules), member) else {
         if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
             tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");
         }

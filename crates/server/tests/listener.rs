@@ -13,7 +13,7 @@ use dsa::config::ClientLimits;
 use dsa::monitor::OPERATIONS;
 use env::net::{Bound, TcpBound};
 use model::limits::SESSION_OUT_BYTES_MAX;
-use server::config::Listen;
+use server::config::{Listen, Listener};
 use server::{Endpoints, Options};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -47,7 +47,10 @@ impl Server {
         let served = Arc::clone(&dsa);
         let thread = std::thread::spawn(move || {
             let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap())?;
-            let endpoints = Endpoints { bound: vec![(Bound::Tcp(bound), false)], tls: None };
+            let endpoints = Endpoints {
+                bound: vec![(Bound::Tcp(bound), Arc::new(Listener::of(&Listen::default())))],
+                tls: None,
+            };
             let on_ready = move |listen: Listen| match listen {
                 Listen::Tcp { host, port, .. } => {
                     ready.send((host.parse::<IpAddr>().unwrap(), port).into()).unwrap()

@@ -113,7 +113,7 @@ fn client() -> Option<PeerAddress> {
 fn slow_search(node: &Node, clock: &SimClock) -> (Worker, Session, Vec<u8>) {
     let mut worker = Worker::new(&node.recovered.dsa).expect("there are few readers");
     worker.tick(clock.now());
-    let mut session = Session::connect(&mut worker, client()).expect("it is the first");
+    let mut session = Session::connect(&mut worker, client(), Default::default()).expect("it is the first");
     let (mut asked, mut answers) = (Bundle::default(), Vec::new());
     asked.bind();
     asked.search("dc=x", Scope::Subtree, "(objectClass=*)", &["*"], Sent::ReadAll);
@@ -167,7 +167,7 @@ fn slow_reads_between_updates_are_ended_before_a_write_is_refused() {
     assert_eq!(add(&mut node, 40, 40_000, &clock), ResultCode::Success);
     let mut worker = Worker::new(&node.recovered.dsa).expect("there are few readers");
     worker.tick(clock.now());
-    let mut session = Session::connect(&mut worker, client()).expect("it is the first");
+    let mut session = Session::connect(&mut worker, client(), Default::default()).expect("it is the first");
     let (mut asked, mut answers) = (Bundle::default(), Vec::new());
     asked.bind();
     for at in 0..8 {

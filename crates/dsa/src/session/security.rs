@@ -21,11 +21,20 @@ pub(crate) const IN_THE_CLEAR: (ResultCode, &str) = (
 pub(crate) struct Security {
     /// Bits of the key of its cipher (security strength factor), or what a Unix socket counts for; 0 in the clear.
     strength: u16,
-    /// Bits that a password needs here. See the key `security.password`.
-    needed: u16,
+    /// Bits that are needed here.
+    needed: Needed,
     /// Where the client comes from.
     client: Option<PeerAddress>,
     pub(crate) tls: Tls,
+}
+
+/// Bits that must protect a connection for what comes on it. See the keys `security.password` and its like.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needed {
+    password: u16,
+    read: u16,
+    write: u16,
+    any: u16,
 }
 
 /// TLS on a connection.
@@ -43,18 +52,31 @@ pub(crate) enum Tls {
 
 impl Security {
     /// Of what the server does by itself.
-    pub(crate) const INTERNAL: Security =
-        Security { strength: 0, needed: 0, client: None, tls: Tls::Unavailable };
+    pub(crate) const INTERNAL: Security = Security {
+        strength: 0,
+        needed: Needed { password: 0, read: 0, write: 0, any: 0 },
+        client: None,
+        tls: Tls::Unavailable,
+    };
 
     /// Of a new connection, in the clear.
-    pub(crate) fn open(config: &config::Security, client: Option<PeerAddress>) -> Security {
+    pub(crate) fn open(
+        config: &config::Security,
+        client: Option<PeerAddress>,
+        listener: config::Listener,
+    ) -> Security {
         let by_default = if client.is_none_or(PeerAddress::is_local) { 0 } else { PASSWORD_STRENGTH };
         let strength = match client {
             Some(PeerAddress::Unix(_)) => config.ldapi_strength,
             Some(PeerAddress::Tcp(_)) | None => 0,
         };
-        let tls = if config.offers_tls { Tls::Offered } else { Tls::Unavailable };
-        let needed = config.password_strength.unwrap_or(by_default);
+        let tls = if config.offers_tls && listener.offers_tls { Tls::Offered } else { Tls::Unavailable };
+        let needed = Needed {
+            password: config.password_strength.unwrap_or(by_default),
+            read: config.read_strength,
+            write: config.write_strength,
+            any: config.any_strength.max(listener.any_strength),
+        };
         Security { strength, needed, client, tls }
     }
 
@@ -85,6 +107,28 @@ impl Security {
     /// May a password pass?
     #[inline]
     pub(crate) fn admits_password(&self) -> bool {
-        self.strength >= self.needed
+        self.strength >= self.needed.password
+    }
+
+    /// Is there a request that may not come here?
+    #[inline]
+    pub(crate) fn is_restricted(&self) -> bool {
+        let Needed { read, write, any, .. } = self.needed;
+        self.strength < read.max(write).max(any)
+    }
+
+    /// May searches and compares come?
+    pub(crate) fn admits_reads(&self) -> bool {
+        self.strength >= self.needed.read
+    }
+
+    /// May updates come?
+    pub(crate) fn admits_writes(&self) -> bool {
+        self.strength >= self.needed.write
+    }
+
+    /// May come what has no condition of its own?
+    pub(crate) fn admits_any(&self) -> bool {
+        self.strength >= self.needed.any
     }
 }

@@ -13,6 +13,7 @@ mod own_password;
 mod root_dn;
 mod sasl;
 mod secrets;
+mod strength;
 
 use common::journal::journaled_with;
 use common::*;

@@ -38,7 +38,8 @@ fn external(client: &mut Client, authorization_id: &str) -> Outcome {
 /// The session of a process of this user and group.
 fn connect(client: &mut Client, uid: u32, gid: u32) {
     let address = PeerAddress::Unix(Credentials { uid, gid, pid: 7 });
-    client.session = Session::connect(&mut client.worker, Some(address)).expect("it has no bound");
+    client.session =
+        Session::connect(&mut client.worker, Some(address), Default::default()).expect("it has no bound");
 }
 
 fn by_filter(filter: &str, base: Option<&str>) -> MappedTo {

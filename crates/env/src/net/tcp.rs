@@ -33,6 +33,11 @@ impl TcpBound {
         Ok(TcpBound(socket))
     }
 
+    /// A socket that somebody else has bound.
+    pub(super) fn inherited(socket: socket2::Socket) -> TcpBound {
+        TcpBound(socket)
+    }
+
     /// Starts to listen. Must be called inside an event loop (see [`crate::task`]).
     pub fn listen(self, backlog: i32) -> io::Result<TcpListener> {
         self.0.listen(backlog)?;

@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// with other permissions than were asked for, and what a former process has left is replaced in one step.
 pub struct UnixBound {
     socket: socket2::Socket,
-    /// Removed when this is dropped.
-    file: SocketFile,
+    /// Removed when this is dropped; none if it is somebody else's.
+    file: Option<SocketFile>,
     path: PathBuf,
 }
 
@@ -68,7 +68,12 @@ impl UnixBound {
         socket.bind(&socket2::SockAddr::unix(&beside)?)?;
         let file = SocketFile::of(beside)?;
         std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(mode))?;
-        Ok(UnixBound { socket, file, path: path.to_owned() })
+        Ok(UnixBound { socket, file: Some(file), path: path.to_owned() })
+    }
+
+    /// A socket that somebody else has bound, and removes.
+    pub(super) fn inherited(socket: socket2::Socket, path: &Path) -> UnixBound {
+        UnixBound { socket, file: None, path: path.to_owned() }
     }
 
     /// Starts to listen, at its path. Must be called inside an event loop (see [`crate::task`]).
@@ -78,10 +83,12 @@ impl UnixBound {
     pub fn listen(self, backlog: i32) -> io::Result<UnixListener> {
         let UnixBound { socket, mut file, path } = self;
         socket.listen(backlog)?;
-        must_be_free(&path)?;
-        std::fs::rename(&file.path, &path)?;
-        file.path = path;
-        Ok(UnixListener { listener: tokio::net::UnixListener::from_std(socket.into())?, file })
+        if let Some(file) = &mut file {
+            must_be_free(&path)?;
+            std::fs::rename(&file.path, &path)?;
+            file.path = path.clone();
+        }
+        Ok(UnixListener { listener: tokio::net::UnixListener::from_std(socket.into())?, _file: file, path })
     }
 }
 
@@ -111,13 +118,14 @@ fn invalid(text: &str) -> io::Error {
 /// The real listener.
 pub struct UnixListener {
     listener: tokio::net::UnixListener,
-    file: SocketFile,
+    _file: Option<SocketFile>,
+    path: PathBuf,
 }
 
 impl UnixListener {
     /// Where it is found.
     pub fn path(&self) -> &Path {
-        &self.file.path
+        &self.path
     }
 }
 

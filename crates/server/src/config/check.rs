@@ -1,6 +1,6 @@
 //! Whether a configuration makes sense as a whole.
 
-use super::Config;
+use super::{Config, Listener};
 use model::limits::PEER_MAPPINGS_MAX;
 use std::path::Path;
 
@@ -57,9 +57,14 @@ impl Config {
                 problem("suffix", format!("`{suffix}` and `{other}` overlap; the upper one holds both"));
             }
         }
-        for (at, listen) in self.listen.iter().enumerate() {
-            if self.listen[..at].iter().any(|other| listen.is_taken_by(other)) {
-                problem("listen", format!("`{listen}` is listed twice"));
+        let listeners = self.listeners();
+        for (at, listener) in listeners.iter().enumerate() {
+            let (url, name, others) = (&listener.url, &listener.name, &listeners[..at]);
+            let key = self.key_of(listener);
+            if others.iter().any(|other| url.is_taken_by(&other.url)) {
+                problem(key, format!("`{url}` is listed twice"));
+            } else if *name != url.to_string() && others.iter().any(|other| other.name == *name) {
+                problem(key, format!("two listeners are called `{name}`"));
             }
         }
         if self.tls_certificates.len() != self.tls_keys.len() {
@@ -69,10 +74,10 @@ impl Config {
             );
             problem("tls.certificate", text);
         }
-        if let Some(listen) =
-            self.listen.iter().find(|listen| listen.is_tls() && self.tls_certificates.is_empty())
-        {
-            problem("listen", format!("`{listen}` needs `tls.certificate` and `tls.key`"));
+        let has_none = self.tls_certificates.is_empty();
+        if let Some(listener) = listeners.iter().find(|listener| has_none && listener.needs_certificate()) {
+            let text = format!("`{}` needs `tls.certificate` and `tls.key`", listener.url);
+            problem(self.key_of(listener), text);
         }
         for (key, files) in [("tls.certificate", &self.tls_certificates), ("tls.key", &self.tls_keys)] {
             for file in files {
@@ -136,6 +141,11 @@ impl Config {
         )]
     }
 
+    /// The key that has a listener.
+    fn key_of(&self, listener: &Listener) -> &'static str {
+        if self.listener.contains(listener) { "listener" } else { "listen" }
+    }
+
     /// What has to be there and is not.
     fn missing(&self) -> Vec<Problem> {
         let (dn, password) = (self.root_dn.is_some(), self.root_password_file.is_some());
@@ -146,7 +156,7 @@ impl Config {
                 "suffix",
                 "no suffix is set: there is nothing to serve (`suffix = \"dc=example,dc=com\"`)",
             ),
-            (self.listen.is_empty(), "listen", "listen", "no address to listen on"),
+            (self.listeners().is_empty(), "listen", "listen", "no address to listen on"),
             (
                 dn && !password,
                 "root-dn",

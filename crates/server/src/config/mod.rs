@@ -6,6 +6,7 @@ mod doc;
 mod file;
 mod keys;
 mod listen;
+mod listener;
 mod near;
 mod peer_mapping;
 mod record;
@@ -20,6 +21,7 @@ pub use file::{Fault, read, read_file};
 pub(crate) use keys::fixed;
 pub use keys::{Key, keys};
 pub use listen::Listen;
+pub use listener::{Listener, TlsUse};
 pub use record::{Change, Given};
 pub use value::OnLogFailure;
 
@@ -58,6 +60,8 @@ pub struct Config {
     pub suffixes: Vec<String>,
     /// Addresses to listen on.
     pub listen: Vec<Listen>,
+    /// The same, with rules.
+    pub listener: Vec<Listener>,
     /// DN that is allowed everything.
     pub root_dn: Option<String>,
     /// File whose first line is the password of `root_dn`.
@@ -120,6 +124,12 @@ pub struct Config {
     pub password_strength: Option<u16>,
     /// See `security.ldapi-ssf`.
     pub ldapi_strength: u16,
+    /// See `security.read`.
+    pub read_strength: u16,
+    /// See `security.write`.
+    pub write_strength: u16,
+    /// See `security.any`.
+    pub any_strength: u16,
     /// Who the users of this machine are.
     pub peers: Vec<dsa::config::PeerMapping>,
     /// Threads and patience.
@@ -138,6 +148,7 @@ impl Default for Config {
             archive: None,
             suffixes: Vec::new(),
             listen: vec![Listen::default()],
+            listener: Vec::new(),
             root_dn: None,
             root_password_file: None,
             proxies: Vec::new(),
@@ -169,6 +180,9 @@ impl Default for Config {
             secrets: Vec::new(),
             password_strength: None,
             ldapi_strength: dsa::config::LDAPI_STRENGTH,
+            read_strength: 0,
+            write_strength: 0,
+            any_strength: 0,
             peers: Vec::new(),
             options: Options::default(),
         }
@@ -213,6 +227,13 @@ impl Config {
     /// The names of schema that are to be read: all, or none where the data directory has their content.
     pub(crate) fn unread_schema(&self) -> &[String] {
         if self.recorded_schema.is_none() { &self.schema } else { &[] }
+    }
+
+    /// All that is listened on. The address of `listen` that nobody named does not stand beside a `[[listener]]`.
+    pub fn listeners(&self) -> Vec<Listener> {
+        let is_named = self.listener.is_empty() || self.given.contains_key("listen");
+        let listen = self.listen.iter().filter(|_| is_named).map(Listener::of);
+        listen.chain(self.listener.iter().cloned()).collect()
     }
 
     /// What secures connections; `None` without a certificate.

@@ -3,15 +3,14 @@
 
 use super::Config;
 use super::listen::Listen;
+use super::listener::Listener;
 use super::peer_mapping;
 use super::value::{
-    ANONYMOUS, ON_LOG_FAILURE, dn, meant, mode, mode_text, scheme_words, schemes, tls_version, word,
+    ANONYMOUS, ON_LOG_FAILURE, dn, each, meant, message_bytes, mode, mode_text, non_empty, oid, parse, path,
+    paths, scheme_words, schemes, secrets, texts, tls_version, word,
 };
 use dsa::settings::value::{bytes, number, on_off, switch};
-use dsa::settings::{self, Bad, Row, Scope, Values, put};
-use model::limits::{ACCESS_SECRETS_MAX, MESSAGE_BYTES_MAX};
-use std::path::PathBuf;
-use std::str::FromStr;
+use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
 
 /// Every one, in the order of the documentation.
@@ -115,6 +114,17 @@ pub(super) const ROWS: &[Row<Config>] = &[
                each slash; its permissions are 0666 unless MODE says others.",
         set: |c, v| each(&mut c.listen, v, parse::<Listen>),
         show: |c| texts(&c.listen),
+    },
+    Row {
+        name: "listener",
+        form: "url=URL name=NAME tls=off|optional|required",
+        values: Values::Tables,
+        scope: Scope::Node,
+        default: "none: `listen` says what is served",
+        text: "An address to serve, as of `listen`, with a name and rules ([listeners](listeners.md)). In the file it is a table, \
+               `[[listener]]`.",
+        set: |c, v| each(&mut c.listener, v, Listener::parse),
+        show: |c| texts(&c.listener),
     },
     Row {
         name: "root-dn",
@@ -340,6 +350,36 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| texts(c.password_strength),
     },
     Row {
+        name: "security.read",
+        form: "BITS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0",
+        text: "Bits of the key that must protect a connection on which searches and compares come; others are answered confidentialityRequired.",
+        set: |c, v| put(&mut c.read_strength, v, |t| number(t, 0, 256)),
+        show: |c| vec![c.read_strength.to_string()],
+    },
+    Row {
+        name: "security.write",
+        form: "BITS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0",
+        text: "The same for updates.",
+        set: |c, v| put(&mut c.write_strength, v, |t| number(t, 0, 256)),
+        show: |c| vec![c.write_strength.to_string()],
+    },
+    Row {
+        name: "security.any",
+        form: "BITS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "0",
+        text: "The same for every request but bind, unbind, abandon, StartTLS and a base search of the root DSE.",
+        set: |c, v| put(&mut c.any_strength, v, |t| number(t, 0, 256)),
+        show: |c| vec![c.any_strength.to_string()],
+    },
+    Row {
         name: "security.ldapi-ssf",
         form: "BITS",
         values: Values::One,
@@ -519,68 +559,3 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| vec![c.options.shutdown_timeout_s.to_string()],
     },
 ];
-
-fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
-    values.into_iter().map(|value| value.to_string()).collect()
-}
-
-fn paths<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<String> {
-    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    paths.into_iter().map(|path| absolute(path).display().to_string()).collect()
-}
-
-fn each<T>(
-    place: &mut Vec<T>,
-    values: &[String],
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<(), Bad> {
-    let mut bad = Bad::new();
-    place.clear();
-    for (at, text) in values.iter().enumerate() {
-        match parse(text) {
-            Ok(value) => place.push(value),
-            Err(reason) => bad.push((at, reason)),
-        }
-    }
-    if bad.is_empty() { Ok(()) } else { Err(bad) }
-}
-
-fn secrets(place: &mut Vec<String>, values: &[String]) -> Result<(), Bad> {
-    if values.len() > ACCESS_SECRETS_MAX {
-        return Err(vec![(
-            ACCESS_SECRETS_MAX,
-            format!("{ACCESS_SECRETS_MAX} attributes are secrets at most"),
-        )]);
-    }
-    each(place, values, |text| {
-        let is_name = model::oid::is_descriptor(text.as_bytes()) || model::oid::is_numeric(text.as_bytes());
-        if is_name {
-            Ok(text.to_owned())
-        } else {
-            Err(format!("`{text}` is neither the name of an attribute nor an OID"))
-        }
-    })
-}
-
-fn message_bytes(text: &str) -> Result<usize, String> {
-    settings::value::bytes_within(text, 1 << 10, MESSAGE_BYTES_MAX as u64).map(|bytes| bytes as usize)
-}
-
-fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
-    text.parse()
-}
-
-fn oid(text: &str) -> Result<String, String> {
-    match model::oid::is_numeric(text.as_bytes()) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("`{text}` is not an OID, such as 1.2.3.4")),
-    }
-}
-
-fn non_empty(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("a file name is expected".to_owned()) } else { Ok(text.to_owned()) }
-}
-
-fn path(text: &str) -> Result<std::path::PathBuf, String> {
-    non_empty(text).map(Into::into)
-}

@@ -2,7 +2,10 @@
 
 use dsa::Anonymous;
 use dsa::config::Scheme;
-use dsa::settings::Bad;
+use dsa::settings::{self, Bad};
+use model::limits::{ACCESS_SECRETS_MAX, MESSAGE_BYTES_MAX};
+use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What to do when the disk fails to keep the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,4 +97,69 @@ pub(super) fn dn(text: &str) -> Result<String, String> {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("`{text}` is not a DN: {error}")),
     }
+}
+
+pub(super) fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    values.into_iter().map(|value| value.to_string()).collect()
+}
+
+pub(super) fn paths<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<String> {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    paths.into_iter().map(|path| absolute(path).display().to_string()).collect()
+}
+
+pub(super) fn each<T>(
+    place: &mut Vec<T>,
+    values: &[String],
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<(), Bad> {
+    let mut bad = Bad::new();
+    place.clear();
+    for (at, text) in values.iter().enumerate() {
+        match parse(text) {
+            Ok(value) => place.push(value),
+            Err(reason) => bad.push((at, reason)),
+        }
+    }
+    if bad.is_empty() { Ok(()) } else { Err(bad) }
+}
+
+pub(super) fn secrets(place: &mut Vec<String>, values: &[String]) -> Result<(), Bad> {
+    if values.len() > ACCESS_SECRETS_MAX {
+        return Err(vec![(
+            ACCESS_SECRETS_MAX,
+            format!("{ACCESS_SECRETS_MAX} attributes are secrets at most"),
+        )]);
+    }
+    each(place, values, |text| {
+        let is_name = model::oid::is_descriptor(text.as_bytes()) || model::oid::is_numeric(text.as_bytes());
+        if is_name {
+            Ok(text.to_owned())
+        } else {
+            Err(format!("`{text}` is neither the name of an attribute nor an OID"))
+        }
+    })
+}
+
+pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
+    settings::value::bytes_within(text, 1 << 10, MESSAGE_BYTES_MAX as u64).map(|bytes| bytes as usize)
+}
+
+pub(super) fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
+    text.parse()
+}
+
+pub(super) fn oid(text: &str) -> Result<String, String> {
+    match model::oid::is_numeric(text.as_bytes()) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is not an OID, such as 1.2.3.4")),
+    }
+}
+
+pub(super) fn non_empty(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("a file name is expected".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+pub(super) fn path(text: &str) -> Result<std::path::PathBuf, String> {
+    non_empty(text).map(Into::into)
 }
