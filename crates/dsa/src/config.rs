@@ -67,11 +67,13 @@ pub struct Listener {
     pub offers_tls: bool,
     /// See [`Security::any_strength`]; the higher one counts.
     pub any_strength: u16,
+    /// What access rules call it.
+    pub name: Option<&'static str>,
 }
 
 impl Default for Listener {
     fn default() -> Listener {
-        Listener { offers_tls: true, any_strength: 0 }
+        Listener { offers_tls: true, any_strength: 0, name: None }
     }
 }
 

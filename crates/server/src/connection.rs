@@ -2,8 +2,8 @@
 
 mod kept;
 
-use crate::config;
 use crate::hold::{HOLD_BYTES_MAX, Hold};
+use crate::rules::Rules;
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use crate::tls::Secured;
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
@@ -88,13 +88,13 @@ impl<S: Stream> Connection<S> {
     pub(crate) fn new(
         shared: Rc<Shared>,
         stream: Secured<S>,
-        (peer, rules): (PeerAddress, &config::Listener),
+        (peer, rules): (PeerAddress, &Rules),
         member: Rc<Member>,
     ) -> Option<Self> {
         let (session, kept) = {
             let worker = &mut shared.scratch.borrow_mut().worker;
             (
-                Session::connect(worker, Some(peer), rules.of_session())?,
+                Session::connect(worker, Some(peer), rules.of_sessions)?,
                 Kept::new(worker.agent().client_memory()),
             )
         };

@@ -2,6 +2,7 @@
 
 use crate::config::{self, Listen};
 use crate::options::Options;
+use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
 use crate::tls::Tls;
@@ -90,8 +91,9 @@ pub async fn serve_until(
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();
-    for (bound, rules) in bound {
-        let is_tls = rules.url.is_tls();
+    for (bound, configured) in bound {
+        let is_tls = configured.url.is_tls();
+        let rules = Arc::new(Rules { of_sessions: configured.of_sessions(), is_tls });
         assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;
         addresses.push(address_of(&listener, is_tls)?);
@@ -163,7 +165,7 @@ impl Room {
 /// Accepts until asked to stop.
 async fn accept(
     listener: SocketListener,
-    rules: Arc<config::Listener>,
+    rules: Arc<Rules>,
     threads: Rc<Vec<IoThread<SocketPending>>>,
     mut stopped: watch::Receiver<bool>,
     room: Room,
@@ -198,7 +200,7 @@ async fn accept(
 }
 
 /// Hands the connection to the thread with the fewest. One that has ended is passed over: it gives the connection back.
-fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: PeerAddress, rules: &Arc<config::Listener>) {
+fn assign<P: Pending>(threads: &[IoThread<P>], pending: P, peer: PeerAddress, rules: &Arc<Rules>) {
     assert!(!threads.is_empty(), "a connection that was accepted has a thread to go to");
     let mut order: Vec<&IoThread<P>> = threads.iter().collect();
     order.sort_by_key(|thread| thread.load());

@@ -1,9 +1,9 @@
 //! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
 
-use crate::config;
 use crate::connection::Connection;
 use crate::memory_report::look_after_memory;
 use crate::options::Options;
+use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::tls::{Buffers, Secured, Tls};
 use dsa::{Dsa, Worker};
@@ -31,7 +31,7 @@ const SWEEP_MS: u64 = 1000;
 /// What the accepting thread tells an IO thread.
 pub(crate) enum Command<P> {
     /// Serve this connection, by the rules of the listener that it came by.
-    Serve(P, PeerAddress, Arc<config::Listener>),
+    Serve(P, PeerAddress, Arc<Rules>),
     /// Finish what is in flight, take leave of all clients, end.
     Drain,
 }
@@ -77,7 +77,7 @@ impl<P: Pending> IoThread<P> {
         &self,
         pending: P,
         peer: PeerAddress,
-        rules: Arc<config::Listener>,
+        rules: Arc<Rules>,
     ) -> Result<(), (P, PeerAddress)> {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.commands.send(Command::Serve(pending, peer, rules)).map_err(|returned| match returned.0 {
@@ -335,7 +335,7 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         match pending.open() {
             Ok(stream) => {
                 let mut stream = Secured::open(stream);
-                match if rules.url.is_tls() { shared.secure(&mut stream) } else { Ok(()) } {
+                match if rules.is_tls { shared.secure(&mut stream) } else { Ok(()) } {
                     Ok(()) => serve(&shared, stream, (peer, &rules), member, leave),
                     Err(error) => tracing::warn!(%peer, %error, "closed: the connection cannot be secured"),
                 }
@@ -355,7 +355,7 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
 fn serve<S: Stream>(
     shared: &Rc<Shared>,
     stream: Secured<S>,
-    (peer, rules): (PeerAddress, &config::Listener),
+    (peer, rules): (PeerAddress, &Rules),
     member: Rc<Member>,
     leave: Leave,
 ) {

@@ -25,6 +25,8 @@ pub(crate) struct Security {
     needed: Needed,
     /// Where the client comes from.
     client: Option<PeerAddress>,
+    /// Name of the listener that it came by.
+    listener: Option<&'static str>,
     pub(crate) tls: Tls,
 }
 
@@ -56,6 +58,7 @@ impl Security {
         strength: 0,
         needed: Needed { password: 0, read: 0, write: 0, any: 0 },
         client: None,
+        listener: None,
         tls: Tls::Unavailable,
     };
 
@@ -77,7 +80,7 @@ impl Security {
             write: config.write_strength,
             any: config.any_strength.max(listener.any_strength),
         };
-        Security { strength, needed, client, tls }
+        Security { strength, needed, client, listener: listener.name, tls }
     }
 
     /// What access rules can ask of it.
@@ -88,7 +91,7 @@ impl Security {
             Some(PeerAddress::Unix(_)) => (None, true),
             None => (None, false),
         };
-        Connection { strength: self.strength, tls, address, is_local_socket, listener: None }
+        Connection { strength: self.strength, tls, address, is_local_socket, listener: self.listener }
     }
 
     /// TLS is on, with keys of so many bits.

@@ -44,9 +44,10 @@ impl Listener {
         self.url.is_tls() || (self.tls == TlsUse::Required && !matches!(self.url, Listen::Unix { .. }))
     }
 
-    /// What the session of a client must know of it.
-    pub(crate) fn of_session(&self) -> dsa::config::Listener {
+    /// What the sessions of clients must know of it. To be asked once: its name stays in memory as long as the process.
+    pub(crate) fn of_sessions(&self) -> dsa::config::Listener {
         dsa::config::Listener {
+            name: Some(Box::leak(self.name.clone().into_boxed_str())),
             offers_tls: self.tls != TlsUse::Off,
             any_strength: u16::from(self.tls == TlsUse::Required),
         }
