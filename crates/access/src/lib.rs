@@ -18,6 +18,7 @@ mod set;
 mod settings;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod translate;
 mod truth;
 mod world;
 

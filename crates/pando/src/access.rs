@@ -5,6 +5,7 @@ mod explain;
 mod question;
 mod source;
 mod test;
+mod translate;
 mod words;
 mod world;
 
@@ -26,6 +27,7 @@ enum Action {
     Explain(explain::Args),
     Check(check::Args),
     Test(test::Args),
+    Translate(translate::Args),
 }
 
 /// Runs it.
@@ -34,5 +36,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
         Action::Explain(args) => explain::run(args),
         Action::Check(args) => check::run(args),
         Action::Test(args) => test::run(args),
+        Action::Translate(args) => translate::run(args),
     }
 }
