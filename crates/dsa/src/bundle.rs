@@ -68,7 +68,7 @@ pub(crate) fn run(
 /// or a group has changed, or the session has a new identity.
 pub(crate) fn keep_up(session: &mut Session, parts: &mut Parts<'_>) {
     let Parts { dsa, scratch, .. } = parts;
-    if scratch.views.is_up_to_date(&dsa.access, dsa.shard.sequence())
+    if scratch.views.is_up_to_date(&dsa.access, || dsa.shard.sequence())
         && scratch.views.holds(session.identity.class)
     {
         return;

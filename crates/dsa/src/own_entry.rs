@@ -15,6 +15,12 @@ impl OwnEntry {
         OwnEntry { id: entry.id, created: entry.stamps().created }
     }
 
+    /// May it be the entry with this id?
+    #[inline]
+    pub(crate) fn has(self, id: EntryId) -> bool {
+        self.id == id
+    }
+
     /// Is it this entry? Nearly always the id says no.
     #[inline]
     pub(crate) fn is(self, entry: &EntryRef<'_>) -> bool {

@@ -89,6 +89,8 @@ pub(crate) struct Equality {
     pub(crate) scope: Scope,
     /// Ready but for the assertion value.
     pub(crate) filter: Compiled,
+    /// A view by which an entry may be the base.
+    pub(crate) base_view: ViewId,
     pub(crate) attribute_type: TypeId,
     /// What stands between the base and the filter, undecoded.
     before: Vec<u8>,
@@ -199,7 +201,7 @@ impl Recent {
         &mut self,
         outline: &Outline<'_>,
         class: ClassId,
-        scope: Scope,
+        (scope, base_view): (Scope, ViewId),
         filter: &Compiled,
     ) -> Option<Again> {
         let attribute_type = filter.equality_type().filter(|_| is_worth_it(outline))?;
@@ -212,6 +214,7 @@ impl Recent {
             base: outline.dn.to_vec(),
             scope,
             filter: filter.clone(),
+            base_view,
             attribute_type,
             before: before.to_vec(),
             attribute: attribute.to_vec(),

@@ -143,6 +143,8 @@ pub(crate) struct Attributes {
     pub(crate) entry: bool,
     /// By type, whatever the options are.
     types: Vec<bool>,
+    /// By type, whatever the options are: excluded, also where an attribute with options is selected.
+    excluded: Vec<bool>,
     /// Those with options, if the type is not in the set anyway.
     with_options: Vec<(TypeId, WantedOptions)>,
     without_options: Vec<(TypeId, WantedOptions)>,
@@ -157,7 +159,8 @@ impl Attributes {
                     && schema.includes_options(description.options, options)
             })
         };
-        !among(&self.without_options)
+        !self.excluded[usize::from(description.attribute_type.0)]
+            && !among(&self.without_options)
             && (self.types[usize::from(description.attribute_type.0)] || among(&self.with_options))
     }
 
@@ -168,8 +171,10 @@ impl Attributes {
     }
 
     fn new(schema: &Schema, selectors: &[AttributeSelector]) -> Result<Attributes, String> {
-        let mut set =
-            Attributes { types: vec![false; schema.attribute_types().len()], ..Attributes::default() };
+        let mut set = {
+            let none = vec![false; schema.attribute_types().len()];
+            Attributes { types: none.clone(), excluded: none, ..Attributes::default() }
+        };
         // What is excluded wins, wherever it stands.
         for is_exclusion in [false, true] {
             for selector in selectors {
@@ -188,7 +193,10 @@ impl Attributes {
 
     fn select(&mut self, schema: &Schema, selector: &AttributeSelector, is_in: bool) -> Result<(), String> {
         let mut mark = |types: &mut dyn Iterator<Item = TypeId>| {
-            types.for_each(|id| self.types[usize::from(id.0)] = is_in);
+            types.for_each(|id| {
+                self.types[usize::from(id.0)] = is_in;
+                self.excluded[usize::from(id.0)] = !is_in;
+            });
         };
         let kind = |operational: bool| {
             let all = schema.attribute_types();

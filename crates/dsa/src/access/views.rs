@@ -115,8 +115,8 @@ impl Default for Views {
 impl Views {
     /// Is there nothing to be taken anew at a commit sequence?
     #[inline]
-    pub(crate) fn is_up_to_date(&self, access: &Access, sequence: u64) -> bool {
-        self.version == access.version() && (self.groups.is_empty() || self.groups.sequence() == sequence)
+    pub(crate) fn is_up_to_date(&self, access: &Access, sequence: impl Fn() -> u64) -> bool {
+        self.version == access.version() && (self.groups.is_empty() || self.groups.sequence() == sequence())
     }
 
     /// Takes the rules that are in force, and looks whether groups have changed. To be called before requests are run at a read
@@ -282,6 +282,36 @@ impl Views {
             return self.view(who.class, action, Facts::from_slice(&[facts]), read_point);
         }
         self.of_complex(who, action, entry, read_point, evaluator)
+    }
+
+    /// As [`Views::of`], of an entry that need not be looked at for most requesters.
+    #[inline]
+    pub(crate) fn of_id(
+        &mut self,
+        who: Requester,
+        action: Action,
+        id: EntryId,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> ViewId {
+        if who.class == ClassId::ROOT {
+            return ViewId::ROOT;
+        }
+        if let Some(kept) = self.kept(who.class)
+            && kept.class.is_simple
+            && !action.is_system
+            && !kept.class.by_operation
+            && who.own.is_none_or(|own| !own.has(id))
+        {
+            let (_, last_facts, last) = kept.last;
+            if last_facts == 0 && last != ViewId::NONE && !kept.last.0.is_system {
+                return last;
+            }
+        }
+        match read_point.entry(id) {
+            Some(entry) => self.of(who, action, &entry, read_point, evaluator),
+            None => ViewId::NONE,
+        }
     }
 
     #[inline(never)]

@@ -36,13 +36,19 @@ pub(super) fn remember(
     let outline = context
         .outline
         .filter(|_| !query.base.is_system && !query.is_restricted && requested.paged.is_none())?;
+    let action = Action::of(Operation::Search);
+    let Scratch { recent, views, evaluator, .. } = &mut *reading.scratch;
     // The thread's own memory of forms: no lock, and no other thread learns of it.
-    let (recent, class) = (&mut reading.scratch.recent, query.who.class);
+    let class = query.who.class;
     // Two forms: a read of one entry whatever it is, and a look for a value. Nearly all searches of a busy directory are one of them.
     match request.scope {
         Scope::Base if filter.is_true() => recent.keep_base(outline, class),
         Scope::Base => None,
-        scope if request.size_limit == 0 => recent.keep_equality(outline, class, scope, filter),
+        scope if request.size_limit == 0 => {
+            // The search has come past its base, so who has this view on an entry may search below it.
+            let view = views.of_id(query.who, action, query.base.id, query.read_point, evaluator);
+            recent.keep_equality(outline, class, (scope, view), filter)
+        }
         _ => None,
     }
 }
@@ -80,9 +86,12 @@ pub(crate) fn base(
         },
     };
     let begin = out.len();
-    let who = Who { requester: who, needed: BASE_RIGHTS };
-    let mut answering =
-        Answering::new(Plan { templates, read_point, known, who, views, counters }, id, answer, out);
+    let mut answering = Answering::new(
+        Plan { templates, read_point, known, who, passes_over: false, views, counters },
+        id,
+        answer,
+        out,
+    );
     if !answering.put_entry(&entry, name, evaluator) {
         out.truncate(begin);
         return false;
@@ -110,9 +119,7 @@ pub(crate) fn equality(
     // Mostly in the cache of names: searches of one form have one base.
     let Ok(base) = read_point.resolve(&equality.base, &mut evaluator.cache) else { return false };
     // A base that may not be searched is refused where refusals are.
-    let Some(base_entry) = read_point.entry(base) else { return false };
-    let view = views.of(who, Action::of(Operation::Search), &base_entry, read_point, evaluator);
-    if !BASE_RIGHTS.iter().all(|right| views.may(view, *right)) {
+    if views.of_id(who, Action::of(Operation::Search), base, read_point, evaluator) != equality.base_view {
         return false;
     }
     // Most values are those of one entry.
@@ -137,9 +144,12 @@ pub(crate) fn equality(
     };
     // Everything from here on is taken back if the search turns out not to be as simple.
     let begin = out.len();
-    let who = Who { requester: who, needed: &[] };
-    let mut answering =
-        Answering::new(Plan { templates, read_point, known, who, views, counters }, id, answer, out);
+    let mut answering = Answering::new(
+        Plan { templates, read_point, known, who, passes_over: true, views, counters },
+        id,
+        answer,
+        out,
+    );
     for candidate in candidates {
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
         // Most values are asked for as they are spelled, and many name the entry.
@@ -171,23 +181,15 @@ pub(crate) fn equality(
     answering.put_done()
 }
 
-/// What the base of a search needs.
-const BASE_RIGHTS: &[Right] = &[Right::Disclose, Right::Search];
-
-/// Whose search it is, and what it needs on each entry besides that it may be returned.
-#[derive(Clone, Copy)]
-struct Who {
-    requester: Requester,
-    needed: &'static [Right],
-}
-
 /// How entries are written.
 /// Borrowed apart from the buffers, so that both can be changed at once.
 struct Plan<'p> {
     templates: &'p mut Templates,
     read_point: ReadPoint<'p>,
     known: KnownViews<'p>,
-    who: Who,
+    who: Requester,
+    /// Are entries passed over that may not be read? If not, the search is for one entry.
+    passes_over: bool,
     views: &'p mut Views,
     counters: &'p Counters,
 }
@@ -215,29 +217,19 @@ impl<'p, 'o> Answering<'p, 'o> {
     #[inline(always)]
     fn put_entry(&mut self, entry: &EntryRef<'_>, name: Option<&[u8]>, evaluator: &mut Evaluator) -> bool {
         self.make_room();
-        let Plan { templates, read_point, known, who, views, counters } = &mut self.plan;
-        let view = views.of(who.requester, Action::of(Operation::Search), entry, *read_point, evaluator);
+        let Plan { templates, read_point, known, who, passes_over, views, counters } = &mut self.plan;
+        let view = views.of(*who, Action::of(Operation::Search), entry, *read_point, evaluator);
         let Some(chosen) = known.of(view).filter(|chosen| templates.holds(*chosen)) else {
-            return who.needed.is_empty() && !views.may(view, Right::Read);
+            return *passes_over && !views.may(view, Right::Read);
         };
-        if !who.needed.iter().all(|right| views.may(view, *right)) {
-            return false;
-        }
+        // A view is known of an entry that was returned: so the entry may be read, and the base of a search for it may be one.
         let cache = &mut evaluator.cache;
         if !templates.write_bare(self.short, &self.message_id, *read_point, entry, name, chosen, views, cache)
         {
             flush(self.short, self.out);
             // Too long for the stack: written straight into the output buffer, as any entry is.
-            let large = templates.write(
-                self.out,
-                self.id,
-                *read_point,
-                entry,
-                chosen,
-                (views, who.requester),
-                cache,
-                false,
-            );
+            let large =
+                templates.write(self.out, self.id, *read_point, entry, chosen, (views, *who), cache, false);
             if large.is_some() {
                 return false;
             }
