@@ -201,6 +201,7 @@ fn config() -> Config {
         anonymous: Anonymous::Read,
         security: Default::default(),
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

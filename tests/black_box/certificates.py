@@ -29,3 +29,56 @@ class Authority:
         os.rename(f"{key}.new", key)
         os.rename(f"{certificate}.new", certificate)
         return certificate, key
+
+    def sign_client(self, name, subject, usage="clientAuth", names=(), begin="20200101000000Z", end="20491231235959Z"):
+        """A certificate and a key of a client: its subject in openssl's form, what it may be used for, alternative names, validity."""
+        certificate, key, request = (self.folder / f"{name}{end_}" for end_ in (".crt", ".key", ".csr"))
+        config = self._database()
+        lines = ["[v3]", *([f"extendedKeyUsage={usage}"] if usage else []), *(["subjectAltName=" + ",".join(names)] if names else []), "basicConstraints=CA:FALSE"]
+        extensions = self.folder / f"{name}.ext"
+        extensions.write_text("\n".join(lines) + "\n")
+        run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-utf8", "-subj", subject, "-keyout", key, "-out", request)
+        run("openssl", "ca", "-batch", "-notext", "-utf8", "-config", config, "-in", request, "-out", certificate, "-startdate", begin, "-enddate", end,
+            "-extfile", extensions, "-extensions", "v3", "-preserveDN")
+        return certificate, key
+
+    def revoke(self, *certificates, hours=24):
+        """The list of revoked certificates, with these among them; it is outdated after so many hours."""
+        config, file = self._database(), self.folder / "revoked.crl"
+        for certificate in certificates:
+            run("openssl", "ca", "-config", config, "-revoke", certificate)
+        until = ["-crlhours", hours] if hours else ["-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200102000000Z"]
+        run("openssl", "ca", "-config", config, "-gencrl", *until, "-out", f"{file}.new")
+        os.rename(f"{file}.new", file)
+        return file
+
+    def _database(self):
+        """What `openssl ca` keeps its accounts in."""
+        config = self.folder / "ca.cnf"
+        if not config.exists():
+            (self.folder / "index.txt").write_text("")
+            (self.folder / "index.txt.attr").write_text("unique_subject = no\n")
+            (self.folder / "crlnumber").write_text("01\n")
+            (self.folder / "serial").write_text("01\n")
+            config.write_text(f"""[ca]
+default_ca = own
+[own]
+database = {self.folder}/index.txt
+serial = {self.folder}/serial
+crlnumber = {self.folder}/crlnumber
+new_certs_dir = {self.folder}
+certificate = {self.certificate}
+private_key = {self.key}
+default_md = sha256
+policy = any
+string_mask = utf8only
+[any]
+countryName = optional
+organizationName = optional
+organizationalUnitName = optional
+commonName = optional
+UID = optional
+domainComponent = optional
+emailAddress = optional
+""")
+        return config

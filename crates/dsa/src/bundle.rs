@@ -534,7 +534,9 @@ impl ReadBatch<'_> {
                 // RFC 5805 section 2.5: so are its transactions, silently.
                 session.transactions.clear();
                 let (identity, exchange) = (&mut session.identity, &mut session.exchange);
-                let binding = op::bind::Binding { identity, exchange, client: session.peer.client() };
+                let certificate = session.certificate.as_deref();
+                let known = op::bind::Known { address: session.peer.client(), certificate };
+                let binding = op::bind::Binding { identity, exchange, known };
                 op::bind::run(&mut reading, binding, id, bind, out);
                 // What is behind it in the input is not looked at as a request of a session.
                 session.pauses |= session.exchange.is_some();

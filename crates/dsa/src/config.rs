@@ -127,6 +127,39 @@ pub enum MappedTo {
     },
 }
 
+/// What is known of a client by its certificate, which was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// SHA-256 of it, in small hexadecimal digits.
+    pub fingerprint: String,
+    /// Its subject as a DN (RFC 4514), if all of it is text.
+    pub subject: Option<String>,
+    /// Seconds since 1970 from and to which it is valid.
+    pub valid_s: (i64, i64),
+    /// What it says of its owner: `subject.CN` and its like, `san.email`, `san.dns`, `san.uri`, `san.upn`, and the value of each.
+    pub values: Vec<(String, String)>,
+}
+
+/// How the entry of somebody is found who has a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateMapping {
+    /// By what of it.
+    pub by: FoundBy,
+    /// Where the entry lies, if not anywhere.
+    pub base: Option<String>,
+}
+
+/// What of a certificate leads to an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// Its fingerprint, which is a value of this attribute.
+    Fingerprint(String),
+    /// Its subject, which is the DN of the entry.
+    SubjectDn,
+    /// What it says of its owner, in a filter where names of it stand in braces.
+    Filter(String),
+}
+
 /// Whether a text is a filter.
 ///
 /// # Errors
@@ -166,6 +199,8 @@ pub struct Config {
     pub security: Security,
     /// Who the clients of Unix sockets are.
     pub peers: Peers,
+    /// Who the owners of certificates are. The first that leads to one entry counts.
+    pub certificates: Vec<CertificateMapping>,
     /// Limits on searches.
     pub limits: SearchLimits,
     /// Limits on what clients take of the server.

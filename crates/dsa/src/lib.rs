@@ -10,7 +10,8 @@
 //!              monitor, marks
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
-//!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity: who a name or a process is
+//!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
+//!              a name, a process or the owner of a certificate is
 //! operations   rights; op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
 //!              root_dse, subschema, start: an agent is made, with all that it can do
 //! a session    session: its state; queue
@@ -22,6 +23,7 @@ pub mod access;
 mod admission;
 mod applier;
 mod bundle;
+mod certificate_identity;
 pub mod chain;
 pub mod client_memory;
 pub mod config;

@@ -9,7 +9,7 @@ use self::security::Security;
 use crate::access;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
-use crate::config::Listener;
+use crate::config::{ClientCertificate, Listener};
 use crate::extension::Change;
 use crate::identity::Identity;
 use crate::journal::{Reply, Submission};
@@ -143,6 +143,8 @@ pub struct Session {
     /// The address that the client comes from, with what its clients may take.
     pub(crate) peer: Peer,
     pub(crate) security: Security,
+    /// The certificate that the client has shown, if it was verified.
+    pub(crate) certificate: Option<Box<ClientCertificate>>,
     /// A SASL bind of several steps that waits for the next.
     pub(crate) exchange: Option<Exchange>,
     /// Searches that outlived their bundle, in turn.
@@ -178,6 +180,7 @@ impl Session {
             identity: Identity::anonymous(),
             peer,
             security: Security::open(&worker.dsa.config.security, client, listener),
+            certificate: None,
             exchange: None,
             searches: VecDeque::new(),
             searches_counted: 0,
@@ -194,12 +197,13 @@ impl Session {
 
     /// Its connection is secured by TLS, with keys of so many bits. Who the client proved to be on an open wire counts no more (RFC 4513
     /// section 3.1.5 lets a server drop it).
-    pub fn secured(&mut self, strength: u16) {
+    pub fn secured(&mut self, strength: u16, certificate: Option<ClientCertificate>) {
         assert!(
             self.searches.is_empty() && self.transactions.is_empty(),
             "nothing is active while a connection is secured"
         );
-        self.security.secure(strength);
+        self.security.secure(strength, certificate.is_some());
+        self.certificate = certificate.map(Box::new);
         self.exchange = None;
         self.identity = Identity::anonymous();
         // A client's request for it came on an open wire, too.

@@ -204,6 +204,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         anonymous: Anonymous::None,
         security: Default::default(),
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: SearchLimits::default(),
         queue_length_oid: None,
         settings,

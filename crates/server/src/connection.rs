@@ -5,7 +5,7 @@ mod kept;
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::rules::Rules;
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
-use crate::tls::Secured;
+use crate::tls::{self, ClientUse, Secured};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
 use dsa::{Feed, Session, State};
 use env::clock::Clock;
@@ -57,6 +57,8 @@ pub(crate) struct Connection<S: Stream> {
     stream: Secured<S>,
     session: Session,
     member: Rc<Member>,
+    /// Whether the client is asked for a certificate.
+    clients: ClientUse,
     state: State,
     /// Input not consumed: a part of a message, or messages held back.
     held: Vec<u8>,
@@ -103,6 +105,7 @@ impl<S: Stream> Connection<S> {
             stream,
             session,
             member,
+            clients: rules.clients,
             state: State::Idle,
             held: Vec::new(),
             needed: 0,
@@ -206,7 +209,7 @@ impl<S: Stream> Connection<S> {
         );
         self.state = State::Idle;
         self.member.since.set(self.shared.sweeps.get());
-        self.shared.secure(&mut self.stream)
+        self.shared.secure(&mut self.stream, self.clients)
     }
 
     /// Takes the answers to updates that the session waits for.
@@ -384,7 +387,7 @@ impl<S: Stream> Connection<S> {
         let read = self.stream.poll_read(cx, &mut scratch.read[start..end]);
         // Before the first request that comes secured.
         if let Some(facts) = self.stream.take_facts() {
-            self.session.secured(facts.strength);
+            self.session.secured(facts.strength, facts.certificate.as_deref().and_then(tls::known));
         }
         let read = match read {
             Poll::Pending => return Ok(Input::Nothing),

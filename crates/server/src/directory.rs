@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
-use dsa::config::{ClientLimits, MappedTo, Peers, SearchLimits};
+use dsa::config::{ClientLimits, FoundBy, MappedTo, Peers, SearchLimits};
 use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -84,6 +84,20 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
         };
         dn.map(|dn| ("identity.peer", dn))
     }));
+    let names = names.chain(
+        config
+            .certificates
+            .iter()
+            .filter_map(|mapping| mapping.base.as_ref().map(|dn| ("identity.certificate", dn))),
+    );
+    for mapping in &config.certificates {
+        if let FoundBy::Fingerprint(attribute) = &mapping.by
+            && schema.find_type(attribute.as_bytes()).is_none()
+        {
+            let message = format!("the schema has no attribute `{attribute}`");
+            problems.push(Problem::at("identity.certificate", message));
+        }
+    }
     let precedences = config.settings.transactions.precedence.iter();
     for (key, dn) in names.chain(precedences.map(|given| ("txn-precedence", &given.dn))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
@@ -136,6 +150,7 @@ pub fn agent(
             write_strength: config.write_strength,
             any_strength: config.any_strength,
         },
+        certificates: config.certificates.clone(),
         peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         limits: SearchLimits {
             size_max: config.size_limit,

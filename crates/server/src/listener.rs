@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
-use crate::tls::Tls;
+use crate::tls::{ClientUse, Tls};
 use dsa::Dsa;
 use env::clock::{Clock, SystemClock};
 use env::net::{Bound, Listener, PeerAddress, Pending, SocketListener, SocketPending};
@@ -63,6 +63,7 @@ pub(crate) async fn signal_to_end(termination: &mut task::Termination, tls: Opti
 /// Takes the files of certificates, if they have changed or `always`.
 fn reload(tls: &Tls, always: bool) {
     let now_s = (SystemClock::start().wall_ms() / 1000) as i64;
+    tls.renew_tickets(now_s);
     match tls.reload(now_s, always) {
         Ok(true) => tracing::info!("certificates were read and are in force"),
         Ok(false) => {}
@@ -93,7 +94,11 @@ pub async fn serve_until(
     let mut addresses = Vec::new();
     for (bound, configured) in bound {
         let is_tls = configured.url.is_tls();
-        let rules = Arc::new(Rules { of_sessions: configured.of_sessions(), is_tls });
+        let rules = Arc::new(Rules {
+            of_sessions: configured.of_sessions(),
+            is_tls,
+            clients: configured.clients.unwrap_or(ClientUse::None),
+        });
         assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;
         addresses.push(address_of(&listener, is_tls)?);

@@ -5,7 +5,7 @@ use crate::memory_report::look_after_memory;
 use crate::options::Options;
 use crate::rules::Rules;
 use crate::seldom::Seldom;
-use crate::tls::{Buffers, Secured, Tls};
+use crate::tls::{Buffers, ClientUse, Secured, Tls};
 use dsa::{Dsa, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{PeerAddress, Pending, Stream};
@@ -213,9 +213,14 @@ impl Shared {
     }
 
     /// Secures a stream from its next byte on.
-    pub(crate) fn secure<S: Stream>(&self, stream: &mut Secured<S>) -> std::io::Result<()> {
+    pub(crate) fn secure<S: Stream>(
+        &self,
+        stream: &mut Secured<S>,
+        clients: ClientUse,
+    ) -> std::io::Result<()> {
         let tls = self.tls.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
-        stream.secure(tls.current(), Rc::clone(&self.tls_buffers))
+        let config = tls.current(clients).ok_or(std::io::ErrorKind::Unsupported)?;
+        stream.secure(config, Rc::clone(&self.tls_buffers))
     }
 
     /// Puts a new connection on the list.
@@ -335,7 +340,7 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         match pending.open() {
             Ok(stream) => {
                 let mut stream = Secured::open(stream);
-                match if rules.is_tls { shared.secure(&mut stream) } else { Ok(()) } {
+                match if rules.is_tls { shared.secure(&mut stream, rules.clients) } else { Ok(()) } {
                     Ok(()) => serve(&shared, stream, (peer, &rules), member, leave),
                     Err(error) => tracing::warn!(%peer, %error, "closed: the connection cannot be secured"),
                 }

@@ -5,15 +5,19 @@
 
 mod buffer;
 mod certificate;
+mod client;
 mod record;
 mod stream;
 
 pub(crate) use self::buffer::Buffers;
 pub use self::certificate::Pair;
 use self::certificate::{Certificates, Loaded};
+pub(crate) use self::client::known;
+pub use self::client::{ClientAuthorities, ClientUse};
 pub(crate) use self::stream::Secured;
 use arc_swap::ArcSwap;
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::server::{NoServerSessionStorage, ResolvesServerCert};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -35,6 +39,8 @@ pub struct Settings {
     pub pairs: Vec<Pair>,
     /// Versions that are spoken.
     pub versions: Versions,
+    /// What certificates of clients are verified by, if any are asked for.
+    pub clients: Option<ClientAuthorities>,
 }
 
 /// What tells that a file is another one, or has other content: device, inode, size, time of the last change. All zero if it is not there.
@@ -44,13 +50,42 @@ type Stamp = [u64; 5];
 pub struct Tls {
     settings: Settings,
     provider: Arc<CryptoProvider>,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<Configs>,
     /// Of the files that were read last, whether they were taken or not.
     seen: Mutex<Vec<Stamp>>,
     /// Seconds since 1970 at which the first of the certificates in force expires.
     not_after_s: AtomicI64,
+    /// Seconds since 1970 at which the keys of tickets were made.
+    tickets_since_s: AtomicI64,
     /// Days before that, of those of which it was warned last.
     warned_days: AtomicI64,
+}
+
+/// Seconds after which the keys of tickets are made anew: no ticket is taken for longer.
+const TICKETS_S: i64 = 6 * 60 * 60;
+
+/// What handshakes go by, for each use of certificates of clients. Each has keys of tickets of its own, so a handshake without a certificate is not
+/// resumed where there must be one.
+struct Configs {
+    without: Arc<ServerConfig>,
+    request: Option<Arc<ServerConfig>>,
+    require: Option<Arc<ServerConfig>>,
+}
+
+impl Configs {
+    /// The same with new keys of tickets.
+    fn with_new_tickets(&self) -> Result<Configs, String> {
+        let renewed = |config: &Arc<ServerConfig>| {
+            let mut config = ServerConfig::clone(config);
+            config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+            Ok::<_, String>(Arc::new(config))
+        };
+        Ok(Configs {
+            without: renewed(&self.without)?,
+            request: self.request.as_ref().map(renewed).transpose()?,
+            require: self.require.as_ref().map(renewed).transpose()?,
+        })
+    }
 }
 
 /// Days before a certificate expires at which the log has a warning.
@@ -73,11 +108,12 @@ impl Tls {
         assert!(!settings.pairs.is_empty(), "without a certificate there is no TLS");
         let provider = Arc::new(ring::default_provider());
         let seen = stamps(&settings);
-        let Configured { config, not_after_s, warnings } = configure(&settings, now_s, &provider)?;
+        let Configured { configs, not_after_s, warnings } = configure(&settings, now_s, &provider)?;
         let tls = Tls {
             settings,
             provider,
-            current: ArcSwap::from_pointee(config),
+            current: ArcSwap::from_pointee(configs),
+            tickets_since_s: AtomicI64::new(now_s),
             seen: Mutex::new(seen),
             not_after_s: AtomicI64::new(not_after_s),
             warned_days: AtomicI64::new(NOT_WARNED),
@@ -85,9 +121,28 @@ impl Tls {
         Ok((tls, warnings))
     }
 
-    /// What a handshake that begins now goes by.
-    pub(crate) fn current(&self) -> Arc<ServerConfig> {
-        self.current.load_full()
+    /// What a handshake that begins now goes by, with a client whose certificate has this use. `None` if the use has no authorities.
+    pub(crate) fn current(&self, clients: ClientUse) -> Option<Arc<ServerConfig>> {
+        let configs = self.current.load();
+        match clients {
+            ClientUse::None => Some(Arc::clone(&configs.without)),
+            ClientUse::Request => configs.request.clone(),
+            ClientUse::Require => configs.require.clone(),
+        }
+    }
+
+    /// Makes new keys of tickets if those in force are old: what a handshake has proved is not gone by for longer.
+    pub fn renew_tickets(&self, now_s: i64) {
+        if now_s.saturating_sub(self.tickets_since_s.load(Ordering::Relaxed)) < TICKETS_S {
+            return;
+        }
+        match self.current.load().with_new_tickets() {
+            Ok(configs) => {
+                self.current.store(Arc::new(configs));
+                self.tickets_since_s.store(now_s, Ordering::Relaxed);
+            }
+            Err(reason) => tracing::error!("tickets of TLS sessions keep their keys: {reason}"),
+        }
     }
 
     /// Takes the files if they are others than those that were read last, or `always`. True if they were taken.
@@ -102,9 +157,10 @@ impl Tls {
             return Ok(false);
         }
         *seen = stamps;
-        let Configured { config, not_after_s, warnings } = configure(&self.settings, now_s, &self.provider)?;
+        let Configured { configs, not_after_s, warnings } = configure(&self.settings, now_s, &self.provider)?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        self.current.store(Arc::new(config));
+        self.current.store(Arc::new(configs));
+        self.tickets_since_s.store(now_s, Ordering::Relaxed);
         self.not_after_s.store(not_after_s, Ordering::Relaxed);
         self.warned_days.store(NOT_WARNED, Ordering::Relaxed);
         Ok(true)
@@ -119,7 +175,10 @@ impl Tls {
 }
 
 fn stamps(settings: &Settings) -> Vec<Stamp> {
-    settings.pairs.iter().flat_map(|pair| [stamp(&pair.certificate), stamp(&pair.key)]).collect()
+    let own = settings.pairs.iter().flat_map(|pair| [&pair.certificate, &pair.key]);
+    let clients =
+        settings.clients.iter().flat_map(|clients| clients.certificates.iter().chain(&clients.revoked));
+    own.chain(clients).map(|path| stamp(path)).collect()
 }
 
 /// Follows symbolic links: a folder that is swapped by one brings other files.
@@ -130,7 +189,7 @@ fn stamp(path: &Path) -> Stamp {
 
 /// What files came to.
 struct Configured {
-    config: ServerConfig,
+    configs: Configs,
     not_after_s: i64,
     warnings: Vec<String>,
 }
@@ -145,14 +204,34 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
         true => &[&rustls::version::TLS13, &rustls::version::TLS12],
         false => &[&rustls::version::TLS13],
     };
-    let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_protocol_versions(versions);
-    let builder = builder.map_err(|error| error.to_string())?;
-    let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(Certificates(loaded)));
-    // Keys of tickets are memory of this process: new at each start and with each certificate.
-    config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
-    // Data that comes with a resumed handshake could be replayed.
-    config.max_early_data_size = 0;
-    Ok(Configured { config, not_after_s, warnings })
+    let certificates = Arc::new(Certificates(loaded));
+    let config = |clients: ClientUse| {
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(provider)).with_protocol_versions(versions);
+        let builder = builder.map_err(|error| error.to_string())?;
+        let builder = match (clients, &settings.clients) {
+            (ClientUse::Request | ClientUse::Require, Some(authorities)) => {
+                let is_required = clients == ClientUse::Require;
+                builder.with_client_cert_verifier(client::verifier(authorities, is_required, provider)?)
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
+        // Keys of tickets are memory of this process: new at each start and with each certificate. Nothing is kept of a session but what is in
+        // its ticket.
+        config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        // Data that comes with a resumed handshake could be replayed.
+        config.max_early_data_size = 0;
+        Ok::<_, String>(Arc::new(config))
+    };
+    let of_clients = |clients: ClientUse| settings.clients.as_ref().map(|_| config(clients)).transpose();
+    let configs = Configs {
+        without: config(ClientUse::None)?,
+        request: of_clients(ClientUse::Request)?,
+        require: of_clients(ClientUse::Require)?,
+    };
+    Ok(Configured { configs, not_after_s, warnings })
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         // Some clients come from other hosts, and bind in the clear.
         security: dsa::config::Security { password_strength: Some(0), ..Default::default() },
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: dsa::config::SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

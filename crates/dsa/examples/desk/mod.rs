@@ -51,6 +51,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         anonymous: Anonymous::None,
         security: Default::default(),
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -8,6 +8,8 @@ mod sasl;
 use self::sasl::{Claim, Proof, Step};
 pub(crate) use self::sasl::{Exchange, MECHANISMS};
 use crate::access::{Action, Requester};
+use crate::certificate_identity;
+use crate::config::ClientCertificate;
 use crate::context::Reading;
 use crate::control::proxied_authorization;
 use crate::identity::Identity;
@@ -31,8 +33,17 @@ pub(crate) struct Binding<'s> {
     pub(crate) identity: &'s mut Identity,
     /// A SASL exchange that is in progress.
     pub(crate) exchange: &'s mut Option<Exchange>,
-    /// Where the client is.
-    pub(crate) client: Option<PeerAddress>,
+    /// What is known of the client without a bind.
+    pub(crate) known: Known<'s>,
+}
+
+/// What lies below a session knows of its client.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'s> {
+    /// Where it is.
+    pub(crate) address: Option<PeerAddress>,
+    /// Its certificate, if it has shown one that was verified.
+    pub(crate) certificate: Option<&'s ClientCertificate>,
 }
 
 /// One answer for every way to fail, so that nobody learns which entries exist.
@@ -47,14 +58,14 @@ pub(crate) fn run(
     request: &Bind<'_>,
     out: &mut Vec<u8>,
 ) {
-    let Binding { identity, exchange, client } = binding;
+    let Binding { identity, exchange, known } = binding;
     // Whether a password may be verified is decided for anonymous: who binds is not known yet.
     *identity = Identity::anonymous();
     let security = reading.security;
     reading.classify(identity, security);
     let anonymous = identity.requester();
     // Whatever comes, a former exchange is gone on with or over.
-    match authenticate(reading, (anonymous, client), exchange.take(), request) {
+    match authenticate(reading, (anonymous, known), exchange.take(), request) {
         Ok(Outcome::Bound(mut who)) => {
             reading.classify(&mut who, security);
             *identity = who;
@@ -78,7 +89,7 @@ enum Outcome {
 
 fn authenticate(
     reading: &mut Reading<'_>,
-    (anonymous, client): (Requester, Option<PeerAddress>),
+    (anonymous, known): (Requester, Known<'_>),
     former: Option<Exchange>,
     request: &Bind<'_>,
 ) -> Result<Outcome, FixedRefusal> {
@@ -95,7 +106,7 @@ fn authenticate(
             match sasl::step(reading.security, now_ns, former, mechanism, credentials)? {
                 Step::Challenge(exchange) => Ok(Outcome::GoOn(exchange)),
                 Step::Claimed(claim) => {
-                    claimed(reading, (anonymous, client), (mechanism, claim)).map(Outcome::Bound)
+                    claimed(reading, (anonymous, known), (mechanism, claim)).map(Outcome::Bound)
                 }
             }
         }
@@ -130,15 +141,16 @@ fn simple(
 /// Who a client is by what it says in a SASL exchange, and as whom it acts.
 fn claimed(
     reading: &mut Reading<'_>,
-    (anonymous, client): (Requester, Option<PeerAddress>),
+    (anonymous, known): (Requester, Known<'_>),
     (mechanism, claim): (&[u8], Claim<'_>),
 ) -> Result<Identity, FixedRefusal> {
-    let found = match (claim.proof, client) {
-        (Proof::LowerLayer, Some(PeerAddress::Unix(credentials))) => {
-            peer_identity::identity_of(reading, credentials)
-        }
-        (Proof::LowerLayer, _) => None,
-        (Proof::Password { name, password }, _) => {
+    let found = match claim.proof {
+        Proof::LowerLayer => match (known.certificate, known.address) {
+            (Some(certificate), _) => certificate_identity::identity_of(reading, certificate),
+            (None, Some(PeerAddress::Unix(credentials))) => peer_identity::identity_of(reading, credentials),
+            (None, _) => None,
+        },
+        Proof::Password { name, password } => {
             let dn = dn_of(reading, name);
             // It may be a DN without the prefix. A name that nobody has is judged like any that cannot be found.
             prove(reading, anonymous, dn.as_deref().unwrap_or(name), password)

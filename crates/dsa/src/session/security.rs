@@ -27,6 +27,8 @@ pub(crate) struct Security {
     client: Option<PeerAddress>,
     /// Name of the listener that it came by.
     listener: Option<&'static str>,
+    /// Has it shown a certificate that was verified?
+    has_certificate: bool,
     pub(crate) tls: Tls,
 }
 
@@ -59,6 +61,7 @@ impl Security {
         needed: Needed { password: 0, read: 0, write: 0, any: 0 },
         client: None,
         listener: None,
+        has_certificate: false,
         tls: Tls::Unavailable,
     };
 
@@ -80,7 +83,7 @@ impl Security {
             write: config.write_strength,
             any: config.any_strength.max(listener.any_strength),
         };
-        Security { strength, needed, client, listener: listener.name, tls }
+        Security { strength, needed, client, listener: listener.name, has_certificate: false, tls }
     }
 
     /// What access rules can ask of it.
@@ -94,8 +97,9 @@ impl Security {
         Connection { strength: self.strength, tls, address, is_local_socket, listener: self.listener }
     }
 
-    /// TLS is on, with keys of so many bits.
-    pub(crate) fn secure(&mut self, strength: u16) {
+    /// TLS is on, with keys of so many bits. `has_certificate`: the client's was verified.
+    pub(crate) fn secure(&mut self, strength: u16, has_certificate: bool) {
+        self.has_certificate = has_certificate;
         self.strength = self.strength.max(strength);
         self.tls = Tls::On;
     }
@@ -104,7 +108,7 @@ impl Security {
     pub(crate) fn offer(&self) -> Offer {
         Offer::START_TLS.when(self.tls == Tls::Offered)
             | Offer::PASSWORD.when(self.admits_password())
-            | Offer::IDENTITY.when(matches!(self.client, Some(PeerAddress::Unix(_))))
+            | Offer::IDENTITY.when(self.has_certificate || matches!(self.client, Some(PeerAddress::Unix(_))))
     }
 
     /// May a password pass?

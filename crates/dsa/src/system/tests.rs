@@ -63,6 +63,7 @@ pub(crate) fn config() -> Config {
         anonymous: Anonymous::None,
         security: Default::default(),
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
@@ -173,7 +174,11 @@ impl Fixture {
     ) -> Answer {
         let request = Bind { version, name: name.as_bytes(), authentication };
         self.looking(|reading, identity, out| {
-            let binding = op::bind::Binding { identity, exchange: &mut None, client: None };
+            let binding = op::bind::Binding {
+                identity,
+                exchange: &mut None,
+                known: op::bind::Known { address: None, certificate: None },
+            };
             op::bind::run(reading, binding, 7, &request, out)
         });
         self.answer()

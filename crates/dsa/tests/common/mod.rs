@@ -207,6 +207,7 @@ pub fn config() -> Config {
         anonymous: Anonymous::None,
         security: Default::default(),
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

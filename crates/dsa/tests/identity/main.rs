@@ -7,6 +7,7 @@ mod common;
 #[path = "../transactions/fixture.rs"]
 mod fixture;
 
+mod certificates;
 mod names;
 mod own_entry;
 mod own_password;

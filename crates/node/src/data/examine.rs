@@ -208,6 +208,7 @@ impl Data {
             anonymous: Anonymous::None,
             security: Default::default(),
             peers: Default::default(),
+            certificates: Vec::new(),
             limits: SearchLimits::default(),
             clients: Default::default(),
             queue_length_oid: None,

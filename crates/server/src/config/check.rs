@@ -1,6 +1,7 @@
 //! Whether a configuration makes sense as a whole.
 
 use super::{Config, Listener};
+use crate::tls::ClientUse;
 use model::limits::PEER_MAPPINGS_MAX;
 use std::path::Path;
 
@@ -79,7 +80,18 @@ impl Config {
             let text = format!("`{}` needs `tls.certificate` and `tls.key`", listener.url);
             problem(self.key_of(listener), text);
         }
-        for (key, files) in [("tls.certificate", &self.tls_certificates), ("tls.key", &self.tls_keys)] {
+        let asks = |listener: &&Listener| listener.clients.is_some_and(|clients| clients != ClientUse::None);
+        if let Some(listener) = listeners.iter().find(asks).filter(|_| self.client_authorities.is_empty()) {
+            let text =
+                format!("`{}` asks clients for certificates: that needs `tls.client-ca`", listener.url);
+            problem(self.key_of(listener), text);
+        }
+        for (key, files) in [
+            ("tls.certificate", &self.tls_certificates),
+            ("tls.key", &self.tls_keys),
+            ("tls.client-ca", &self.client_authorities),
+            ("tls.client-crl", &self.client_revoked),
+        ] {
             for file in files {
                 if let Err(reason) = readable(file) {
                     problem(key, format!("`{}`: {reason}", file.display()));
@@ -143,7 +155,8 @@ impl Config {
 
     /// The key that has a listener.
     fn key_of(&self, listener: &Listener) -> &'static str {
-        if self.listener.contains(listener) { "listener" } else { "listen" }
+        let is_its = |other: &Listener| (&other.url, &other.name) == (&listener.url, &listener.name);
+        if self.listener.iter().any(is_its) { "listener" } else { "listen" }
     }
 
     /// What has to be there and is not.

@@ -1,7 +1,9 @@
 //! A listener: an address, and what is asked of the clients that come by it. `listen` has addresses alone.
 
 use super::listen::Listen;
+use super::value::{client_use, client_word};
 use super::words;
+use crate::tls::ClientUse;
 use std::fmt;
 
 /// Bytes of the name of a listener.
@@ -16,6 +18,8 @@ pub struct Listener {
     pub name: String,
     /// TLS on it.
     pub tls: TlsUse,
+    /// Whether clients are asked for certificates; none: as `tls.client-certificate` says. The server's listeners have one.
+    pub clients: Option<ClientUse>,
 }
 
 /// TLS on a listener.
@@ -36,7 +40,7 @@ const USES: [(&str, TlsUse); 3] =
 impl Listener {
     /// An address of `listen`.
     pub fn of(url: &Listen) -> Listener {
-        Listener { url: url.clone(), name: url.to_string(), tls: default_use(url) }
+        Listener { url: url.clone(), name: url.to_string(), tls: default_use(url), clients: None }
     }
 
     /// Must there be a certificate?
@@ -58,13 +62,14 @@ impl Listener {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn parse(line: &str) -> Result<Listener, String> {
-        let (mut url, mut name, mut tls) = (None, None, None);
+        let (mut url, mut name, mut tls, mut clients) = (None, None, None, None);
         for (key, value) in words::parse(line)? {
             match &key[..] {
                 "url" => url = Some(value.parse::<Listen>()?),
                 "name" => name = Some(checked_name(value)?),
                 "tls" => tls = Some(use_of(&value)?),
-                _ => return Err(format!("`{key}` is none of `url`, `name` and `tls`")),
+                "client-certificate" => clients = Some(client_use(&value)?),
+                _ => return Err(format!("`{key}` is none of `url`, `name`, `tls` and `client-certificate`")),
             }
         }
         let url = url.ok_or("a listener needs an address: `url = \"ldap://HOST:PORT\"`")?;
@@ -73,7 +78,7 @@ impl Listener {
         if url.is_tls() && tls != TlsUse::Required {
             return Err(format!("`{url}`: TLS is required there, whatever `tls` says"));
         }
-        Ok(Listener { url, name, tls })
+        Ok(Listener { url, name, tls, clients })
     }
 }
 
@@ -88,6 +93,9 @@ impl fmt::Display for Listener {
         if self.tls != default_use(&self.url) {
             let word = USES.iter().find(|(_, of)| *of == self.tls).map_or("", |(word, _)| word);
             words::put(&mut line, "tls", word);
+        }
+        if let Some(clients) = self.clients {
+            words::put(&mut line, "client-certificate", client_word(clients));
         }
         f.write_str(&line)
     }
@@ -123,6 +131,7 @@ mod tests {
             "url=ldap://127.0.0.1:389 name=main tls=required",
             "url=ldaps://127.0.0.1:636 name=secure",
             "url=ldapi://%2Frun%2Fx?mode=0600 tls=off",
+            "url=ldaps://127.0.0.1:636 client-certificate=require",
         ] {
             assert_eq!(Listener::parse(line).map(|listener| listener.to_string()), Ok(line.to_owned()));
         }

@@ -1,6 +1,7 @@
 //! Configuration: what may be set, where it comes from (a TOML file, then flags) and whether it makes sense.
 
 mod access_rule;
+mod certificate_mapping;
 mod check;
 mod doc;
 mod file;
@@ -116,6 +117,14 @@ pub struct Config {
     pub tls_certificates: Vec<PathBuf>,
     /// Those keys.
     pub tls_keys: Vec<PathBuf>,
+    /// Whether clients are asked for certificates.
+    pub client_certificate: tls::ClientUse,
+    /// Files of the authorities of clients.
+    pub client_authorities: Vec<PathBuf>,
+    /// Files of certificates that these have revoked.
+    pub client_revoked: Vec<PathBuf>,
+    /// Who the owners of certificates are.
+    pub certificates: Vec<dsa::config::CertificateMapping>,
     /// Versions of TLS that are spoken: for each whether it is 1.2, and not 1.3.
     pub tls_versions: Vec<bool>,
     /// Attributes that are secrets, besides those that always are.
@@ -176,6 +185,10 @@ impl Default for Config {
             root_password_hash: None,
             tls_certificates: Vec::new(),
             tls_keys: Vec::new(),
+            client_certificate: tls::ClientUse::None,
+            client_authorities: Vec::new(),
+            client_revoked: Vec::new(),
+            certificates: Vec::new(),
             tls_versions: vec![false, true],
             secrets: Vec::new(),
             password_strength: None,
@@ -212,7 +225,9 @@ impl Config {
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
         let one = [&mut self.data, &mut self.archive, &mut self.root_password_file].into_iter().flatten();
-        for path in one.chain(&mut self.import).chain(&mut self.tls_certificates).chain(&mut self.tls_keys) {
+        let own = self.tls_certificates.iter_mut().chain(&mut self.tls_keys);
+        let clients = self.client_authorities.iter_mut().chain(&mut self.client_revoked);
+        for path in one.chain(&mut self.import).chain(own).chain(clients) {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());
@@ -233,7 +248,9 @@ impl Config {
     pub fn listeners(&self) -> Vec<Listener> {
         let is_named = self.listener.is_empty() || self.given.contains_key("listen");
         let listen = self.listen.iter().filter(|_| is_named).map(Listener::of);
-        listen.chain(self.listener.iter().cloned()).collect()
+        let clients = self.client_certificate;
+        let all = listen.chain(self.listener.iter().cloned());
+        all.map(|listener| Listener { clients: listener.clients.or(Some(clients)), ..listener }).collect()
     }
 
     /// What secures connections; `None` without a certificate.
@@ -243,8 +260,13 @@ impl Config {
             key: key.clone(),
         };
         let pairs: Vec<tls::Pair> = self.tls_certificates.iter().zip(&self.tls_keys).map(pair).collect();
+        let clients = tls::ClientAuthorities {
+            certificates: self.client_authorities.clone(),
+            revoked: self.client_revoked.clone(),
+        };
+        let clients = Some(clients).filter(|clients| !clients.certificates.is_empty());
         let versions = tls::Versions { with_1_2: self.tls_versions.contains(&true) };
-        (!pairs.is_empty()).then_some(tls::Settings { pairs, versions })
+        (!pairs.is_empty()).then_some(tls::Settings { pairs, versions, clients })
     }
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.

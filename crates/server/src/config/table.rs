@@ -1,14 +1,14 @@
 //! The rows of the keys that hold as long as the process, and of `index`: name, form, scope, default, meaning, and how text sets
 //! it. The rows of the other keys, which change while the server runs, are the agent's.
 
-use super::Config;
 use super::listen::Listen;
 use super::listener::Listener;
 use super::peer_mapping;
 use super::value::{
-    ANONYMOUS, ON_LOG_FAILURE, dn, each, meant, message_bytes, mode, mode_text, non_empty, oid, parse, path,
-    paths, scheme_words, schemes, secrets, texts, tls_version, word,
+    ANONYMOUS, ON_LOG_FAILURE, client_use, client_word, dn, each, meant, message_bytes, mode, mode_text,
+    non_empty, oid, parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, word,
 };
+use super::{Config, certificate_mapping};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
@@ -88,9 +88,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "none",
-        text: "A folder to which log files are copied before they are reused. With it `pando restore` goes from a \
-               backup to any point in time. While it cannot be written, log files are kept and take disk space. \
-               Nothing in it is ever removed.",
+        text: "A folder to which log files are copied before they are reused. With it `pando restore` goes from a backup to any \
+               point in time. While it cannot be written, log files are kept and take disk space. Nothing in it is ever removed.",
         set: |c, v| put(&mut c.archive, v, |t| path(t).map(Some)),
         show: |c| paths(&c.archive),
     },
@@ -117,7 +116,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
     },
     Row {
         name: "listener",
-        form: "url=URL name=NAME tls=off|optional|required",
+        form: "url=URL name=NAME tls=off|optional|required client-certificate=none|request|require",
         values: Values::Tables,
         scope: Scope::Node,
         default: "none: `listen` says what is served",
@@ -153,9 +152,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::Each,
         scope: Scope::Directory,
         default: "none",
-        text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no \
-               configuration, and cannot become `root-dn`; but it can give any other entry a password \
-               ([secrets](controls.md#secrets)).",
+        text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no configuration, and cannot \
+               become `root-dn`; but it can give any other entry a password ([secrets](controls.md#secrets)).",
         set: |c, v| each(&mut c.writers, v, dn),
         show: |c| c.writers.clone(),
     },
@@ -189,8 +187,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Directory,
         default: "none",
-        text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may \
-               read.",
+        text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may read.",
         set: |c, v| put(&mut c.anonymous, v, |t| meant(t, &ANONYMOUS)),
         show: |c| vec![word(&c.anonymous, &ANONYMOUS)],
     },
@@ -244,9 +241,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Directory,
         default: "`memory-share` of the memory of the machine, or of the control group",
-        text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, \
-               and changes that make an entry larger, are refused with adminLimitExceeded; other changes and \
-               deletes continue.",
+        text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes \
+               that make an entry larger, are refused with adminLimitExceeded; other changes and deletes continue.",
         set: |c, v| put(&mut c.memory_bytes_max, v, |t| bytes(t).map(Some)),
         show: |c| vec![c.memory_bytes_max().to_string()],
     },
@@ -287,8 +283,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "none",
-        text: "A further OID of the queue length control, which must not be critical under it. Its own OID is \
-               always known.",
+        text: "A further OID of the queue length control, which must not be critical under it. Its own OID is always known.",
         set: |c, v| put(&mut c.queue_length_oid, v, |t| oid(t).map(Some)),
         show: |c| texts(&c.queue_length_oid),
     },
@@ -324,6 +319,38 @@ pub(super) const ROWS: &[Row<Config>] = &[
         text: "The private key of `tls.certificate` (PEM, not encrypted); of several certificates in the same order.",
         set: |c, v| each(&mut c.tls_keys, v, path),
         show: |c| paths(&c.tls_keys),
+    },
+    Row {
+        name: "tls.client-certificate",
+        form: "none|request|require",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none",
+        text: "Whether clients are asked for a certificate: one that is sent must be good (request), or there must be one (require). \
+               With a good one a client binds by EXTERNAL ([SASL](sasl.md)).",
+        set: |c, v| put(&mut c.client_certificate, v, client_use),
+        show: |c| vec![client_word(c.client_certificate).to_owned()],
+    },
+    Row {
+        name: "tls.client-ca",
+        form: "FILE",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "none",
+        text: "Certificates of the authorities of clients (PEM). They are taken anew like `tls.certificate`.",
+        set: |c, v| each(&mut c.client_authorities, v, path),
+        show: |c| paths(&c.client_authorities),
+    },
+    Row {
+        name: "tls.client-crl",
+        form: "FILE",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "none: certificates of clients are not revoked",
+        text: "Lists of certificates that the authorities of clients have revoked (PEM), taken anew as well. With one each authority of a \
+               chain needs one; an outdated list refuses all.",
+        set: |c, v| each(&mut c.client_revoked, v, path),
+        show: |c| paths(&c.client_revoked),
     },
     Row {
         name: "tls.versions",
@@ -390,6 +417,17 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| vec![c.ldapi_strength.to_string()],
     },
     Row {
+        name: "identity.certificate",
+        form: "by=fingerprint attribute=NAME base=DN|by=subject-dn|by=filter filter=FILTER base=DN",
+        values: Values::Tables,
+        scope: Scope::Directory,
+        default: "none: nobody is known by a certificate",
+        text: "How the entry of the owner of a certificate is found: by its SHA-256 in hexadecimal digits, by its subject, or by a \
+               filter in which names such as {san.email} stand for what it says. The first that leads to one entry counts.",
+        set: |c, v| each(&mut c.certificates, v, certificate_mapping::parse),
+        show: |c| c.certificates.iter().map(certificate_mapping::show).collect(),
+    },
+    Row {
         name: "identity.peer",
         form: "uid=N gid=N dn=DN|uid=N gid=N base=DN filter=FILTER",
         values: Values::Tables,
@@ -437,8 +475,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Directory,
         default: "3600",
-        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: \
-               no limit.",
+        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: no limit.",
         set: |c, v| put(&mut c.options.idle_timeout_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.idle_timeout_s.to_string()],
     },
@@ -500,8 +537,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Directory,
         default: "0: as many as files may be open, less 128",
-        text: "Concurrent connections. Further ones are closed at once; a few more are accepted from the same \
-               machine.",
+        text: "Concurrent connections. Further ones are closed at once; a few more are accepted from the same machine.",
         set: |c, v| put(&mut c.options.connections_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.options.connections_max.to_string()],
     },
@@ -511,8 +547,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Directory,
         default: "0: any number",
-        text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are \
-               closed at once.",
+        text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are closed at once.",
         set: |c, v| put(&mut c.clients.address_connections_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.clients.address_connections_max.to_string()],
     },

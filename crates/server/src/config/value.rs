@@ -1,5 +1,6 @@
 //! Values of configuration keys, from text and back.
 
+use crate::tls::ClientUse;
 use dsa::Anonymous;
 use dsa::config::Scheme;
 use dsa::settings::{self, Bad};
@@ -79,6 +80,21 @@ pub(super) fn mode_text(mode: wal::Mode) -> String {
         wal::Mode::Interval { ms } => format!("interval={ms}"),
         wal::Mode::None => "none".to_owned(),
     }
+}
+
+/// Words for the uses of certificates of clients.
+const CLIENT_USES: [(&str, ClientUse); 3] =
+    [("none", ClientUse::None), ("request", ClientUse::Request), ("require", ClientUse::Require)];
+
+/// Whether clients are asked for certificates.
+pub(super) fn client_use(text: &str) -> Result<ClientUse, String> {
+    let found = CLIENT_USES.iter().find(|(word, _)| *word == text).map(|(_, of)| *of);
+    found.ok_or_else(|| format!("`{text}` is none of `none`, `request` and `require`"))
+}
+
+/// The word for that.
+pub(super) fn client_word(of: ClientUse) -> &'static str {
+    CLIENT_USES.iter().find(|(_, other)| *other == of).map_or("", |(word, _)| word)
 }
 
 /// A version of TLS that is spoken: 1.3, or 1.2.

@@ -33,12 +33,14 @@ pub(crate) struct Kept<'k> {
 }
 
 /// What a handshake came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// Bits of the symmetric key: 128 or 256.
     pub(crate) strength: u16,
     /// `TLSv1.2` or `TLSv1.3`.
     pub(crate) version: &'static str,
+    /// The client's certificate, if one was asked for, shown and verified.
+    pub(crate) certificate: Option<Vec<u8>>,
 }
 
 /// The records of one connection.
@@ -91,7 +93,8 @@ impl Records {
         let suite = self.tls.negotiated_cipher_suite()?.suite().as_str().unwrap_or_default();
         // The names of all suites say it; ChaCha20 has 256.
         let strength = if suite.contains("AES_128") { 128 } else { 256 };
-        Some(Facts { strength, version })
+        let chain = self.tls.peer_certificates().and_then(|chain| chain.first());
+        Some(Facts { strength, version, certificate: chain.map(|leaf| leaf.to_vec()) })
     }
 
     /// Opens what is whole at the front of `input`, until `plain` has had as much as it wants: it returns false then. What must be sent to

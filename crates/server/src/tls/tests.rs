@@ -44,7 +44,7 @@ fn write(dir: &TempDir, name: &str, made: &Made) -> Pair {
 }
 
 fn load(pairs: Vec<Pair>) -> Result<(Tls, Vec<String>), String> {
-    Tls::load(Settings { pairs, versions: Versions { with_1_2: true } }, NOW_S)
+    Tls::load(Settings { pairs, versions: Versions { with_1_2: true }, clients: None }, NOW_S)
 }
 
 fn client(
@@ -129,7 +129,7 @@ impl Ends {
         let socket = Socket::default();
         (socket.0.borrow_mut().read_max, socket.0.borrow_mut().write_max) = (read_max, write_max);
         let mut stream = Secured::open(socket.clone());
-        stream.secure(tls.current(), Rc::default()).unwrap();
+        stream.secure(tls.current(ClientUse::None).unwrap(), Rc::default()).unwrap();
         let (received, to_send, answered) = (Vec::new(), Vec::new(), Vec::new());
         Ends { socket, stream, client, received, to_send, sent: 0, answered }
     }
@@ -347,7 +347,8 @@ fn tls_1_2_is_spoken_unless_it_is_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let made = make(&["a.example.com"], 2030);
     let pairs = vec![write(&dir, "a", &made)];
-    let (tls, _) = Tls::load(Settings { pairs, versions: Versions { with_1_2: false } }, NOW_S).unwrap();
+    let (tls, _) =
+        Tls::load(Settings { pairs, versions: Versions { with_1_2: false }, clients: None }, NOW_S).unwrap();
     let does = |versions: &[&'static SupportedProtocolVersion]| {
         let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", versions), 1 << 20, 1 << 20);
         ends.settle(1 << 18).is_ok() && !ends.client.is_handshaking()

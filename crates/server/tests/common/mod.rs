@@ -48,6 +48,7 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         anonymous: Anonymous::Read,
         security: Default::default(),
         peers: Default::default(),
+        certificates: Vec::new(),
         limits: SearchLimits::default(),
         clients,
         queue_length_oid: None,

@@ -64,6 +64,7 @@ fn what_is_shown_can_be_set_again() {
         ("txn-bytes-max", "2KiB"),
         ("limits.client-memory", "1GiB"),
         ("listener", "url=ldap://h:1 name=x"),
+        ("identity.certificate", "by=subject-dn"),
         ("identity.peer", "uid=1 dn=\"cn=a,dc=com\""),
     ] {
         config.set(name, &[value.to_owned()]).unwrap();

@@ -9,7 +9,7 @@ pub(super) const MECHANISM: Mechanism = Mechanism {
     needs: Offer::IDENTITY,
     refusal: (
         ResultCode::InappropriateAuthentication,
-        "EXTERNAL needs a client that is known without a bind: one that connects by ldapi://",
+        "EXTERNAL needs a client that is known without a bind: one that connects by ldapi://, or has shown a certificate",
     ),
     read,
 };
