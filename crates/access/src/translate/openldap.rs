@@ -2,7 +2,7 @@
 
 use super::lines::{is_ldif, logical, records, words};
 use super::openldap_emit::emit;
-use super::openldap_what::what;
+use super::openldap_what::{What, what};
 use super::openldap_who::{Directive, clauses};
 use super::translation::Translation;
 
@@ -24,6 +24,9 @@ pub(super) fn translate(text: &str) -> Translation {
             return done;
         }
     };
+    let is_allow = |(_, line): &(u64, String)| line.starts_with("allow") && line.contains("update_anon");
+    let allows_anonymous = logical(text).iter().any(is_allow)
+        || text.lines().any(|line| line.starts_with("olcAllows:") && line.contains("update_anon"));
     let (global, databases): (Vec<Section>, Vec<Section>) =
         sections.into_iter().partition(|section| section.is_global);
     let global: Vec<(u64, String)> = global.into_iter().flat_map(|section| section.directives).collect();
@@ -36,12 +39,28 @@ pub(super) fn translate(text: &str) -> Translation {
         for (line, text) in lines {
             match directive(*line, text, &mut done) {
                 Ok(directive) => directives.push(directive),
-                Err(why) => done.leave(*line, text, &why),
+                Err(why) => {
+                    // Those behind it would decide about what it was about.
+                    done.leave(*line, text, &format!("{why}; what it may be about is denied to everybody"));
+                    directives.push(lost(*line, text));
+                }
             }
         }
-        emit(&prefix, &section.suffixes, &directives, &mut done);
+        if section.directives.is_empty() && global.is_empty() && !section.suffixes.is_empty() {
+            // slapd.access(5): without any directive everybody reads everything.
+            done.remark(0, "no directive says who has access: everybody reads, as it was");
+            directives.extend(directive(0, "to * by * read", &mut done));
+        }
+        emit(&prefix, &section.suffixes, &directives, allows_anonymous, &mut done);
     }
     done
+}
+
+/// Denies what a directive may be about that is not carried over.
+fn lost(line: u64, text: &str) -> Directive {
+    let words = words(text);
+    let by = words.iter().position(|word| word == "by").unwrap_or(words.len());
+    Directive { line, what: What::widened(&words[..by]), clauses: Vec::new() }
 }
 
 /// `to WHAT by WHO ACCESS ...`. A clause that is not carried over is left out, as are those behind it: they would be for others.

@@ -1,7 +1,7 @@
 //! Directives of OpenLDAP as rules. The first directive and the first clause in it that fit decide there, so each clause gets a rank of its
 //! own, the first the highest; behind the clauses of a directive comes a rule that denies.
 
-use super::build::{anyone, at};
+use super::build::{anyone, at, test};
 use super::openldap_what::What;
 use super::openldap_who::{Clause, Directive};
 use super::translation::Translation;
@@ -27,27 +27,37 @@ const DECIDED: Rights = Rights::of(&[
 const OF_CHILDREN: Rights = Rights::of(&[Right::Create, Right::Remove, Right::Rename, Right::MoveOut]);
 
 /// Writes the rules of one database.
-pub(super) fn emit(prefix: &str, suffixes: &[String], directives: &[Directive], done: &mut Translation) {
+pub(super) fn emit(
+    prefix: &str,
+    suffixes: &[String],
+    directives: &[Directive],
+    allows_anonymous: bool,
+    done: &mut Translation,
+) {
     let spread = suffixes.len().max(1);
     let rules: usize = directives.iter().map(|directive| (directive.clauses.len() + 1) * spread).sum();
-    let top = rules as u32 + 1;
+    // Two ranks for each: what is allowed of one's own DN is above what is denied of others.
+    let top = 2 * rules as u32 + 2;
     let mut emitting = Emitting { prefix, rank: top, top, done };
     for (number, directive) in directives.iter().enumerate() {
         emitting.directive(number + 1, directive, suffixes, directives);
     }
     let Some(last) = directives.last() else { return };
     // `access to * by * none` is behind all others.
-    emitting.rank = 1;
-    let wide = What {
-        place: Place::All,
-        filter: None,
-        selectors: vec![AttributeSelector::Every],
-        entry: true,
-        children: true,
-        values: None,
-        capture: None,
-        is_wide: true,
+    let wide = What::everything();
+    let is_open = |clause: &Clause| {
+        clause.rights.and(Rights::WRITE) != Rights::NONE && !clause.tests.iter().any(is_of_users)
     };
+    if !allows_anonymous && directives.iter().flat_map(|directive| &directive.clauses).any(is_open) {
+        // slapd refuses updates of anonymous clients unless `allow update_anon` is set.
+        emitting.rank = 3 * top;
+        let anonymous = vec![Subject(vec![test(Condition::Anonymous)])];
+        for what in places(&wide, suffixes) {
+            let denied = (Rights::NONE, Rights::WRITE | Rights::EDIT);
+            emitting.main(last.line, &format!("{prefix}-bind-first"), &what, anonymous.clone(), denied);
+        }
+    }
+    emitting.rank = 1;
     for what in places(&wide, suffixes) {
         emitting.main(
             last.line,
@@ -70,6 +80,7 @@ struct Emitting<'e> {
 impl Emitting<'_> {
     fn directive(&mut self, number: usize, directive: &Directive, suffixes: &[String], all: &[Directive]) {
         let Directive { line, what, clauses } = directive;
+        let clauses = &apart(clauses);
         let grants = |clause: &Clause| clause.rights.has(Right::Read) || clause.rights.has(Right::Search);
         let is_restricted = || all.iter().take(number - 1).any(|other| names_passwords(&other.what));
         let is_single = matches!(&what.place, Place::At(Reach::Base, pattern) if !pattern.each_below);
@@ -78,7 +89,7 @@ impl Emitting<'_> {
         }
         for what in places(what, suffixes) {
             for (at, clause) in clauses.iter().enumerate() {
-                self.rank -= 1;
+                self.rank -= 2;
                 let name = format!("{}-{number}-{}", self.prefix, at + 1);
                 let behind =
                     clauses[at + 1..].iter().chain(all[number..].iter().flat_map(|other| &other.clauses));
@@ -89,11 +100,16 @@ impl Emitting<'_> {
                 }
                 self.clause(*line, &name, &what, clause, all);
             }
-            self.rank -= 1;
-            let is_anyone = |test: &Test| test.condition == Condition::Anyone;
-            let goes_on = clauses.last().is_some_and(|last| last.goes_on && last.tests.iter().all(is_anyone));
-            if !goes_on {
-                self.close(*line, &format!("{}-{number}-end", self.prefix), &what);
+            self.rank -= 2;
+            match others(clauses) {
+                Ok(None) => {}
+                Ok(Some(others)) => {
+                    self.close(*line, &format!("{}-{number}-end", self.prefix), &what, others)
+                }
+                Err(why) => {
+                    self.done.leave(*line, &format!("directive {number}"), why);
+                    self.close(*line, &format!("{}-{number}-end", self.prefix), &what, anyone());
+                }
             }
         }
     }
@@ -101,10 +117,10 @@ impl Emitting<'_> {
     fn clause(&mut self, line: u64, name: &str, what: &What, clause: &Clause, all: &[Directive]) {
         let subjects = vec![Subject(clause.tests.clone())];
         let edits = edits(clause.rights);
-        let written = clause.rights.and(Rights::WRITE);
-        let own = if clause.is_self_write { written } else { Rights::NONE };
+        // `self` before a level: all of it is about values that are the requester's DN.
+        let own = if clause.is_self_write { clause.rights.and(DECIDED) } else { Rights::NONE };
         let mut allow = clause.rights.without(own);
-        let mut deny = DECIDED.without(clause.rights);
+        let mut deny = DECIDED.without(allow);
         if what.entry {
             deny |= OF_CHILDREN.without(edits);
         }
@@ -117,10 +133,11 @@ impl Emitting<'_> {
         }
         self.main(line, name, what, subjects.clone(), (allow, deny));
         if !own.is_empty() {
-            // What is written of one's own DN is a rule with values, of the same rank.
             let what =
                 What { values: Some(ValueTest::Requester), entry: false, children: false, ..what.clone() };
+            self.rank += 1;
             self.main(line, &format!("{name}-self"), &what, subjects, (own, Rights::NONE));
+            self.rank -= 1;
         }
         if what.children && !clause.is_self_write {
             self.children(line, name, what, clause, all);
@@ -139,17 +156,28 @@ impl Emitting<'_> {
             return;
         };
         let is_covered = what.entry && !matches!(place, Place::At(Reach::One, _));
-        let subjects =
-            if is_covered { vec![shifted(&clause.tests)] } else { with_entry(&clause.tests, &place, all) };
+        let hangs_on_entry = clause.tests.iter().any(|test| test.condition.depends_on_entry());
+        let shifted = shifted(&clause.tests);
         let deny =
             if clause.is_absolute && !clause.goes_on { OF_CHILDREN.without(edits) } else { Rights::NONE };
-        if edits.is_empty() {
-            // The entries themselves are denied already.
-            if !is_covered {
-                self.below(line, name, &place, vec![shifted(&clause.tests)], (Rights::NONE, deny));
-            }
-            return;
+        if edits.is_empty() || hangs_on_entry {
+            // The entries themselves are denied already, but to those who are known by their superior.
+            return match shifted {
+                Some(subject) if !is_covered || hangs_on_entry => {
+                    self.below(line, name, &place, vec![subject], (Rights::NONE, deny))
+                }
+                None if !(edits.is_empty() && deny.is_empty()) => {
+                    self.done.leave(
+                        line,
+                        name,
+                        "`children` by an attribute of the superior has no counterpart",
+                    );
+                }
+                _ => {}
+            };
         }
+        let own = shifted.map(|subject| vec![subject]).unwrap_or_default();
+        let subjects = if is_covered { own } else { with_entry(&clause.tests, &place, all) };
         if subjects.is_empty() {
             return self.done.leave(line, name, "nobody has both `children` here and `entry` below it");
         }
@@ -188,13 +216,13 @@ impl Emitting<'_> {
     }
 
     /// `by * none` behind the clauses of a directive.
-    fn close(&mut self, line: u64, name: &str, what: &What) {
+    fn close(&mut self, line: u64, name: &str, what: &What, subjects: Vec<Subject>) {
         let of_entry = if what.entry { OF_CHILDREN } else { Rights::NONE };
         let of_children = if what.children { Rights::of(&[Right::MoveIn]) } else { Rights::NONE };
-        self.main(line, name, what, anyone(), (Rights::NONE, DECIDED | of_entry | of_children));
+        self.main(line, name, what, subjects.clone(), (Rights::NONE, DECIDED | of_entry | of_children));
         let is_apart = |place: &Place| !what.entry || matches!(place, Place::At(Reach::One, _));
         if let Some(place) = below(what).filter(|place| what.children && is_apart(place)) {
-            self.below(line, name, &place, anyone(), (Rights::NONE, OF_CHILDREN));
+            self.below(line, name, &place, subjects, (Rights::NONE, OF_CHILDREN));
         }
     }
 
@@ -223,6 +251,50 @@ impl Emitting<'_> {
         let target = Target { place: what.place.clone(), filter, items, values, operations: Operations::ANY };
         self.done.push(line, Rule { name: name.to_owned(), target, subjects, allow, deny, rank: self.rank });
     }
+}
+
+/// The clauses, those behind a `break` for others than whom it takes to the next directive.
+fn apart(clauses: &[Clause]) -> Vec<Clause> {
+    let (mut taken, mut apart) = (Vec::new(), Vec::new());
+    for clause in clauses {
+        let more = taken.iter().filter(|test| !clause.tests.contains(test)).cloned();
+        let tests = clause.tests.iter().cloned().chain(more).collect();
+        apart.push(Clause { tests, ..clause.clone() });
+        match clause.tests.as_slice() {
+            [one] if clause.breaks => taken.push(Test { negated: !one.negated, ..one.clone() }),
+            // Nobody is known to be left.
+            _ if clause.breaks => break,
+            _ => {}
+        }
+    }
+    apart
+}
+
+/// For whom a directive ends with `by * none`: all whom no `break` takes to the next. `None`: for nobody.
+fn others(clauses: &[Clause]) -> Result<Option<Vec<Subject>>, &'static str> {
+    let mut tests = Vec::new();
+    for clause in clauses.iter().filter(|clause| clause.breaks) {
+        match clause.tests.as_slice() {
+            [one] if one.condition == Condition::Anyone => return Ok(None),
+            [one] => tests.push(Test { negated: !one.negated, ..one.clone() }),
+            _ => {
+                return Err(
+                    "`break` of a clause with several conditions is not carried over: what is behind it does not count",
+                );
+            }
+        }
+    }
+    Ok(Some(if tests.is_empty() { anyone() } else { vec![Subject(tests)] }))
+}
+
+/// Does a condition hold of those alone who bound?
+fn is_of_users(test: &Test) -> bool {
+    !test.negated
+        && (test.condition.depends_on_entry()
+            || matches!(
+                test.condition,
+                Condition::Users | Condition::Dn(..) | Condition::Group { .. } | Condition::UserFilter(_)
+            ))
 }
 
 /// May a later clause end up with less than one that goes on has given?
@@ -261,19 +333,20 @@ fn edits(rights: Rights) -> Rights {
     if both { all | Rights::of(&[Right::Rename]) } else { all }
 }
 
-/// Who it is, seen from an entry below: oneself is its superior then.
-fn shifted(tests: &[Test]) -> Subject {
+/// Who it is, seen from an entry below: oneself is its superior then. `None` if that cannot be said.
+fn shifted(tests: &[Test]) -> Option<Subject> {
     let shift = |test: &Test| match test.condition {
-        Condition::Requester => Test { condition: Condition::Parent(1), ..test.clone() },
-        Condition::Parent(levels) => Test { condition: Condition::Parent(levels + 1), ..test.clone() },
-        _ => test.clone(),
+        Condition::Requester => Some(Test { condition: Condition::Parent(1), ..test.clone() }),
+        Condition::Parent(levels) => Some(Test { condition: Condition::Parent(levels + 1), ..test.clone() }),
+        _ if test.condition.depends_on_entry() => None,
+        _ => Some(test.clone()),
     };
-    Subject(tests.iter().map(shift).collect())
+    tests.iter().map(shift).collect::<Option<_>>().map(Subject)
 }
 
 /// Those of `children` who also may write `entry` of what lies below.
 fn with_entry(tests: &[Test], place: &Place, all: &[Directive]) -> Vec<Subject> {
-    let own = shifted(tests);
+    let Some(own) = shifted(tests) else { return Vec::new() };
     let mut subjects = Vec::new();
     let covering = all.iter().filter(|other| other.what.entry && reaches(&other.what.place, place));
     for clause in covering.flat_map(|other| &other.clauses).filter(|clause| clause.rights.has(Right::Add)) {

@@ -23,22 +23,40 @@ pub(super) struct What {
     pub is_wide: bool,
 }
 
+impl What {
+    /// Everything.
+    pub(super) fn everything() -> What {
+        What {
+            place: Place::All,
+            filter: None,
+            selectors: vec![AttributeSelector::Every],
+            entry: true,
+            children: true,
+            values: None,
+            capture: None,
+            is_wide: true,
+        }
+    }
+
+    /// What a target that is not carried over may be about: the attributes that it names, of all entries.
+    pub(super) fn widened(words: &[String]) -> What {
+        let mut what = What::everything();
+        for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
+            if matches!(key.to_ascii_lowercase().as_str(), "attr" | "attrs") {
+                attributes(&mut what, value);
+            }
+        }
+        what
+    }
+}
+
 pub(super) fn what(words: &[String]) -> Result<What, String> {
-    let mut what = What {
-        place: Place::All,
-        filter: None,
-        selectors: vec![AttributeSelector::Every],
-        entry: true,
-        children: true,
-        values: None,
-        capture: None,
-        is_wide: true,
-    };
+    let mut what = What::everything();
     for word in words.iter().filter(|word| *word != "*") {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no target"))?;
         let key = key.to_ascii_lowercase();
         match key.as_str() {
-            "attr" | "attrs" => attributes(&mut what, value)?,
+            "attr" | "attrs" => attributes(&mut what, value),
             "filter" => what.filter = both(what.filter.take(), Some(filter(value)?)),
             _ if key == "dn" || key.starts_with("dn.") => {
                 place(&mut what, key.strip_prefix("dn.").unwrap_or("base"), value)?
@@ -77,7 +95,7 @@ fn place(what: &mut What, style: &str, dn: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn attributes(what: &mut What, list: &str) -> Result<(), String> {
+fn attributes(what: &mut What, list: &str) {
     what.selectors.clear();
     (what.entry, what.children, what.is_wide) = (false, false, false);
     for word in list.split(',').map(str::trim) {
@@ -96,7 +114,6 @@ fn attributes(what: &mut What, list: &str) -> Result<(), String> {
             _ => what.selectors.push(named(word, false)),
         }
     }
-    Ok(())
 }
 
 /// `val`, `val/RULE`, `val.STYLE`

@@ -25,6 +25,8 @@ pub(super) struct Clause {
     pub is_self_write: bool,
     /// What comes behind it counts too: `break` or `continue`.
     pub goes_on: bool,
+    /// What comes behind it in its directive does not count: `break`.
+    pub breaks: bool,
 }
 
 /// All clauses, `words` beginning with `by`. One that is not carried over ends the list, for what is behind it would be for others; so
@@ -56,11 +58,13 @@ fn clause(words: &[String], what: &What) -> Result<Clause, String> {
         is_absolute: true,
         is_self_write: false,
         goes_on: false,
+        breaks: false,
     };
     for (at, word) in words.iter().enumerate() {
         match word.as_str() {
             "stop" => {}
-            "break" | "continue" => clause.goes_on = true,
+            "break" => (clause.goes_on, clause.breaks) = (true, true),
+            "continue" => clause.goes_on = true,
             word if at > 0 && set_access(&mut clause, word)? => {}
             word => clause.tests.push(who(word, what)?),
         }
@@ -161,10 +165,11 @@ fn who(word: &str, what: &What) -> Result<Test, String> {
         return Ok(test(condition));
     }
     if let Some(level) = word.strip_prefix("self.level{").and_then(|rest| rest.strip_suffix('}')) {
-        return match level.parse() {
+        // Below 0 the requester is above the entry, else the entry above the requester.
+        return match level.parse::<i16>() {
             Ok(0) => Ok(test(Condition::Requester)),
-            Ok(levels) => Ok(test(Condition::Parent(levels))),
-            Err(_) => Err("only superiors are carried over: level 0 and above".to_owned()),
+            Ok(levels @ -128..0) => Ok(test(Condition::Parent(levels.unsigned_abs()))),
+            _ => Err("entries above the requester have no counterpart".to_owned()),
         };
     }
     let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not carried over"))?;
