@@ -5,6 +5,7 @@ use crate::name::Name;
 use crate::rule::Reach;
 use crate::truth::Truth;
 use crate::world::{Entry, World};
+use schema::Schema;
 use std::collections::BTreeSet;
 
 /// How deep groups in groups are looked at.
@@ -96,7 +97,7 @@ fn has_member<W: World + ?Sized>(world: &W, group: &Entry, who: &Candidate<'_>) 
     let kinds = kinds(world, group);
     let by_uid = kinds.contains(&"memberUid") && who.entry.is_some_and(|entry| has_uid(world, group, entry));
     let urls = group.values(schema, "memberURL").filter(|_| kinds.contains(&"memberURL"));
-    Truth::any(urls.map(|url| matches_url(world, url, who)).chain([Truth::of(by_uid)]))
+    Truth::any(urls.map(|url| matches_url(schema, url, who)).chain([Truth::of(by_uid)]))
 }
 
 /// Is one of the names of an account listed?
@@ -112,13 +113,13 @@ fn has_uid<W: World + ?Sized>(world: &W, group: &Entry, who: &Entry) -> bool {
 }
 
 /// Is somebody found by a URL of a search (RFC 4516)? Undefined if it is none, or one of another server.
-fn matches_url<W: World + ?Sized>(world: &W, url: &[u8], who: &Candidate<'_>) -> Truth {
-    let Some(Search { base, reach, filter }) = Search::parse(world, url) else { return Truth::Undefined };
+pub fn matches_url(schema: &Schema, url: &[u8], who: &Candidate<'_>) -> Truth {
+    let Some(Search { base, reach, filter }) = Search::parse(schema, url) else { return Truth::Undefined };
     if !who.name.is_within(reach, &base) {
         return Truth::False;
     }
     let Some(entry) = who.entry else { return Truth::False };
-    evaluate(world.schema(), &filter.filter(), entry)
+    evaluate(schema, &filter.filter(), entry)
 }
 
 /// The search that a URL is.
@@ -129,7 +130,7 @@ struct Search {
 }
 
 impl Search {
-    fn parse<W: World + ?Sized>(world: &W, url: &[u8]) -> Option<Search> {
+    fn parse(schema: &Schema, url: &[u8]) -> Option<Search> {
         let text = std::str::from_utf8(url).ok()?.trim();
         let rest =
             text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("ldap:///")).map(|_| &text[8..])?;
@@ -147,7 +148,7 @@ impl Search {
             text => decoded(text)?,
         };
         let filter = proto::filter_string::parse(&filter).ok()?;
-        Some(Search { base: Name::parse(world.schema(), &base)?, reach, filter })
+        Some(Search { base: Name::parse(schema, &base)?, reach, filter })
     }
 }
 

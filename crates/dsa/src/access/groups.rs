@@ -13,7 +13,10 @@ const MEMBERS: [&str; 2] = ["member", "uniqueMember"];
 const MEMBER_UID: &str = "memberUid";
 const UID: &str = "uid";
 /// Classes of groups.
-const CLASSES: [&str; 4] = ["groupOfNames", "groupOfMembers", "groupOfUniqueNames", "posixGroup"];
+const CLASSES: [&str; 5] =
+    ["groupOfNames", "groupOfMembers", "groupOfUniqueNames", "posixGroup", "groupOfURLs"];
+/// The attribute whose values are searches that find members (RFC 4516).
+const MEMBER_URL: &str = "memberURL";
 /// Groups that are known though no rule names them.
 const NAMED_MAX: usize = 256;
 /// Levels of groups in groups.
@@ -42,13 +45,15 @@ struct Known {
     versions: Option<Vec<Version>>,
     /// A few of its members are no entries.
     is_dangling: bool,
+    /// Members are found by searches: a change of their own entries makes them members, or takes them out.
+    is_dynamic: bool,
     /// Commit sequence at which this was true.
     sequence: u64,
 }
 
 impl Known {
     fn of(name: &str) -> Known {
-        Known { name: name.to_owned(), versions: None, is_dangling: false, sequence: 0 }
+        Known { name: name.to_owned(), versions: None, is_dangling: false, is_dynamic: false, sequence: 0 }
     }
 
     /// Looks whether the group has changed, or one in it. `true` if one has.
@@ -78,6 +83,11 @@ impl Known {
                 }
                 None => (None, false),
             };
+            let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
+            let groups = self.versions.iter().flatten().filter_map(|version| read_point.entry(version.id));
+            self.is_dynamic = groups
+                .flat_map(|group| group.shape.slots.iter().map(|slot| slot.description.attribute_type))
+                .any(|attribute| Some(attribute) == member_url);
             return former != self.versions;
         }
         false
@@ -94,14 +104,63 @@ impl Known {
         let Some(versions) = &self.versions else { return Truth::Undefined };
         let compiled = asks_for(dn, own, read_point);
         let groups = if nested { &versions[..] } else { &versions[..1] };
+        let mut doubt = Truth::False;
         for version in groups {
             let Some(entry) = read_point.entry(version.id) else { return Truth::Undefined };
             if evaluator.evaluate(&compiled, &entry, read_point) == Truth::True {
                 return Truth::True;
             }
+            match found_by_url((dn, own), &entry, read_point) {
+                Truth::True => return Truth::True,
+                Truth::Undefined => doubt = Truth::Undefined,
+                Truth::False => {}
+            }
         }
-        Truth::False
+        doubt
     }
+}
+
+/// Is somebody found by one of the searches that a group's members are? Undefined if one of them cannot be made here.
+fn found_by_url(
+    (dn, own): (&[u8], Option<&EntryRef<'_>>),
+    group: &EntryRef<'_>,
+    read_point: ReadPoint<'_>,
+) -> Truth {
+    let schema = read_point.shard().schema();
+    let Some(member_url) = schema.find_type(MEMBER_URL.as_bytes()) else { return Truth::False };
+    let mut urls = Vec::new();
+    each_value(group, member_url, read_point, &mut |url| urls.push(url.to_vec()));
+    if urls.is_empty() {
+        return Truth::False;
+    }
+    let Some(name) = ::access::Name::parse(schema, dn) else { return Truth::Undefined };
+    let plain = own.and_then(|own| plain_entry(dn, own, read_point));
+    let who = ::access::group::Candidate { name: &name, entry: plain.as_ref() };
+    let all = ::access::Truth::any(urls.iter().map(|url| ::access::group::matches_url(schema, url, &who)));
+    match all {
+        ::access::Truth::True => Truth::True,
+        ::access::Truth::False => Truth::False,
+        ::access::Truth::Undefined => Truth::Undefined,
+    }
+}
+
+/// An entry as plain text and octets.
+fn plain_entry(dn: &[u8], entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Option<::access::Entry> {
+    let schema = read_point.shard().schema();
+    let classes = entry.shape.class_values.iter().map(|value| value.to_vec()).collect();
+    let mut attributes = vec![("objectClass".to_owned(), classes)];
+    for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
+        let mut found = Vec::new();
+        match values {
+            Values::Inline(values) => found.extend(values.map(<[u8]>::to_vec)),
+            Values::Set(set) => {
+                let mut position = Default::default();
+                while read_point.set_values(&set, &mut position, |value| found.push(value.to_vec())) {}
+            }
+        }
+        attributes.push((schema.describe(slot.description).into_owned(), found));
+    }
+    ::access::Entry::new(schema, std::str::from_utf8(dn).ok()?, attributes)
 }
 
 /// A group, as it was.
@@ -130,6 +189,11 @@ impl Groups {
     /// Commit sequence at which it was last looked whether they have changed.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Has one that a rule names members that are found by searches?
+    pub(super) fn are_dynamic(&self) -> bool {
+        self.known[..self.of_rules].iter().any(|known| known.is_dynamic)
     }
 
     /// Does no rule name any?

@@ -129,6 +129,7 @@ fn a2_views_decide_as_the_plain_evaluation_does() {
         cases,
         failure_persistence: None,
         max_shrink_iters: 400,
+        max_global_rejects: cases.saturating_mul(2),
         ..ProptestConfig::default()
     });
     let questions = prop::collection::vec(testing::question(), QUESTIONS);

@@ -78,6 +78,8 @@ struct Kept {
 /// What a thread remembers of rights.
 pub(crate) struct Views {
     set: Arc<RuleSet>,
+    /// Does a class depend on what the requester's own entry holds? Then it is worked out anew for each bundle.
+    looks_at_own_entry: bool,
     refresh: Refresh,
     /// Number of the rule set.
     version: u64,
@@ -97,6 +99,7 @@ impl Default for Views {
     fn default() -> Views {
         Views {
             set: Arc::default(),
+            looks_at_own_entry: false,
             refresh: Refresh::AtOnce,
             version: 0,
             epoch: EPOCHS.fetch_add(EPOCHS_OF_ONE, Ordering::Relaxed),
@@ -129,6 +132,7 @@ impl Views {
         }
         if !self.groups.is_empty() && self.groups.have_changed(read_point, cache) {
             self.epoch += 1;
+            self.looks_at_own_entry = self.set.looks_at_own_entry || self.groups.are_dynamic();
         }
     }
 
@@ -142,6 +146,7 @@ impl Views {
         }
         self.groups.set(&self.set.groups);
         self.groups.have_changed(read_point, cache);
+        self.looks_at_own_entry = self.set.looks_at_own_entry || self.groups.are_dynamic();
     }
 
     /// Forgets all classes and views. Their numbers are not used again.
@@ -166,7 +171,7 @@ impl Views {
     #[inline]
     pub(crate) fn holds(&self, (class, epoch): (ClassId, u64)) -> bool {
         match self.refresh {
-            Refresh::AtOnce => epoch == self.epoch && !self.set.looks_at_own_entry,
+            Refresh::AtOnce => epoch == self.epoch && !self.looks_at_own_entry,
             Refresh::Bind => class == ClassId::ROOT || self.kept(class).is_some(),
         }
     }

@@ -65,6 +65,23 @@ fn a5_posix_groups_have_members_by_uid() {
 }
 
 #[test]
+fn a5_dynamic_groups_have_those_that_a_search_finds() {
+    as_ada(&[RULE], |mut client| {
+        let mut root = client.root();
+        let url = "ldap:///ou=people,dc=example??sub?(title=boss)";
+        root.must_add(ADMINS, &[("objectClass", &["groupOfURLs"]), ("memberURL", &[url])]);
+        assert!(!may(&mut client));
+        root.must_modify(ADA, &[(Replace, "title", &["boss"])]);
+        assert!(may(&mut client), "a change of the own entry");
+        root.must_modify(
+            ADMINS,
+            &[(Replace, "memberURL", &["ldap:///ou=groups,dc=example??sub?(title=boss)"])],
+        );
+        assert!(!may(&mut client), "a change of the search");
+    });
+}
+
+#[test]
 fn a_group_that_is_gone_denies() {
     let rules = ["no: all attrs=mail; group=\"cn=gone,ou=groups,dc=example\"; deny=read"];
     as_ada(&rules, |mut client| {
