@@ -62,7 +62,7 @@ impl Session {
                 continue;
             }
             let Some(mut search) = self.searches.pop_front() else { break };
-            match search.go_on(worker, self.identity.requester(), out) {
+            match search.go_on(worker, (self.identity.requester(), self.security), out) {
                 // A search with long values has grown the buffers of the thread; they are given back.
                 Progress::Done => worker.scratch.evaluator.forget_long(),
                 Progress::Broken => {

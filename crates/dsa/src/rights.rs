@@ -16,6 +16,7 @@ use proto::message::{Message, Request};
 use proto::op::modify::ModifyKind;
 use proto::op::{Add, Modify, ModifyDn};
 use schema::{HeldDescriptions, Schema};
+use store::derived::Derived;
 use store::search::evaluate::Truth;
 use store::{EntryRef, Unresolved};
 
@@ -135,6 +136,19 @@ pub(crate) fn visible(
     Err(Unresolved::NoSuchObject(None))
 }
 
+/// The superior of a referral object that an entry is, or is below of, and that the requester may not read; 0 if it has none. `None` if
+/// there is no such object. What may not be read is absent: its URIs are values like any others, and tell that it is there.
+#[cold]
+pub(crate) fn hidden_referral(
+    reading: &mut Reading<'_>,
+    (who, operation): (Requester, Operation),
+    nearest: EntryId,
+) -> Option<EntryId> {
+    let object = reading.read_point.referral_above(nearest)?;
+    let view = reading.scratch.view(who, Action::of(operation), &object, reading.read_point);
+    (!reading.scratch.views.may_return(view)).then(|| object.parent())
+}
+
 /// An entry that is to be changed, if it may be disclosed, and the view on it.
 fn target<'r>(
     reading: &mut Reading<'r>,
@@ -229,15 +243,15 @@ fn add(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>) -> Result<C
     on_entry(reading, view, Right::Create)?;
     // Also of options that no entry has yet: a rule may be about these.
     let mut held = HeldDescriptions::new(schema);
-    let given = request.attributes.iter().map(|attribute| attribute.description);
-    let naming = avas(split_first(request.dn).0);
-    let naming: Vec<&[u8]> = naming.iter().map(|(name, _)| &name[..]).collect();
-    for name in given.chain(naming.iter().copied()) {
+    for attribute in request.attributes.iter() {
         // What the schema does not know is refused by the schema.
-        let Ok(description) = held.describe(name) else { continue };
-        let attribute = request.attributes.iter().find(|attribute| attribute.description == name);
-        let values = attribute.iter().flat_map(|attribute| attribute.values.iter()).collect::<Vec<_>>();
-        on_attribute(reading, who, view, description, Right::Add, values)?;
+        let Ok(description) = held.describe(attribute.description) else { continue };
+        on_attribute(reading, who, view, description, Right::Add, attribute.values.iter())?;
+    }
+    // The entry gets the values of its RDN, whether they are given or not.
+    for (name, value) in avas(split_first(request.dn).0) {
+        let Ok(description) = held.describe(&name) else { continue };
+        on_attribute(reading, who, view, description, Right::Add, [&value[..]])?;
     }
     Ok(Conditions::new())
 }
@@ -252,7 +266,8 @@ fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, sup
     let place = (EntryId(0), superior);
     let (views, cache) = (&mut reading.scratch.views, &mut reading.scratch.evaluator.cache);
     let mut facts = views.place_facts(&class, action, place, read_point, cache);
-    let set = std::sync::Arc::clone(&class.set);
+    // Borrowed of the class: the count of references to the rule set is written by all threads.
+    let set = &class.set;
     let mut key = Vec::new();
     if schema.normalise_dn(request.dn, &mut key).is_ok() {
         for (bit, place) in class.places.iter().enumerate() {
@@ -293,19 +308,35 @@ fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, sup
     reading.scratch.views.of_facts(who.class, action, facts, read_point)
 }
 
-/// An entry as an add gives it. `None` of a DN or a description that is none.
+/// An entry as an add would make it: with what is given, and with what the server adds, which is the values of the RDN and the
+/// superclasses. A rule that forbids by one of those would else be passed by whoever leaves it out. `None` of a DN or a description that
+/// is none.
 fn plain_entry(schema: &Schema, request: &Add<'_>) -> Option<Entry> {
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
     let attribute = |attribute: proto::list::Attribute<'_>| {
         Some((text(attribute.description)?, attribute.values.iter().map(<[u8]>::to_vec).collect()))
     };
-    Entry::new(schema, &text(request.dn)?, request.attributes.iter().map(attribute).collect::<Option<_>>()?)
+    let mut attributes: Vec<(String, Vec<Vec<u8>>)> =
+        request.attributes.iter().map(attribute).collect::<Option<_>>()?;
+    for (name, value) in avas(split_first(request.dn).0) {
+        attributes.push((text(&name)?, vec![value]));
+    }
+    let is_class = |name: &str| schema.find_type(name.as_bytes()) == Some(schema.well_known().object_class);
+    let given = attributes.iter().filter(|(name, _)| is_class(name)).flat_map(|(_, values)| values);
+    let superiors = given
+        .filter_map(|class| schema.find_class(class))
+        .flat_map(|class| schema.class(class).superiors.iter())
+        .map(|class| schema.class(*class).name().as_bytes().to_vec());
+    let superiors = superiors.collect();
+    attributes.push(("objectClass".to_owned(), superiors));
+    Entry::new(schema, &text(request.dn)?, attributes)
 }
 
 fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Result<Conditions, Denied> {
     let (entry, view) = target(reading, who, request.dn, Operation::Modify)?;
     let schema = reading.dsa.shard.schema();
     let mut held = HeldDescriptions::new(schema);
+    let mut hangs_on_values = false;
     for change in request.changes.iter() {
         let Ok(description) = held.describe(change.modification.description) else { continue };
         let given: Vec<&[u8]> = change.modification.values.iter().collect();
@@ -314,6 +345,8 @@ fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Re
         let needs_present = given.is_empty() || change.kind == ModifyKind::Replace;
         // Only rules on values ask which there are.
         if needs_present && on.every != on.some {
+            // A value that comes before this update is applied would go with those that were looked at.
+            hangs_on_values = true;
             each_value(&entry, description.attribute_type, reading.read_point, &mut |value| {
                 present.push(value.to_vec());
             });
@@ -339,7 +372,11 @@ fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Re
         };
         is_there?;
     }
-    Ok(conditions(reading, who, &entry, view, request.dn))
+    let mut all = conditions(reading, who, &entry, view, request.dn);
+    if hangs_on_values {
+        all.extend(unchanged_condition(reading, &entry, request.dn));
+    }
+    Ok(all)
 }
 
 fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> Result<Conditions, Denied> {
@@ -368,18 +405,46 @@ fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> 
     Ok(all)
 }
 
-/// May a requester give an entry another password, by this operation?
+/// May a requester give an entry another password, by this operation? `None` if it may not. Else under which conditions, as of any update:
+/// the change that an operation works out passes no other stage that asks for rights.
 pub(crate) fn may_set_password(
     reading: &mut Reading<'_>,
     who: Requester,
     entry: &EntryRef<'_>,
-    operation: Operation,
-) -> bool {
+    (operation, needed): (Operation, Rights),
+) -> Option<Conditions> {
     let schema = reading.dsa.shard.schema();
     let view = reading.scratch.view(who, Action::of(operation), entry, reading.read_point);
     let password = Description::plain(schema.well_known().user_password);
     let on = reading.scratch.views.on_attribute(view, password, schema).every;
-    on.has(Right::Add) && on.has(Right::Delete)
+    if !needed.without(on).is_empty() {
+        return None;
+    }
+    let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
+    Some(conditions(reading, who, entry, view, &dn))
+}
+
+/// What is needed to put a password in the place of another one.
+pub(crate) const REPLACE: Rights = Rights::of(&[Right::Add, Right::Delete]);
+
+/// True of an entry as long as nobody changes it. What an answer hung on may be more than a filter on the entry can say: which values there
+/// are besides those that were given, or what another entry has.
+fn unchanged(reading: &mut Reading<'_>, entry: &EntryRef<'_>) -> Vec<u8> {
+    let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+    let mut csn = Vec::new();
+    match read_point.derive(entry, Derived::EntryCsn, cache, &mut csn) {
+        true => assertion::encode(&Filter::Equality(Assertion { attribute: b"entryCSN", value: &csn })),
+        // Without time stamps nothing tells: never true.
+        false => assertion::encode(&Filter::Or(Vec::new())),
+    }
+}
+
+/// The condition that an update has if its rights were decided by the values that the entry has.
+fn unchanged_condition(reading: &mut Reading<'_>, entry: &EntryRef<'_>, dn: &[u8]) -> Conditions {
+    let (filter, mut all) = (unchanged(reading, entry), Conditions::new());
+    let code = ResultCode::InsufficientAccessRights as u32;
+    Condition { code, dn, filter: &filter }.encode(&mut all);
+    all
 }
 
 /// What was true of an entry's content when the decision was made, and must be when the update is applied.
@@ -421,11 +486,11 @@ fn filters(
         Question::Filter(filter) if is_so => vec![filter.ber().to_vec()],
         Question::Filter(filter) => vec![assertion::encode(&Filter::Not(Box::new(filter.filter())))],
         Question::Names(id) => {
-            let Some(own) = own else { return Vec::new() };
+            let Some(own) = own else { return vec![unchanged(reading, entry)] };
             vec![encoded(&name(*id), &read_point.dn(&own, &mut reading.scratch.evaluator.cache))]
         }
         Question::NamesGroup(id) | Question::Shares(id) => {
-            let Some(own) = own else { return Vec::new() };
+            let Some(own) = own else { return vec![unchanged(reading, entry)] };
             let mut values = Vec::new();
             let of = if matches!(question, Question::Shares(_)) { &own } else { entry };
             each_value(of, *id, read_point, &mut |value| values.push(value.to_vec()));
@@ -448,8 +513,8 @@ fn filters(
             }
             match question {
                 Question::Shares(_) => values.iter().map(|value| encoded(&name(*id), value)).collect(),
-                // That no group of the entry has the requester is not for the entry alone to tell.
-                _ => Vec::new(),
+                // That no group of the entry has the requester is not for the entry alone to tell, but which groups it has.
+                _ => vec![unchanged(reading, entry)],
             }
         }
     }

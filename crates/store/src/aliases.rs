@@ -78,13 +78,31 @@ impl<'a> ReadPoint<'a> {
     /// replaced by the name that it stands for. Texts grow if an alias stands for a name below itself: the bound on a DN's
     /// bytes ends that before the bound on steps does.
     ///
+    /// An entry that is not seen is as if it were absent, be it an alias on the way or what the last one stands for; whether the name
+    /// itself may be told of is not asked.
+    ///
     /// # Errors
     /// When the DN leads nowhere, by itself or by an alias.
-    pub fn resolve_through(self, dn: &[u8], cache: &mut DnCache) -> Result<(EntryId, Vec<u8>), AliasError> {
+    pub fn resolve_through(
+        self,
+        dn: &[u8],
+        cache: &mut DnCache,
+        sees: &mut dyn FnMut(&EntryRef<'_>) -> bool,
+    ) -> Result<(EntryId, Vec<u8>), AliasError> {
         // The alias that the text is from, for it is to blame if the text leads nowhere.
         let (mut text, mut last) = (dn.to_vec(), None);
         for _ in 0..=STEPS_MAX {
-            let (alias, below) = match self.resolve(&text, cache) {
+            let found = self.resolve(&text, cache);
+            let met = match &found {
+                Ok(id) if last.is_some() || self.kind(*id) == Some(Kind::Alias) => self.entry(*id),
+                Err(Unresolved::NoSuchObject(Some(id))) if self.kind(*id) == Some(Kind::Alias) => self.entry(*id),
+                _ => None,
+            };
+            if let Some(hidden) = met.filter(|met| !sees(met)) {
+                let absent = Unresolved::NoSuchObject(Some(hidden.parent()).filter(|id| id.0 != 0));
+                return Err(last.map_or(AliasError::Unresolved(absent), AliasError::Dangling));
+            }
+            let (alias, below) = match found {
                 Ok(id) if self.kind(id) == Some(Kind::Alias) => (id, 0),
                 Ok(id) => return Ok((id, text)),
                 Err(Unresolved::NoSuchObject(Some(id))) if self.kind(id) == Some(Kind::Alias) => {
@@ -247,7 +265,7 @@ mod tests {
         let mut reader = Reader::register(&shard).expect("a slot is free");
         let (pin, mut cache) = (reader.pin(), DnCache::default());
         let mut lead =
-            |dn: &str| pin.read_point().resolve_through(dn.as_bytes(), &mut cache).map(|(id, _)| id);
+            |dn: &str| pin.read_point().resolve_through(dn.as_bytes(), &mut cache, &mut |_| true).map(|(id, _)| id);
         assert_eq!(lead("ou=a,dc=com"), Ok(unit));
         assert_eq!(lead("ou=c,dc=com"), Ok(unit));
         assert_eq!(lead("ou=x,ou=c,dc=com"), Ok(below));

@@ -8,8 +8,9 @@ use schema::Schema;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What is true of an entry, as far as a class asks: a bit for each place, and two for each question.
-pub(crate) type Facts = SmallVec<[u64; 1]>;
+/// What is true of an entry, as far as a class asks: a bit for each place, and two for each question. It is made for each entry that a class
+/// of more than [`Class::is_simple`] looks at, so it lies in place for all rule sets but the largest.
+pub(crate) type Facts = SmallVec<[u64; 4]>;
 
 /// The facts of a simple class are one word.
 const SIMPLE_PLACES_MAX: usize = 62;
@@ -260,6 +261,16 @@ impl Class {
     pub(crate) fn searchable(&self, schema: &Schema, attribute_type: TypeId) -> Searchable {
         let item = Item::Attribute(Description::plain(attribute_type));
         let about = |rule: &Ready| rule.operations.has(Operation::Search) && covers(rule, schema, item);
+        // Of one name that stands for attributes with different rights it is not known before the entry which it has.
+        let splits = |member: &Member| {
+            let rule = &self.set.rules[member.rule];
+            (rule.allow | rule.deny).has(Right::Search)
+                && rule.operations.has(Operation::Search)
+                && matches!(&rule.items, Covered::Attributes(all) if all.splits(schema, attribute_type))
+        };
+        if self.members.iter().any(splits) {
+            return Searchable::Sometimes;
+        }
         let is_settled = |member: &Member, all: &[Alternative]| {
             member.place.is_none() && member.filter.is_none() && all.iter().any(|all| all.is_empty())
         };
@@ -284,6 +295,7 @@ impl Class {
     /// Is there nothing that an update could lack a right for? Only if one rule allows all changes of entries, one all changes of
     /// attributes, and none denies any of it.
     fn may_write_all(&self, schema: &Schema) -> bool {
+        // Also who may change every entry is not told of those that are hidden, nor changes them by chance.
         let needed = Rights::EDIT | Rights::WRITE | Rights::of(&[Right::Disclose]);
         let denies = self.members.iter().any(|member| {
             !member.denies.is_empty() && !self.set.rules[member.rule].deny.and(needed).is_empty()

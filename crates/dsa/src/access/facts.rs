@@ -18,9 +18,10 @@ use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
 use store::{DnCache, EntryRef, ReadPoint};
 
-/// What a question came to that is made of the requester's own entry: that entry with the time of its last change, the question, and the
-/// filter. None if the entry has no value to ask for.
-type OwnFilter = (OwnEntry, Option<Csn>, usize, Option<Compiled>);
+/// What a question came to that is made of the requester's own entry: that entry with the time of its last change, and the
+/// filter: none if the entry has no value to ask for. Last, the commit sequence at which it was made: an entry gets another name with its
+/// superior, and is not changed by that.
+type OwnFilter = (OwnEntry, Option<Csn>, Option<Compiled>, u64);
 
 /// Finds out what is true of entries. It remembers places, and filters that are ready.
 #[derive(Default)]
@@ -33,8 +34,8 @@ pub(super) struct Finder {
     set: Option<Arc<RuleSet>>,
     /// The filters among its questions.
     filters: Vec<Option<Compiled>>,
-    /// Entries are asked one after the other, so one such filter is enough.
-    own: Option<OwnFilter>,
+    /// By question: those that are made of the requester's own entry. A search asks them of each entry for the same requester.
+    own: Vec<Option<OwnFilter>>,
 }
 
 impl Finder {
@@ -50,7 +51,8 @@ impl Finder {
             return;
         }
         self.places.iter_mut().for_each(Places::forget);
-        self.own = None;
+        self.own.clear();
+        self.own.resize_with(set.questions.len(), || None);
         let ready = |question: &Question| match question {
             // No rule is about what a filter of another rule may see.
             Question::Filter(filter) => Some(Compiled::new(&filter.filter(), read_point.shard(), &|_| true)),
@@ -139,13 +141,18 @@ impl Finder {
                 None => Truth::Undefined,
             },
             Question::Names(_) | Question::Shares(_) => {
+                // Somebody whose entry is gone, or is not in this view of the directory, may be the one that is meant.
+                if who.own.is_some_and(|own| own.find(read_point).is_none()) {
+                    return Truth::Undefined;
+                }
                 match self.ask_by_own(set, question, who, read_point, &mut evaluator.cache) {
                     Some(compiled) => evaluator.evaluate(compiled, entry, read_point),
                     None => Truth::False,
                 }
             }
             Question::NamesGroup(attribute_type) => {
-                let Some(own) = who.own.and_then(|own| own.find(read_point)) else { return Truth::False };
+                let Some(own) = who.own else { return Truth::False };
+                let Some(own) = own.find(read_point) else { return Truth::Undefined };
                 let dn = read_point.dn(&own, &mut evaluator.cache);
                 let mut names = Vec::new();
                 each_value(entry, *attribute_type, read_point, &mut |value| names.push(value.to_vec()));
@@ -162,7 +169,8 @@ impl Finder {
             }
             Question::OfStar { base, condition, is_real } => {
                 let somebody = if *is_real { who.real } else { who.own };
-                let Some(own) = somebody.and_then(|own| own.find(read_point)) else { return Truth::False };
+                let Some(own) = somebody else { return Truth::False };
+                let Some(own) = own.find(read_point) else { return Truth::Undefined };
                 let dn = read_point.dn(&own, &mut evaluator.cache);
                 let below = self.below(set, *base, entry, read_point, &mut evaluator.cache);
                 let Some(rdn) = below else { return Truth::Undefined };
@@ -211,8 +219,15 @@ impl Finder {
         let own = who.own?;
         let entry = own.find(read_point)?;
         let modified = entry.stamps().modified.map(|(csn, _)| csn);
-        let is_last =
-            self.own.as_ref().is_some_and(|last| (last.0, last.1, last.2) == (own, modified, question));
+        let sequence = read_point.sequence();
+        // Of a transaction's view nothing is kept: sequences there mean other states.
+        let is_directory = address(read_point) == self.directory;
+        let is_last = is_directory
+            && self.own[question].as_ref().is_some_and(|last| {
+                (last.0, last.1) == (own, modified)
+                    && last.3 <= sequence
+                    && read_point.names_hold_since(last.3)
+            });
         if !is_last {
             let schema = read_point.shard().schema();
             let mut values = Vec::new();
@@ -231,9 +246,11 @@ impl Finder {
             let attribute = name.as_bytes();
             let items = values.iter().map(|value| Filter::Equality(Assertion { attribute, value })).collect();
             let compiled = Compiled::new(&Filter::Or(items), read_point.shard(), &|_| true);
-            self.own = Some((own, modified, question, (!values.is_empty()).then_some(compiled)));
+            // A view's sequence is below any of the directory, so what was made there does not hold here.
+            let sequence = if is_directory { sequence } else { u64::MAX };
+            self.own[question] = Some((own, modified, (!values.is_empty()).then_some(compiled), sequence));
         }
-        self.own.as_ref().and_then(|last| last.3.as_ref())
+        self.own[question].as_ref().and_then(|last| last.2.as_ref())
     }
 }
 

@@ -42,7 +42,7 @@ struct Known {
     /// DN as the rule or the entry has it.
     name: String,
     /// The group, and those in it. None if there is no such group.
-    versions: Option<Vec<Version>>,
+    versions: Option<Vec<Found>>,
     /// A few of its members are no entries.
     is_dangling: bool,
     /// Members are found by searches: a change of their own entries makes them members, or takes them out.
@@ -59,17 +59,28 @@ impl Known {
     /// Looks whether the group has changed, or one in it. `true` if one has.
     fn has_changed(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
         let sequence = read_point.sequence();
-        if std::mem::replace(&mut self.sequence, sequence) == sequence {
+        let before = std::mem::replace(&mut self.sequence, sequence);
+        if before == sequence {
             return false;
         }
+        // A group that is moved with its superior is another member by name, though no group was changed.
+        let names_hold = before < sequence && read_point.names_hold_since(before);
+        let mut text = Vec::new();
         let found = read_point.resolve(self.name.as_bytes(), cache).ok().and_then(|id| read_point.entry(id));
         let found = found.filter(|entry| is_group(entry, read_point.shard().schema()));
         let is_same = match (&found, &self.versions) {
             (None, None) => true,
             (Some(entry), Some(versions)) if !self.is_dangling => {
-                versions.first() == Some(&Version::of(entry))
-                    && versions[1..].iter().all(|version| {
-                        read_point.entry(version.id).is_some_and(|entry| Version::of(&entry) == *version)
+                versions.first().is_some_and(|(first, _)| *first == Version::of(entry))
+                    && versions[1..].iter().all(|(version, name)| {
+                        read_point.entry(version.id).is_some_and(|entry| {
+                            Version::of(&entry) == *version
+                                && (names_hold || {
+                                    text.clear();
+                                    read_point.write_dn(&entry, cache, &mut text);
+                                    text == **name
+                                })
+                        })
                     })
             }
             _ => false,
@@ -84,7 +95,7 @@ impl Known {
                 None => (None, false),
             };
             let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
-            let groups = self.versions.iter().flatten().filter_map(|version| read_point.entry(version.id));
+            let groups = self.versions.iter().flatten().filter_map(|(version, _)| read_point.entry(version.id));
             self.is_dynamic = groups
                 .flat_map(|group| group.shape.slots.iter().map(|slot| slot.description.attribute_type))
                 .any(|attribute| Some(attribute) == member_url);
@@ -105,7 +116,7 @@ impl Known {
         let compiled = asks_for(dn, own, read_point);
         let groups = if nested { &versions[..] } else { &versions[..1] };
         let mut doubt = Truth::False;
-        for version in groups {
+        for (version, _) in groups {
             let Some(entry) = read_point.entry(version.id) else { return Truth::Undefined };
             if evaluator.evaluate(&compiled, &entry, read_point) == Truth::True {
                 return Truth::True;
@@ -162,6 +173,8 @@ fn plain_entry(dn: &[u8], entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Op
     }
     ::access::Entry::new(schema, std::str::from_utf8(dn).ok()?, attributes)
 }
+/// A group, as it was, and the DN by which another one has it as a member.
+type Found = (Version, Box<[u8]>);
 
 /// A group, as it was.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -291,10 +304,10 @@ fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
 }
 
 /// A group and the groups in it, each once: circles end by themselves. Also whether a few of the members are no entries.
-fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> (Vec<Version>, bool) {
+fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> (Vec<Found>, bool) {
     let schema = read_point.shard().schema();
     let members: Vec<TypeId> = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
-    let (mut found, mut seen) = (vec![Version::of(&group)], BTreeSet::new());
+    let (mut found, mut seen) = (vec![(Version::of(&group), Box::default())], BTreeSet::new());
     seen.insert(group.id);
     let (mut members_looked_at, mut is_dangling) = (0, false);
     let mut level = vec![group.id];
@@ -313,7 +326,7 @@ fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCac
                         return;
                     };
                     if found.len() < GROUPS_MAX && seen.insert(id) {
-                        found.push(Version::of(&member));
+                        found.push((Version::of(&member), read_point.dn(&member, cache).into()));
                         next.push(id);
                     }
                 });

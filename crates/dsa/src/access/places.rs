@@ -50,24 +50,25 @@ impl Places {
         cache: &mut DnCache,
     ) -> &[u8] {
         self.refresh(bases, read_point, cache);
-        let above = self.of_superior(bases, superior, read_point);
-        self.levels.clear();
-        for (at, ids) in self.ids.iter().enumerate() {
-            let level = match above.get(at).copied().unwrap_or(ELSEWHERE) {
+        self.put_superior(bases, superior, read_point);
+        for (level, ids) in self.levels.iter_mut().zip(&self.ids) {
+            *level = match *level {
                 _ if id.0 != 0 && ids.contains(&id.0) => 0,
                 ELSEWHERE => ELSEWHERE,
                 level => (level + 1).min(DEEP),
             };
-            self.levels.push(level);
         }
         &self.levels
     }
 
-    fn of_superior(&mut self, bases: &[Base], superior: EntryId, read_point: ReadPoint<'_>) -> Levels {
+    /// Puts the levels of the superior into `levels`, whose memory is used again: a request allocates nothing, however many DNs there are.
+    fn put_superior(&mut self, bases: &[Base], superior: EntryId, read_point: ReadPoint<'_>) {
+        self.levels.clear();
         // Above the naming contexts is the root DSE, if anything.
         if superior.0 == 0 {
             let is_root = |base: &Base| is_root_dse(base.dn.as_bytes());
-            return bases.iter().map(|base| if is_root(base) { DEEP } else { ELSEWHERE }).collect();
+            self.levels.extend(bases.iter().map(|base| if is_root(base) { DEEP } else { ELSEWHERE }));
+            return;
         }
         if self.superiors.is_empty() {
             self.superiors.resize(SUPERIORS, (0, Levels::new()));
@@ -93,7 +94,7 @@ impl Places {
             }
             self.superiors[slot] = (superior.0, levels);
         }
-        self.superiors[slot].1.clone()
+        self.levels.extend_from_slice(&self.superiors[slot].1);
     }
 
     /// Looks for the DNs where they may lead to other entries than before.

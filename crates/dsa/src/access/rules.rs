@@ -164,6 +164,12 @@ impl Attributes {
             && (self.types[usize::from(description.attribute_type.0)] || among(&self.with_options))
     }
 
+    /// Is an attribute of this type with options in it, and the same without out of it, or the other way round?
+    pub(crate) fn splits(&self, schema: &Schema, attribute_type: TypeId) -> bool {
+        let mut lists = self.with_options.iter().chain(&self.without_options);
+        lists.any(|(of, _)| schema.is_subtype(attribute_type, *of))
+    }
+
     /// Has it every attribute?
     pub(crate) fn is_every(&self, schema: &Schema) -> bool {
         self.without_options.is_empty()

@@ -22,7 +22,11 @@ use store::{DnCache, EntryRef, ReadPoint};
 
 /// Classes and views that a thread remembers. With one more all are forgotten, and made anew as they are needed.
 const CLASSES_MAX: usize = 16_384;
-const VIEWS_MAX: usize = 16_384;
+/// A view has up to 12 bytes for each attribute type of the schema: 48 MiB for a schema of a thousand types.
+const VIEWS_MAX: usize = 4_096;
+/// Rules that are left in all classes together: about a hundred bytes each. Who can make itself a member of many groups can make a class of
+/// each choice of them, and each may have all rules.
+const CLASS_RULES_MAX: usize = 1 << 19;
 
 /// Epochs of all that remember rights: an identity that was classified by one is not known to another.
 static EPOCHS: AtomicU64 = AtomicU64::new(1);
@@ -31,12 +35,12 @@ const EPOCHS_OF_ONE: u64 = 1 << 40;
 
 /// The rights of a class on some entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ViewId(u32);
+pub(crate) struct ViewId(u64);
 
 impl ViewId {
     pub(crate) const NONE: ViewId = ViewId(0);
     pub(crate) const ROOT: ViewId = ViewId(1);
-    const FIRST: u32 = 2;
+    const FIRST: u64 = 2;
 }
 
 /// Rights on an attribute.
@@ -88,9 +92,11 @@ pub(crate) struct Views {
     first_class: u32,
     classes: Vec<Kept>,
     class_of: HashTable<u32>,
-    first_view: u32,
+    /// Rules that are left in the classes.
+    class_rules: usize,
+    first_view: u64,
     views: Vec<View>,
-    view_of: HashTable<u32>,
+    view_of: HashTable<u64>,
     groups: Groups,
     finder: Finder,
 }
@@ -106,6 +112,7 @@ impl Default for Views {
             first_class: ClassId::FIRST,
             classes: Vec::new(),
             class_of: HashTable::new(),
+            class_rules: 0,
             first_view: ViewId::FIRST,
             views: Vec::new(),
             view_of: HashTable::new(),
@@ -154,12 +161,13 @@ impl Views {
         self.epoch += 1;
         self.first_class += self.classes.len() as u32;
         self.classes.clear();
+        self.class_rules = 0;
         self.class_of.clear();
         self.forget_views();
     }
 
     fn forget_views(&mut self) {
-        self.first_view += self.views.len() as u32;
+        self.first_view += self.views.len() as u64;
         self.views.clear();
         self.view_of.clear();
         for kept in &mut self.classes {
@@ -185,16 +193,19 @@ impl Views {
         evaluator: &mut Evaluator,
     ) -> (ClassId, u64) {
         let Some(proof) = proof else { return (ClassId::ROOT, self.epoch) };
-        let set = Arc::clone(&self.set);
         let groups = &mut self.groups;
-        let matches = Asking { proof, connection, read_point, evaluator, groups }.matches(&set);
+        let matches = Asking { proof, connection, read_point, evaluator, groups }.matches(&self.set);
         (self.class(&matches, read_point), self.epoch)
     }
 
     fn class(&mut self, matches: &[Match], read_point: ReadPoint<'_>) -> ClassId {
-        let set = Arc::clone(&self.set);
         let schema = read_point.shard().schema();
         let key = Class::key(matches);
+        // Nearly always it is one that others had before. The rule set's count of references is not touched then: all threads write it.
+        if let Some(id) = self.find_class(&self.set, &key, read_point) {
+            return id;
+        }
+        let set = Arc::clone(&self.set);
         self.put_class(&set, &key, read_point, || Arc::new(Class::new(&set, schema, matches)))
     }
 
@@ -206,29 +217,30 @@ impl Views {
         read_point: ReadPoint<'_>,
         make: impl FnOnce() -> Arc<Class>,
     ) -> ClassId {
-        let shard = read_point.shard();
-        let hash = |key: &[u64]| {
-            let bytes: Vec<u8> = key.iter().flat_map(|number| number.to_le_bytes()).collect();
-            shard.keyed_hash(&bytes)
-        };
-        let (classes, first) = (&self.classes, self.first_class);
-        let is_it = |id: &u32| {
-            let class = &classes[(id - first) as usize].class;
-            class.key[..] == *key && Arc::ptr_eq(&class.set, set)
-        };
-        if let Some(id) = self.class_of.find(hash(key), is_it) {
-            return ClassId(*id);
+        if let Some(id) = self.find_class(set, key, read_point) {
+            return id;
         }
-        if self.classes.len() >= CLASSES_MAX {
+        if self.classes.len() >= CLASSES_MAX || self.class_rules + key.len() > CLASS_RULES_MAX {
             self.forget();
         }
+        self.class_rules += key.len();
         let id = self.first_class + self.classes.len() as u32;
         let class = make();
+        let hash = |key: &[u64]| hash(key, read_point);
         let action = Action::of(Operation::Bind);
         self.classes.push(Kept { class, searchable: Vec::new(), last: (action, 0, ViewId::NONE) });
         let (classes, first) = (&self.classes, self.first_class);
         self.class_of.insert_unique(hash(key), id, |id| hash(&classes[(*id - first) as usize].class.key));
         ClassId(id)
+    }
+
+    /// The class of a rule set with this key, if it is known.
+    fn find_class(&self, set: &Arc<RuleSet>, key: &[u64], read_point: ReadPoint<'_>) -> Option<ClassId> {
+        let is_it = |id: &u32| {
+            let class = &self.classes[(id - self.first_class) as usize].class;
+            class.key[..] == *key && Arc::ptr_eq(&class.set, set)
+        };
+        self.class_of.find(hash(key, read_point), is_it).map(|id| ClassId(*id))
     }
 
     /// A requester as another thread can read for it.
@@ -366,7 +378,7 @@ impl Views {
             shard.keyed_hash(&bytes)
         };
         let (views, first) = (&self.views, self.first_view);
-        let is_it = |id: &u32| {
+        let is_it = |id: &u64| {
             let view = &views[(id - first) as usize];
             view.class == class && view.action == action && view.facts == facts
         };
@@ -375,7 +387,7 @@ impl Views {
             if self.views.len() >= VIEWS_MAX {
                 self.forget_views();
             }
-            let id = self.first_view + self.views.len() as u32;
+            let id = self.first_view + self.views.len() as u64;
             let kept = self.kept(class).expect("its class was just found");
             let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
             let hashed = hash(class, action, &facts);
@@ -420,6 +432,15 @@ impl Views {
     #[inline]
     pub(crate) fn may(&self, view: ViewId, right: Right) -> bool {
         view == ViewId::ROOT || self.kept_view(view).is_some_and(|view| view.entry.has(right))
+    }
+
+    /// May an entry be returned? Not to those from whom it is hidden, whatever else they may: a search for it by its name does not find it
+    /// either.
+    #[inline]
+    pub(crate) fn may_return(&self, view: ViewId) -> bool {
+        const NEEDED: Rights = Rights::of(&[Right::Disclose, Right::Read]);
+        view == ViewId::ROOT
+            || self.kept_view(view).is_some_and(|view| NEEDED.without(view.entry).is_empty())
     }
 
     /// The rights of a view on an attribute.
@@ -526,4 +547,10 @@ impl Views {
         let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
         class.answers(&kept.facts).map(|(question, is_so)| (question.clone(), is_so)).collect()
     }
+}
+
+/// Where a class is looked for. Keyed, for which rules match is to a part the choice of clients.
+fn hash(key: &[u64], read_point: ReadPoint<'_>) -> u64 {
+    let bytes: Vec<u8> = key.iter().flat_map(|number| number.to_le_bytes()).collect();
+    read_point.shard().keyed_hash(&bytes)
 }

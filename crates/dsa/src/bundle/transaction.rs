@@ -391,6 +391,9 @@ fn begin_or_end(session: &mut Session, parts: &mut Parts<'_>, update: &Request<'
     let message = &update.message;
     parts.counters.count_operation(&message.request);
     let message::Request::Extended(request) = &message.request else { unreachable!("its kind says so") };
+    if let Err(refused) = update::authorize::of_use(parts, &session.identity, update) {
+        return refused.answer(update, out);
+    }
     let requested = match update.requested() {
         Ok(requested) => requested,
         Err(refused) => return refused.answer(update, out),
@@ -441,7 +444,12 @@ fn settle(
     );
     assert!(transaction.submission.adds as u64 <= transaction.updates, "adds are some of the updates");
     assert!(transaction.reads <= READ_ENTRIES_MAX, "the answer to the end has room for the entries read");
-    let Transaction { mut submission, identity, overlay, reads, .. } = transaction;
+    let Transaction { mut submission, mut identity, overlay, reads, .. } = transaction;
+    if reads > 0 {
+        // What the answer brings is read by the rights of now, not by those of the last update.
+        let security = parts.security;
+        update::authorize::reading(parts, |reading| reading.keep_up(&mut identity, security));
+    }
     // Its memory is given back before the updates are applied, which take as much.
     drop(overlay);
     match parts.dsa.journal.get() {

@@ -19,13 +19,18 @@ const ASSERTION_WORK_MAX: u64 = 1 << 19;
 /// A filter as a requester may ask it of an entry: what may not be tested is undefined.
 fn compiled(
     filter: &Filter<'_>,
+    entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
     (views, view): (&mut Views, ViewId),
     right: Right,
 ) -> Compiled {
     let (shard, views) = (read_point.shard(), RefCell::new(views));
-    Compiled::new(filter, shard, &|id| {
-        views.borrow_mut().on_attribute(view, Description::plain(id), shard.schema()).every.has(right)
+    let all = Compiled::new(filter, shard, &|_| true);
+    if view == ViewId::ROOT {
+        return all;
+    }
+    all.restricted(shard, entry.shape, &|description| {
+        views.borrow_mut().on_attribute(view, description, shard.schema()).every.has(right)
     })
 }
 
@@ -38,7 +43,7 @@ pub(crate) fn is_true(
     (views, view, right): (&mut Views, ViewId, Right),
     evaluator: &mut Evaluator,
 ) -> bool {
-    let compiled = compiled(filter, read_point, (views, view), right);
+    let compiled = compiled(filter, entry, read_point, (views, view), right);
     evaluator.evaluate(&compiled, entry, read_point) == Truth::True
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn is_true_soon(
     rights: (&mut Views, ViewId),
     evaluator: &mut Evaluator,
 ) -> Option<bool> {
-    let compiled = compiled(filter, read_point, rights, Right::Search);
+    let compiled = compiled(filter, entry, read_point, rights, Right::Search);
     // Not in slices: an operation that looks has not begun, so there is nothing that could wait.
     let (mut paused, mut work) = (Paused::default(), ASSERTION_WORK_MAX);
     let truth = evaluator.go_on(&compiled, entry, read_point, &mut paused, &mut work)?;
@@ -61,6 +66,7 @@ pub(crate) fn is_true_soon(
 /// Does a filter ask of an attribute that a requester may not test on the entry? Also one that asks of all attributes.
 pub(crate) fn asks_for_hidden(
     filter: &Filter<'_>,
+    entry: &EntryRef<'_>,
     schema: &Schema,
     (views, view): (&mut Views, ViewId),
 ) -> bool {
@@ -68,9 +74,14 @@ pub(crate) fn asks_for_hidden(
     filter.mentions(&|description| {
         let (name, _) = split_options(description);
         let kinds = schema.find_type(name).map(|id| schema.subtypes(id));
-        let may = |id: &TypeId| {
-            let description = Description::plain(*id);
+        let is_allowed = |description| {
             views.borrow_mut().on_attribute(view, description, schema).every.has(Right::Search)
+        };
+        // With the options that the entry has it may be another right than without.
+        let may = |id: &TypeId| {
+            let mut stored = entry.shape.slots.iter().map(|slot| slot.description);
+            is_allowed(Description::plain(*id))
+                && stored.all(|stored| stored.attribute_type != *id || is_allowed(stored))
         };
         view != ViewId::ROOT && (description.is_empty() || kinds.is_some_and(|kinds| !kinds.iter().all(may)))
     })

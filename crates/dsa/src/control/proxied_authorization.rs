@@ -31,8 +31,10 @@ pub(crate) fn authorize(
     let mut acting = assumed(reading, client, authorization_id)?;
     acting.real = Some(Box::new((client.dn.clone(), client.entry)));
     reading.classify(&mut acting, security);
-    // Who may change everything can be assumed by the root DN only.
-    let is_mighty = reading.scratch.views.writes_all(acting.requester().class);
+    // Who may change everything, or relax the rules anywhere, can be assumed by the root DN only: else the right to act as users would be
+    // the right to give oneself any other.
+    let (views, class) = (&reading.scratch.views, acting.requester().class);
+    let is_mighty = views.writes_all(class) || views.may_somewhere(class, Right::Manage);
     let is_own = acting.entry.is_some() && acting.entry == client.entry;
     (client.is_root || is_own || !is_mighty).then_some(acting)
 }

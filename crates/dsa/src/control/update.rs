@@ -11,7 +11,7 @@ use crate::context::Writing;
 use crate::dispatch;
 use crate::op::modify_dn::new_dn;
 use crate::worker::Scratch;
-use ::access::{Operation, Right};
+use ::access::Operation;
 use model::limits::READ_ENTRY_BYTES_MAX;
 use model::{EntryId, Filter, ResultCode};
 use proto::control::{Control, read_entry};
@@ -168,7 +168,7 @@ impl Writing<'_, '_> {
     fn read_as(&mut self, who: Requester, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
         let (read_point, entry, Scratch { templates, views, updating, .. }) = self.look_at(id);
         let view = views.of(who, Action::of(Operation::Search), &entry, read_point, updating);
-        if !views.may(view, Right::Read) {
+        if !views.may_return(view) {
             return None;
         }
         read(wanted, &entry, read_point, (views, who, view), templates, &mut updating.cache)

@@ -11,7 +11,7 @@ use crate::identity::Identity;
 use crate::monitor_entries;
 use crate::outcome::{self, Refusal};
 use crate::referral::Referral;
-use crate::rights::visible;
+use crate::rights::{hidden_referral, visible};
 use crate::transaction::View;
 use crate::worker::Scratch;
 use ::access::{Operation, Right, ValueTest};
@@ -49,7 +49,14 @@ pub(crate) fn run(
     let (dsa, read_point, who) = (reading.dsa, reading.read_point, identity.requester());
     // The same code as that of a search's base: what may not be disclosed is not there.
     let found = read_point.resolve(request.dn, &mut reading.scratch.evaluator.cache);
-    let found = visible(reading, who, found);
+    let mut found = visible(reading, who, found);
+    if read_point.shard().has_referrals()
+        && let (false, Ok(id) | Err(Unresolved::NoSuchObject(Some(id)))) = (requested.manage_dsa_it, &found)
+        && let Some(superior) = hidden_referral(reading, (who, Operation::Compare), *id)
+    {
+        let superior = Some(superior).filter(|id| id.0 != 0);
+        found = visible(reading, who, Err(Unresolved::NoSuchObject(superior)));
+    }
     // With ManageDsaIT a referral object is an entry like any other.
     let nearest = match &found {
         Ok(entry) | Err(Unresolved::NoSuchObject(Some(entry))) if !requested.manage_dsa_it => Some(*entry),

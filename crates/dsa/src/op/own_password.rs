@@ -8,6 +8,8 @@ use crate::identity::Identity;
 use crate::op::extended::password_modify::{Changed, NOT_THE_SAME, USER_PASSWORD, make, sign_of, store};
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
+use crate::rights::{REPLACE, may_set_password, visible};
+use ::access::{Operation, Right, Rights};
 use model::ResultCode;
 use proto::Request;
 use proto::message::Message;
@@ -82,6 +84,18 @@ pub(crate) fn prepare(
     let named = read_point.resolve(dn, &mut reading.scratch.evaluator.cache).ok();
     let own = identity.own_entry(read_point).filter(|own| Some(own.id) == named);
     let Some(entry) = own else { return Ok(None) };
+    // Who is bound may not for that reason alone: without these rights it is a modify as any other, and refused as such.
+    let needed = steps.iter().map(|(kind, _)| match kind {
+        ModifyKind::Delete => Rights::of(&[Right::Delete]),
+        ModifyKind::Add => Rights::of(&[Right::Add]),
+        _ => REPLACE,
+    });
+    let needed = needed.fold(Rights::NONE, |all, one| all | one);
+    let who = identity.requester();
+    let Ok(_) = visible(reading, who, Ok(entry.id)) else { return Ok(None) };
+    let Some(conditions) = may_set_password(reading, who, &entry, (Operation::Modify, needed)) else {
+        return Ok(None);
+    };
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     for (kind, password) in steps {
         let values = match kind {
@@ -100,7 +114,8 @@ pub(crate) fn prepare(
     // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
     let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
     let sign = sign_of(reading, &entry, proves);
-    Ok(Some(make(reading, identity, id, (&entry, sign), &changes, Box::new(answer))))
+    let change = make(reading, identity, id, (&entry, sign), &changes, Box::new(answer));
+    Ok(Some(Change { conditions, ..change }))
 }
 
 /// The answer is that of the modify, but for the assertion that the client has not sent.

@@ -21,7 +21,7 @@ mod special;
 use self::base::{find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
 pub(crate) use self::running::SUSPENDED_MAX_NS;
-use self::running::{Query, Rest, Restricted, Running};
+use self::running::{Admitted, Query, Rest, Restricted, Running};
 use self::share::{Share, TOO_MANY};
 use self::special::SpecialEntries;
 use crate::access::{Action, Requester, Searchable, Views};
@@ -33,7 +33,8 @@ use crate::identity::Identity;
 use crate::monitor::Counters;
 use crate::outcome;
 use crate::peers::Peer;
-use crate::worker::{Scratch, Worker};
+use crate::session::security::Security;
+use crate::worker::{Parts, Scratch, Worker};
 use ::access::Operation;
 use model::limits::{OUT_BYTES_SOFT_MAX, SESSION_SEARCHES_MAX};
 use model::{EntryId, Filter, ResultCode, Scope, TypeId};
@@ -63,6 +64,9 @@ pub(crate) struct SuspendedSearch {
     /// The attribute selectors, owned: the request is gone.
     selectors: Vec<u8>,
     large: Option<Large>,
+    /// As whom it is made, if not as whom the session is bound (RFC 4370). It goes on as that one: an application that asks in the name
+    /// of a user must not get the rest of an answer by its own rights.
+    acting: Option<Box<Identity>>,
     /// What it takes of what clients may have.
     _share: Share,
 }
@@ -129,10 +133,11 @@ pub(crate) fn run(
     }
     // Compiling normalises every value of the filter: a client that sends long filters has fewer of them in its turn.
     reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
-    let (filter, is_restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
+    let (filter, mut restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
     // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
     let special = SpecialEntries::new(reading, request, requested);
     let (selectors, types_only) = (request.selection, request.types_only);
+    let is_restricted = restricted.is_needed();
     let mut query = Query { id, read_point, base, who, selectors, types_only, is_restricted, again: None };
     // Before it runs: the form depends on the request and the requester, not on what is found.
     query.again = again::remember(reading, context, request, requested, &query, &filter);
@@ -140,9 +145,11 @@ pub(crate) fn run(
     // The shortest way, which most reads take.
     if request.scope == Scope::Base && requested.paged.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
-        if run_base(reading, context, &query, &entry, &filter, out) {
+        if run_base(reading, context, &query, &entry, (&filter, &mut restricted), out) {
             return;
         }
+        // The cursor brings the entry once more.
+        restricted.forget_pause();
     }
     if requested.paged.is_none()
         && special.is_none()
@@ -151,16 +158,16 @@ pub(crate) fn run(
         && let Some(candidates) = read_point.few_candidates(&filter)
         && allows(&reading.dsa.config.limits, who, candidates.len())
     {
-        return run_few(reading, context, &query, request, candidates, &filter, out);
+        return run_few(reading, context, &query, request, candidates, (&filter, restricted), out);
     }
     // With aliases there may be several subtrees (RFC 4511 section 4.5.1.3); each entry is returned once, whichever way leads to it.
-    let scopes = match special.scopes(reading, &query.base, request.scope) {
+    let scopes = match special.scopes(reading, (&query.base, who), request.scope) {
         Ok(scopes) => scopes,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
     let references = special.references(&query.base, &scopes, request.scope);
     // From here on the search may outlive the request, so filter and scopes are moved into it.
-    let begun = begin(reading, &query, request, requested, scopes, filter, out);
+    let begun = begin(reading, &query, request, requested, scopes, (filter, restricted), out);
     let Some(mut running) = begun else { return };
     running.special = special;
     // Those that follow are of the first page.
@@ -169,21 +176,30 @@ pub(crate) fn run(
     run_cursor(reading, context, &query, running, out);
 }
 
-/// Makes a filter ready for a requester. Also whether it asks for attributes that the requester may test on some entries only.
-pub(super) fn compile(
+/// Makes a filter ready for a requester: to find candidates by, and to judge those by of which the requester may not test everything.
+///
+/// Where a right to test depends on the entry, candidates are found by a filter that is true of more entries ([`Compiled::widened`]).
+fn compile(
     views: &mut Views,
     who: Requester,
     filter: &Filter<'_>,
     read_point: ReadPoint<'_>,
-) -> (Compiled, bool) {
+) -> (Compiled, Restricted) {
     let (shard, is_restricted) = (read_point.shard(), Cell::new(false));
     let views = RefCell::new(views);
+    let searchable = |id: TypeId| views.borrow_mut().searchable(who.class, id, shard.schema());
     let readable = |id: TypeId| {
-        let searchable = views.borrow_mut().searchable(who.class, id, shard.schema());
+        let searchable = searchable(id);
         is_restricted.set(is_restricted.get() || searchable == Searchable::Sometimes);
         searchable != Searchable::Never
     };
-    (Compiled::new(filter, shard, &readable), is_restricted.get())
+    let compiled = Compiled::new(filter, shard, &readable);
+    if !is_restricted.get() {
+        return (compiled, Restricted::default());
+    }
+    let is_settled = |id: TypeId| searchable(id) != Searchable::Sometimes;
+    let widened = compiled.widened(shard, &is_settled);
+    (widened, Restricted::by(compiled, filter.items()))
 }
 
 /// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.
@@ -194,7 +210,7 @@ fn run_base(
     context: &mut SearchContext<'_>,
     query: &Query<'_>,
     entry: &EntryRef<'_>,
-    filter: &Compiled,
+    (filter, restricted): (&Compiled, &mut Restricted),
     out: &mut Vec<u8>,
 ) -> bool {
     let scratch = &mut *reading.scratch;
@@ -205,9 +221,18 @@ fn run_base(
     };
     // The entry has more to look at than a slice of work: the cursor takes it.
     let Some(truth) = truth else { return false };
-    let mut restricted = Restricted::new(query, filter);
-    if truth == Truth::True
-        && let Some(view) = query.admit(scratch, entry, &mut restricted)
+    let mut work = scratch.work;
+    let admitted = match truth {
+        Truth::True => query.admit(scratch, entry, restricted, &mut work),
+        _ => Admitted::No,
+    };
+    scratch.work = work;
+    let view = match admitted {
+        Admitted::By(view) => Some(view),
+        Admitted::No => None,
+        Admitted::Later => return false,
+    };
+    if let Some(view) = view
         && let Some(large) = query.put(scratch, view, context.counters, entry, out)
     {
         // Nothing follows the entry: the cursor only carries it to its end.
@@ -237,21 +262,20 @@ fn run_few(
     query: &Query<'_>,
     request: &Search<'_>,
     mut candidates: FewCandidates,
-    filter: &Compiled,
+    (filter, mut restricted): (&Compiled, Restricted),
     out: &mut Vec<u8>,
 ) {
     let (scratch, selectors) = (&mut *reading.scratch, query.selectors);
     let Query { read_point, base, .. } = *query;
     let (now_ns, limits) = (reading.now.monotonic_ns, &reading.dsa.config.limits);
-    let resume_with = |rest: &[u32]| {
+    let resume_with = |rest: &[u32], restricted: Restricted| {
         let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
         let mut running = Running::new(query, cursor, now_ns);
         // Only now, for nearly every search has ended before this.
         running.limit(limits, query.who, request);
-        running.restrict(Restricted::new(query, filter));
+        running.restrict(restricted);
         running
     };
-    let mut restricted = Restricted::new(query, filter);
     // Entries come in order of their ids in every kind of search, so a client sees the same order whichever way was taken.
     candidates.sort_unstable();
     for (position, candidate) in candidates.iter().enumerate() {
@@ -264,13 +288,25 @@ fn run_few(
             Some(Truth::True) => {}
             Some(_) => continue,
             None => {
-                let running = resume_with(&candidates[position..]);
+                let running = resume_with(&candidates[position..], restricted);
                 return suspend(reading, context, running, selectors, None, out);
             }
         }
-        let Some(view) = query.admit(scratch, &entry, &mut restricted) else { continue };
+        let mut work = scratch.work;
+        let admitted = query.admit(scratch, &entry, &mut restricted, &mut work);
+        scratch.work = work;
+        let view = match admitted {
+            Admitted::By(view) => view,
+            Admitted::No => continue,
+            Admitted::Later => {
+                // What it was paused at is found anew by the cursor, which brings the same entry first.
+                restricted.forget_pause();
+                let running = resume_with(&candidates[position..], restricted);
+                return suspend(reading, context, running, selectors, None, out);
+            }
+        };
         if let Some(large) = query.put(scratch, view, context.counters, &entry, out) {
-            let running = resume_with(&candidates[position + 1..]);
+            let running = resume_with(&candidates[position + 1..], restricted);
             return suspend(reading, context, running, selectors, Some(large), out);
         }
     }
@@ -285,7 +321,7 @@ fn begin(
     request: &Search<'_>,
     requested: &Requested<'_>,
     scopes: Scopes,
-    filter: Compiled,
+    (filter, restricted): (Compiled, Restricted),
     out: &mut Vec<u8>,
 ) -> Option<Running> {
     let Query { id, read_point, .. } = *query;
@@ -306,7 +342,6 @@ fn begin(
     }
     // A page goes on behind the last id that was returned, at a new read point: no state is kept between two pages.
     let after = page.as_ref().and_then(|page| page.at.last);
-    let restricted = Restricted::new(query, &filter);
     let cursor = Cursor::open(read_point, scopes, filter, after);
     // Rights are those of now: a bind that comes while it waits ends it.
     let mut running = Running::new(query, cursor, reading.now.monotonic_ns);
@@ -359,7 +394,10 @@ fn suspend(
     match share.and_then(|share| Ok((share, look.extend_revocable(holder).ok_or(TOO_MANY)?))) {
         Ok((share, read_point)) => {
             let selectors = selectors.raw().to_vec();
-            let search = SuspendedSearch { read_point, running, selectors, large, _share: share };
+            // Of the session's own identity the class of the next turn counts, for a bind or a rule may come in between.
+            let identity = context.identity;
+            let acting = identity.real.is_some().then(|| Box::new(identity.clone()));
+            let search = SuspendedSearch { read_point, running, selectors, large, acting, _share: share };
             // What is half written comes first.
             // Its bytes are the last in the output buffer, so nothing may be written between them and the rest.
             match search.is_in_message() {
@@ -401,9 +439,26 @@ impl SuspendedSearch {
         Progress::Done
     }
 
+    /// As whom it goes on: as the session's identity is now, or as the one that it was made as, with the class that this one has by now.
+    fn requester(&mut self, worker: &mut Worker, (who, security): (Requester, Security)) -> Requester {
+        let Some(acting) = &mut self.acting else { return who };
+        let Parts { dsa, reader, scratch, now, .. } = &mut worker.parts();
+        let pin = reader.pin();
+        let read_point = pin.read_point();
+        scratch.evaluator.cache.refresh(read_point);
+        Reading { dsa, read_point, scratch, now: *now, security }.keep_up(acting, security);
+        acting.requester()
+    }
+
     /// Does a slice of work, for the requester as it is now.
     /// While it runs the read point is entered: it cannot be revoked in the middle of a slice.
-    pub(crate) fn go_on(&mut self, worker: &mut Worker, who: Requester, out: &mut Vec<u8>) -> Progress {
+    pub(crate) fn go_on(
+        &mut self,
+        worker: &mut Worker,
+        client: (Requester, Security),
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        let who = self.requester(worker, client);
         // The cleaner wanted the memory and took the read point away.
         let Some(entered) = self.read_point.enter() else {
             return self.end_revoked(worker.now.monotonic_ns, out);

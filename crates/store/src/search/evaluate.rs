@@ -400,6 +400,9 @@ fn own_form<'t>(test: &'t Test, attribute_type: TypeId, at: ReadPoint<'_>) -> Op
 #[inline]
 fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
     let schema = &at.shard.schema;
+    if item.hidden.as_ref().is_some_and(|hidden| hidden.has(description)) {
+        return false;
+    }
     match item.attribute_type {
         Some(wanted) => {
             (description.attribute_type == wanted || schema.is_subtype(description.attribute_type, wanted))
@@ -407,10 +410,7 @@ fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
         }
         None => match &item.test {
             Test::Matches { rule, .. } => {
-                item.hidden
-                    .as_ref()
-                    .is_none_or(|hidden| hidden.binary_search(&description.attribute_type).is_err())
-                    && schema.applies_to(*rule, schema.attribute_type(description.attribute_type))
+                schema.applies_to(*rule, schema.attribute_type(description.attribute_type))
             }
             _ => false,
         },

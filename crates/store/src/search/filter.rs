@@ -4,10 +4,10 @@
 //! here, too: an evaluation knows no rights.
 
 use crate::derived::Derived;
-use crate::shape::Kind;
+use crate::shape::{Kind, Shape};
 use crate::shard::Shard;
-use model::TypeId;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
+use model::{Description, OptionsId, TypeId};
 use schema::{Part, Rule, Schema, WantedOptions};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -45,12 +45,30 @@ pub(crate) enum Node {
 pub(crate) struct Item {
     /// Attributes it looks at; `None` for all whose rule is the item's, but those in `hidden`.
     pub(crate) attribute_type: Option<TypeId>,
-    /// Ascending: what an item without an attribute may not look at, since the reader may not. All such items of a filter
-    /// share it.
-    pub(crate) hidden: Option<Arc<[TypeId]>>,
+    /// What it may not look at, since the reader may not. Items of a filter share it where they can. `None` of nearly all.
+    pub(crate) hidden: Option<Arc<Hidden>>,
     pub(crate) options: WantedOptions,
     pub(crate) test: Test,
     pub(crate) derived: Option<Derived>,
+}
+
+/// What an item passes over, as if no entry had it. An item on `name` looks at `sn` too, and one on `cn` at `cn;lang-de`: the right to test
+/// the one is no right to test the other. Without this list a filter on a supertype would guess the values of a hidden subtype.
+#[derive(Debug, Default)]
+pub(crate) struct Hidden {
+    /// Ascending. Whatever the options are.
+    types: Vec<TypeId>,
+    /// Ascending. Of the entries of one shape.
+    descriptions: Vec<Description>,
+}
+
+impl Hidden {
+    /// Is an attribute passed over?
+    #[inline]
+    pub(crate) fn has(&self, description: Description) -> bool {
+        self.types.binary_search(&description.attribute_type).is_ok()
+            || self.descriptions.binary_search(&description).is_ok()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -109,12 +127,40 @@ impl Compiled {
         Compiled(Node::Kind(kind))
     }
 
-    /// As the filter would be made ready for one who may test fewer attributes: what may not be tested is undefined.
-    pub fn restricted(&self, shard: &Shard, readable: Readable<'_>) -> Compiled {
-        let all = || shard.schema.attribute_types().map(|(id, _)| id).filter(|id| !readable(*id));
-        let hidden = OnceCell::new();
-        let hidden = || Arc::clone(hidden.get_or_init(|| all().collect()));
-        Compiled(self.0.restricted(readable, &hidden))
+    /// The filter for entries of one shape, for one who may test `readable` of them alone. What may not be tested is undefined; of an item that
+    /// looks at several attributes, those that may not are passed over.
+    ///
+    /// It is made of a filter that knows of no entry, since the right to test an attribute may hang on the entry.
+    pub fn restricted(&self, shard: &Shard, shape: &Shape, readable: &dyn Fn(Description) -> bool) -> Compiled {
+        let classes = Description::plain(shard.schema.well_known().object_class);
+        let stored = shape.slots.iter().map(|slot| slot.description).chain([classes]);
+        let mut descriptions: Vec<Description> = stored.filter(|description| !readable(*description)).collect();
+        descriptions.sort_unstable();
+        let hidden = match descriptions.is_empty() {
+            true => None,
+            false => Some(Arc::new(Hidden { types: Vec::new(), descriptions: descriptions.clone() })),
+        };
+        // Names of superiors have attributes that the entry has not, so those that ask for names are told of all that is hidden.
+        let all = OnceCell::new();
+        let all = || {
+            let make = || {
+                let types = shard.schema.attribute_types().map(|(id, _)| id);
+                let types = types.filter(|id| !readable(Description::plain(*id))).collect();
+                Arc::new(Hidden { types, descriptions: descriptions.clone() })
+            };
+            Arc::clone(all.get_or_init(make))
+        };
+        Compiled(self.0.restricted(&Restricting { shard, shape, readable, hidden, all: &all }))
+    }
+
+    /// A filter that is true of every entry of which any [`Compiled::restricted`] form of this one is true. `is_settled`: may an attribute be
+    /// tested on all entries alike?
+    ///
+    /// It is what candidates are found by. What is hidden on some entries makes an item false there, and the negation of it true; so what is
+    /// negated must not be looked at before it is known what is hidden. A filter that was would tell that the hidden value is the
+    /// asserted one.
+    pub fn widened(&self, shard: &Shard, is_settled: Readable<'_>) -> Compiled {
+        Compiled(self.0.widened(false, &shard.schema, is_settled))
     }
 
     /// Is it true of every entry?
@@ -139,9 +185,12 @@ impl Compiled {
     }
 
     /// The attribute type, if the filter is one equality assertion on a plain stored attribute: all that differs from one to the next
-    /// is the value.
+    /// is the value. `None` if it passes over hidden subtypes: who compares values by itself would not.
     pub fn equality_type(&self) -> Option<TypeId> {
-        self.as_equality().map(|(attribute_type, _)| attribute_type)
+        match &self.0 {
+            Node::Item(Item { hidden: Some(_), .. }) => None,
+            _ => self.as_equality().map(|(attribute_type, _)| attribute_type),
+        }
     }
 
     /// Puts another assertion value, in normal form, in the place of the one that is there.
@@ -158,20 +207,75 @@ impl Compiled {
     }
 }
 
+/// What a filter is restricted to.
+struct Restricting<'r> {
+    shard: &'r Shard,
+    shape: &'r Shape,
+    readable: &'r dyn Fn(Description) -> bool,
+    /// What is hidden of the entries.
+    hidden: Option<Arc<Hidden>>,
+    /// The same, and all else that is hidden. Made if an item needs it.
+    all: &'r dyn Fn() -> Arc<Hidden>,
+}
+
+impl Restricting<'_> {
+    /// Is there nothing that an item on this type may look at?
+    fn hides(&self, item: &Item, id: TypeId) -> bool {
+        let schema = &self.shard.schema;
+        let mut stored = self.shape.slots.iter().map(|slot| slot.description);
+        !(self.readable)(Description::plain(id))
+            && !stored.any(|description| {
+                description.attribute_type == id
+                    && description.options != OptionsId::NONE
+                    && schema.includes_options(description.options, &item.options)
+                    && (self.readable)(description)
+            })
+    }
+}
+
 impl Node {
     /// A node that is undefined stays so: only items can become undefined.
-    fn restricted(&self, readable: Readable<'_>, hidden: &dyn Fn() -> Arc<[TypeId]>) -> Node {
-        let all = |nodes: &[Node]| nodes.iter().map(|node| node.restricted(readable, hidden)).collect();
+    fn restricted(&self, to: &Restricting<'_>) -> Node {
+        let all = |nodes: &[Node]| nodes.iter().map(|node| node.restricted(to)).collect();
         match self {
             Node::And(nodes) => Node::And(all(nodes)),
             Node::Or(nodes) => Node::Or(all(nodes)),
-            Node::Not(node) => Node::Not(Box::new(node.restricted(readable, hidden))),
-            Node::Item(Item { attribute_type: Some(id), .. }) if !readable(*id) => Node::Undefined,
-            Node::Item(item) if item.attribute_type.is_none() => {
-                Node::Item(Item { hidden: Some(hidden()), ..item.clone() })
-            }
+            Node::Not(node) => Node::Not(Box::new(node.restricted(to))),
+            Node::Item(item) => match item.attribute_type {
+                Some(id) if to.hides(item, id) => Node::Undefined,
+                Some(_) if !item.asks_for_names() => {
+                    let hidden = to.hidden.clone().or_else(|| item.hidden.clone());
+                    Node::Item(Item { hidden, ..item.clone() })
+                }
+                _ => Node::Item(Item { hidden: Some((to.all)()), ..item.clone() }),
+            },
+            Node::True | Node::False | Node::Undefined | Node::Kind(_) => self.clone(),
+        }
+    }
+
+    /// Items that are negated and not settled are taken for false, so that their negation finds every entry.
+    fn widened(&self, is_negated: bool, schema: &Schema, is_settled: Readable<'_>) -> Node {
+        let all = |nodes: &[Node]| {
+            nodes.iter().map(|node| node.widened(is_negated, schema, is_settled)).collect()
+        };
+        let settled = |item: &Item| {
+            let types = item.attribute_type.map(|id| schema.subtypes(id));
+            types.is_some_and(|types| types.iter().all(|id| is_settled(*id)))
+        };
+        match self {
+            Node::And(nodes) => Node::And(all(nodes)),
+            Node::Or(nodes) => Node::Or(all(nodes)),
+            Node::Not(node) => Node::Not(Box::new(node.widened(!is_negated, schema, is_settled))),
+            Node::Item(item) if is_negated && !settled(item) => Node::False,
             Node::True | Node::False | Node::Undefined | Node::Kind(_) | Node::Item(_) => self.clone(),
         }
+    }
+}
+
+impl Item {
+    /// Does it look at the attributes of the entry's DN too?
+    fn asks_for_names(&self) -> bool {
+        matches!(self.test, Test::Matches { dn_attributes: true, .. })
     }
 }
 
@@ -181,7 +285,7 @@ struct Compiling<'c> {
     schema: &'c Schema,
     readable: Readable<'c>,
     without: WithoutRule,
-    hidden: OnceCell<Arc<[TypeId]>>,
+    hidden: OnceCell<Arc<Hidden>>,
 }
 
 impl<'c> Compiling<'c> {
@@ -221,10 +325,24 @@ impl<'c> Compiling<'c> {
         })
     }
 
+    /// Every type that may not be read.
+    fn hidden(&self) -> Arc<Hidden> {
+        let make = || {
+            let types = self.schema.attribute_types().map(|(id, _)| id);
+            let types = types.filter(|id| !(self.readable)(*id)).collect();
+            Arc::new(Hidden { types, descriptions: Vec::new() })
+        };
+        Arc::clone(self.hidden.get_or_init(make))
+    }
+
     /// A stored attribute or one that is made up: which of the two the type decides.
     fn item(&self, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
         let derived = Derived::of(attribute_type, self.schema);
-        Node::Item(Item { attribute_type: Some(attribute_type), hidden: None, options, test, derived })
+        // Nearly every type is its only subtype, and that one may be read: it was asked when it was looked up.
+        let subtypes = self.schema.subtypes(attribute_type);
+        let hides = subtypes.len() > 1 && !subtypes.iter().all(|id| (self.readable)(*id));
+        let hidden = hides.then(|| self.hidden());
+        Node::Item(Item { attribute_type: Some(attribute_type), hidden, options, test, derived })
     }
 
     /// What a description asks for, if its type is known and may be read.
@@ -293,10 +411,7 @@ impl<'c> Compiling<'c> {
         let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
         let Some(found) = found else {
             // A type that may not be read must not be tested by a rule alone.
-            let hidden = self.hidden.get_or_init(|| {
-                schema.attribute_types().map(|(id, _)| id).filter(|id| !(self.readable)(*id)).collect()
-            });
-            let (hidden, options) = (Some(Arc::clone(hidden)), WantedOptions::NONE);
+            let (hidden, options) = (Some(self.hidden()), WantedOptions::NONE);
             return Some(Node::Item(Item { attribute_type: None, hidden, options, test, derived: None }));
         };
         Some(self.item(found, test))

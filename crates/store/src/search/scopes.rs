@@ -62,12 +62,17 @@ impl Scopes {
         true
     }
 
-    /// Adds what the aliases within stand for. Those that lead nowhere add nothing.
+    /// Adds what the aliases within stand for. Those that lead nowhere add nothing, nor do those that are not seen or lead to what is not.
     ///
     /// # Errors
     /// When there are too many of them.
     /// What one alias adds may have others below it, so it goes round until nothing is added.
-    pub fn follow(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Result<(), TooManyAliases> {
+    pub fn follow(
+        &mut self,
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+        sees: &mut dyn FnMut(&EntryRef<'_>) -> bool,
+    ) -> Result<(), TooManyAliases> {
         let mut waiting = Vec::new();
         if let Some(set) = read_point.shard.kinds.of(Kind::Alias) {
             set.push_from(0, LOOKS_MAX + 1, read_point, &mut waiting);
@@ -80,7 +85,7 @@ impl Scopes {
             }
             let before = self.more.len();
             // One that is outside now may be inside after the next round.
-            waiting.retain(|alias| !self.follow_one(read_point, EntryId(*alias), cache));
+            waiting.retain(|alias| !self.follow_one(read_point, EntryId(*alias), cache, sees));
             if self.more.len() > MORE_MAX {
                 return Err(TooManyAliases);
             }
@@ -92,7 +97,13 @@ impl Scopes {
 
     /// Follows an alias if it is within. `false` if it is not.
     /// The base itself is no alias to be followed here: whether it is was decided when it was found.
-    fn follow_one(&mut self, read_point: ReadPoint<'_>, alias: EntryId, cache: &mut DnCache) -> bool {
+    fn follow_one(
+        &mut self,
+        read_point: ReadPoint<'_>,
+        alias: EntryId,
+        cache: &mut DnCache,
+        sees: &mut dyn FnMut(&EntryRef<'_>) -> bool,
+    ) -> bool {
         let Some(entry) = read_point.entry(alias).filter(|entry| entry.shape.kind == Kind::Alias) else {
             return true;
         };
@@ -101,7 +112,7 @@ impl Scopes {
         }
         let mut dn = Vec::new();
         read_point.write_dn(&entry, cache, &mut dn);
-        if let Ok((target, _)) = read_point.resolve_through(&dn, cache)
+        if let Ok((target, _)) = read_point.resolve_through(&dn, cache, sees)
             && let Some(entry) = read_point.entry(target)
             && !self.hold(read_point, &entry)
         {

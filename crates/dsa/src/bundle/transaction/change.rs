@@ -2,6 +2,7 @@
 //! that it comes to.
 //! So the log has modifies only: a replay comes to the same entry without knowing the operation, and a password is hashed once.
 
+use super::member::CONTENT;
 use super::{CONFLICT, member};
 use crate::context::Reading;
 use crate::control;
@@ -31,6 +32,10 @@ pub(super) fn accept(
             return false;
         }
     };
+    if !change.conditions.is_empty() {
+        outcome::say(out, message.id, tag::EXTENDED_RESPONSE, CONTENT.0, CONTENT.1);
+        return false;
+    }
     // From here on it is a modify that the client might have sent, judged by the same code.
     let modify = Message::decode(&change.message).expect("it was just encoded");
     assert!(matches!(modify.request, Request::Modify(_)), "an extended operation comes to a modify");

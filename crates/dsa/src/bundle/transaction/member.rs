@@ -34,11 +34,12 @@ use model::limits::READ_ENTRIES_MAX;
 use proto::control::{Controls, proxied_authorization, transaction_specification};
 use proto::message::{Message, Request};
 use proto::tag;
+use std::borrow::Cow;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 use store::{DnCache, Known, ReadPoint, Reader};
 
 /// The refusal of an update by a right that hangs on what the entry holds.
-const CONTENT: FixedRefusal = (
+pub(super) const CONTENT: FixedRefusal = (
     ResultCode::InsufficientAccessRights,
     "in a transaction no right counts that depends on the content of the entry",
 );
@@ -56,6 +57,10 @@ pub(super) fn prepare_some(
     // The identity of the transaction counts, which a proxied begin made another than the session's. With an overlay each update is
     // judged there, on top of those before it.
     let class = transaction.identity.requester().class;
+    // A class that it does not have any more may have rights that were taken away since: the stages classify it anew.
+    if !scratch.views.holds(transaction.identity.class) {
+        return 0;
+    }
     if !scratch.views.writes_all(class) || !scratch.views.uses_all(class) || transaction.overlay.is_some() {
         return 0;
     }
@@ -295,7 +300,9 @@ fn authorize_inside<'a>(
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: *security };
     ensure_overlay(transaction, &mut reading)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
-    for dn in names(&request.message.request) {
+    // The requester's own entry, too: without it no rule could tell whether an entry names the requester.
+    let own = identity.own_entry(base).map(|own| base.dn(&own, &mut reading.scratch.evaluator.cache));
+    for dn in names(&request.message.request).chain(own.map(Cow::Owned)) {
         let brought = overlay.bring(base, &dn, &[]);
         brought.map_err(|refused| Refused::Refusal((refused.result_code(), refused.to_string().into())))?;
     }

@@ -222,7 +222,7 @@ fn asks_for_hidden(
     let asked = Action::of(Operation::Search);
     let view = reading.scratch.view(identity.requester(), asked, &entry, read_point);
     let schema = reading.dsa.shard.schema();
-    assertion::asks_for_hidden(filter, schema, (&mut reading.scratch.views, view))
+    assertion::asks_for_hidden(filter, &entry, schema, (&mut reading.scratch.views, view))
 }
 
 /// Works something out at the read point of now.

@@ -12,8 +12,7 @@ use crate::extension::{Answer, Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
 use crate::password;
-use crate::rights::may_set_password;
-use crate::rights::visible;
+use crate::rights::{Conditions, REPLACE, may_set_password, visible};
 use ::access::Operation;
 use model::filter::Assertion;
 use model::limits::PASSWORD_BYTES_MAX;
@@ -104,7 +103,7 @@ fn prepare(
     }
     let request = &request;
     // Rights are decided by this.
-    let entry = find(reading, identity, request)?;
+    let (entry, conditions) = find(reading, identity, request)?;
     // Found by a value, so the value must be the entry's still when it is applied.
     let is_found_by_user = matches!(named(request), Some(AuthzId::User(_)));
     // Proved at the read point; the delete in the modify proves it once more when it is applied.
@@ -135,7 +134,8 @@ fn prepare(
     let answer = Box::new(move |id, modified: &[u8], out: &mut Vec<u8>| {
         answer(id, modified, generated.as_deref(), proves, out);
     });
-    Ok(make(reading, identity, id, (&entry, sign), &changes, answer))
+    let change = make(reading, identity, id, (&entry, sign), &changes, answer);
+    Ok(Change { conditions, ..change })
 }
 
 /// A change of a description, with its values.
@@ -203,13 +203,13 @@ pub(crate) fn make(
     Change { id, message, actor: identity.clone(), answer, conditions: Vec::new() }
 }
 
-/// The entry whose password is to be changed, if the client may.
+/// The entry whose password is to be changed, if the client may, and under which conditions.
 /// In this order: whether the client may, then whether the entry is there.
 fn find<'r>(
     reading: &mut Reading<'r>,
     identity: &Identity,
     request: &PasswordModify<'_>,
-) -> Result<EntryRef<'r>, FixedRefusal> {
+) -> Result<(EntryRef<'r>, Conditions), FixedRefusal> {
     let named = named(request);
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
@@ -225,12 +225,10 @@ fn find<'r>(
     let who = identity.requester();
     let found = found.and_then(|id| visible(reading, who, Ok(id)).ok());
     let may = match found.and_then(|id| read_point.entry(id)) {
-        Some(entry) => may_set_password(reading, who, &entry, Operation::PasswordModify),
-        None => reading.scratch.views.writes_all(who.class),
+        Some(entry) => may_set_password(reading, who, &entry, (Operation::PasswordModify, REPLACE)),
+        None => reading.scratch.views.writes_all(who.class).then(Conditions::new),
     };
-    if !may {
-        return Err(NOT_ALLOWED);
-    }
+    let conditions = may.ok_or(NOT_ALLOWED)?;
     let no_entry = "the root DN has no entry: its password is set in the server's configuration";
     let missing = match named {
         None if identity.entry.is_none() => (ResultCode::UnwillingToPerform, no_entry),
@@ -248,7 +246,7 @@ fn find<'r>(
         true if !identity.is_root => {
             Err((ResultCode::InsufficientAccessRights, "only the root DN changes its own password"))
         }
-        _ => Ok(entry),
+        _ => Ok((entry, conditions)),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::entry_writer::{Answer, Templates};
 use crate::monitor::{Counters, count};
 use crate::recent::{Again, Asserted, KnownViews};
 use crate::worker::Scratch;
-use ::access::{Operation, Right};
+use ::access::Operation;
 use model::{EntryId, ResultCode, Scope, dn};
 use proto::answer::{MessageId, PIECE_MAX, put_done};
 use proto::op::Search;
@@ -220,7 +220,7 @@ impl<'p, 'o> Answering<'p, 'o> {
         let Plan { templates, read_point, known, who, passes_over, views, counters } = &mut self.plan;
         let view = views.of(*who, Action::of(Operation::Search), entry, *read_point, evaluator);
         let Some(chosen) = known.of(view).filter(|chosen| templates.holds(*chosen)) else {
-            return *passes_over && !views.may(view, Right::Read);
+            return *passes_over && !views.may_return(view);
         };
         // A view is known of an entry that was returned: so the entry may be read, and the base of a search for it may be one.
         let cache = &mut evaluator.cache;

@@ -63,9 +63,9 @@ pub(super) fn find_base(
     let found = match is_absent(&reading.dsa.shard) {
         true => found,
         false => match visible(reading, who, found) {
-            Ok(id) => settle_base(reading, request, requested, Ok(id))?,
+            Ok(id) => settle_base(reading, (request, who), requested, Ok(id))?,
             Err(Unresolved::NoSuchObject(Some(matched))) => {
-                settle_base(reading, request, requested, Err(Unresolved::NoSuchObject(Some(matched))))?
+                settle_base(reading, (request, who), requested, Err(Unresolved::NoSuchObject(Some(matched))))?
             }
             Err(unresolved) => Err(unresolved),
         },

@@ -4,8 +4,8 @@
 //! The entries that are different are few and in memory of this search alone, so they are matched and written at once. The others may be
 //! many: they go on in slices like any search, with the ids of those that are different left out ([`SpecialEntries::hiding`]).
 
-use super::base::Base;
-use super::running::Restricted;
+use super::base::{Base, Refusal, refuse};
+use super::running::Admitted;
 use super::special::{SpecialEntries, is_omitted};
 use super::{Query, Running, SearchContext, compile, run_base, run_cursor, suspend};
 use crate::access::{Action, Requester};
@@ -16,14 +16,14 @@ use crate::monitor::Counters;
 use crate::outcome;
 use crate::transaction::View;
 use crate::worker::Scratch;
-use ::access::Operation;
+use ::access::{Operation, Right};
 use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{EntryId, Filter, ResultCode, Scope};
 use proto::op::Search;
 use proto::tag;
 use store::search::evaluate::Truth;
 use store::search::{Cursor, Paused, Scopes};
-use store::{ReadPoint, Reader};
+use store::{ReadPoint, Reader, Unresolved};
 
 /// Bytes of an answer that come from the view: they are put together before any is sent.
 /// They wait in memory until the client has read them, so they are bounded more tightly than entries of the directory, which are read as they go.
@@ -65,16 +65,17 @@ pub(crate) fn run(
     };
     let pin = reader.pin();
     let mut inside = Inside { view, read_point: pin.read_point() };
-    let cache = &mut inside.view.scratch.evaluator.cache;
     // A base that the transaction has deleted or renamed is not found, though the directory has it.
-    let base = match inside.read_point.resolve(request.base, cache) {
-        Ok(base) => Base { id: base, is_system: false, is_root_dse: false },
-        Err(reason) => {
-            let (tag, point) = (tag::SEARCH_DONE, inside.read_point);
-            return outcome::unresolved(out, id, tag, request.base, reason, point, cache);
-        }
-    };
+    let found = inside.read_point.resolve(request.base, &mut inside.view.scratch.evaluator.cache);
     // Rights as for any search: the transaction gives its client none.
+    let base = match inside.settle(reading, context.identity.requester(), found) {
+        Ok(base) => Base { id: base, is_system: false, is_root_dse: false },
+        Err(Refusal::Unresolved(reason)) => {
+            let (point, cache) = (inside.read_point, &mut inside.view.scratch.evaluator.cache);
+            return outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, reason, point, cache);
+        }
+        Err(refusal) => return refuse(reading, id, request, refusal, out),
+    };
     if let Some(filter) = requested.assertion() {
         // The base may be an entry of which only a part is here.
         if inside.view.differs(base.id) && inside.view.is_partial(base.id) {
@@ -89,6 +90,41 @@ pub(crate) fn run(
 }
 
 impl Inside<'_> {
+    /// The base of a search, if the requester may search there. What may not be disclosed is absent, in a transaction as outside: else a
+    /// client that changes anything could ask in its own transaction for every name that is hidden from it.
+    fn settle(
+        &mut self,
+        reading: &mut Reading<'_>,
+        who: Requester,
+        found: Result<EntryId, Unresolved>,
+    ) -> Result<EntryId, Refusal> {
+        let Scratch { views, evaluator, .. } = &mut *reading.scratch;
+        let (mut next, mut is_base) = match found {
+            Ok(id) => (Some(id), true),
+            Err(Unresolved::NoSuchObject(matched)) => (matched, false),
+            Err(reason) => return Err(Refusal::Unresolved(reason)),
+        };
+        while let Some(entry) = next.and_then(|id| self.read_point.entry(id)) {
+            // Judged in the directory where the transaction has not changed it: the view lacks most of what rules may ask for.
+            let outside = reading.read_point.entry(entry.id).filter(|_| !self.view.differs(entry.id));
+            let action = Action::of(Operation::Search);
+            let view = match &outside {
+                Some(entry) => views.of(who, action, entry, reading.read_point, evaluator),
+                None => views.of(who, action, &entry, self.read_point, &mut self.view.scratch.evaluator),
+            };
+            if views.may(view, Right::Disclose) {
+                return match (is_base, views.may(view, Right::Search)) {
+                    (true, true) => Ok(entry.id),
+                    (true, false) => Err(Refusal::Access),
+                    (false, _) => Err(Refusal::Unresolved(Unresolved::NoSuchObject(Some(entry.id)))),
+                };
+            }
+            is_base = false;
+            next = Some(entry.parent()).filter(|id| id.0 != 0);
+        }
+        Err(Refusal::Unresolved(Unresolved::NoSuchObject(None)))
+    }
+
     /// Is an assertion true of the base?
     /// Bounded like that of any search: `None` if there is too much to look at.
     fn asserts(
@@ -122,7 +158,8 @@ impl Inside<'_> {
     ) {
         let (read_point, who) = (reading.read_point, context.identity.requester());
         // For the directory. That for the view is compiled when it is searched.
-        let (filter, is_restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
+        let (filter, mut restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
+        let is_restricted = restricted.is_needed();
         let (selectors, types_only) = (request.selection, request.types_only);
         let query =
             Query { id, read_point, base: *base, who, selectors, types_only, is_restricted, again: None };
@@ -132,12 +169,12 @@ impl Inside<'_> {
         if let Some(entry) = &outside
             && request.scope == Scope::Base
             && !self.view.differs(base.id)
-            && run_base(reading, context, &query, entry, &filter, out)
+            && run_base(reading, context, &query, entry, (&filter, &mut restricted), out)
         {
             return;
         }
         // A base that exists in the view alone has nothing below it in the directory.
-        let restricted = Restricted::new(&query, &filter);
+        restricted.forget_pause();
         let cursor = match outside {
             Some(_) if request.scope != Scope::Base => {
                 Cursor::open(read_point, Scopes::new(base.id, request.scope), filter, None)
@@ -206,9 +243,9 @@ impl Inside<'_> {
     ) -> Result<(), Stopped> {
         let point = self.read_point;
         let who = outside.who;
-        let (filter, is_restricted) = compile(&mut self.view.scratch.views, who, &request.filter, point);
-        let query = Query { read_point: point, is_restricted, ..*outside };
-        let mut restricted = Restricted::new(&query, &filter);
+        let (filter, mut restricted) =
+            compile(&mut self.view.scratch.views, who, &request.filter, point);
+        let query = Query { read_point: point, is_restricted: restricted.is_needed(), ..*outside };
         let (base, mut work) = (running.base.id, DIFFERENT_WORK_MAX);
         for id in &running.hidden {
             // Deleted by the transaction: it is hidden in the directory, and not here.
@@ -227,7 +264,11 @@ impl Inside<'_> {
                 Some(_) => continue,
                 None => return Err(Stopped::TooLong),
             }
-            let Some(view) = query.admit(scratch, &entry, &mut restricted) else { continue };
+            let view = match query.admit(scratch, &entry, &mut restricted, &mut work) {
+                Admitted::By(view) => view,
+                Admitted::No => continue,
+                Admitted::Later => return Err(Stopped::TooLong),
+            };
             // The limit is that of the whole search: what is found here counts before the rest.
             if running.left == 0 {
                 return Err(Stopped::SizeLimit);

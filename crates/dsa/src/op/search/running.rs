@@ -15,13 +15,14 @@ use crate::recent::Again;
 use crate::worker::Scratch;
 use ::access::{Operation, Right};
 use model::limits::OUT_BYTES_SOFT_MAX;
-use model::{Description, ResultCode, TypeId};
+use model::{EntryId, ResultCode};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
 use store::search::evaluate::Truth;
-use store::search::{Compiled, Cursor, Step};
+use store::search::work::COMPILED_ITEM;
+use store::search::{Compiled, Cursor, Paused, Step};
 use store::{EntryRef, ReadPoint};
 
 /// Units of writing an entry.
@@ -81,41 +82,79 @@ impl Query<'_> {
         large
     }
 
-    /// The view by which an entry is returned that matches as far as the requester may test it anywhere. `None` if it is not returned: it
-    /// may not be read, or the filter asks for what may not be tested on it.
+    /// Whether, and by which view, an entry is returned that matches as far as the requester may test it anywhere. Not if it is hidden, if
+    /// it may not be read, or if the filter asks for what may not be tested on it.
+    ///
+    /// It comes before every count: an entry that is not admitted must show in no limit, page or number.
     #[inline]
     pub(super) fn admit(
         &self,
         scratch: &mut Scratch,
         entry: &EntryRef<'_>,
         restricted: &mut Restricted,
-    ) -> Option<ViewId> {
+        work: &mut u64,
+    ) -> Admitted {
         let asked = Action { operation: Operation::Search, is_system: self.base.is_system };
         let view = scratch.view(self.who, asked, entry, self.read_point);
-        if !scratch.views.may(view, Right::Read) {
-            return None;
+        if !scratch.views.may_return(view) {
+            return Admitted::No;
         }
-        (!self.is_restricted || restricted.is_true(scratch, self, view, entry)).then_some(view)
+        match self.is_restricted {
+            false => Admitted::By(view),
+            true => match restricted.is_true(scratch, self, view, entry, work) {
+                Some(true) => Admitted::By(view),
+                Some(false) => Admitted::No,
+                None => Admitted::Later,
+            },
+        }
     }
 }
 
-/// Views that a search keeps its filter for.
-const RESTRICTED_MAX: usize = 8;
+/// Is an entry returned that a search has found?
+pub(super) enum Admitted {
+    /// By this view.
+    By(ViewId),
+    No,
+    /// It takes more work than is left to find out. [`Restricted`] knows how far it came.
+    Later,
+}
 
-/// The filter of a search as it is for the views on entries, where some attributes may not be tested.
+/// Views and shapes that a search keeps its filter for.
+const RESTRICTED_MAX: usize = 16;
+
+/// The filter of a search as it is on entries on which not all may be tested that may be tested on others.
+///
+/// Candidates are found by a filter that knows no entry. This one has the last word: it is made for a view and a shape, and of an attribute
+/// that may not be tested there it knows nothing.
 #[derive(Default)]
 pub(super) struct Restricted {
-    /// As it is where all may be tested that may be tested anywhere.
+    /// As it is where all may be tested that may be tested anywhere. None of most searches, for which no right depends on the entry.
     filter: Option<Box<Compiled>>,
-    of: Vec<(ViewId, Compiled)>,
+    /// Items of the filter: what making it ready costs.
+    items: u32,
+    of: Vec<(ViewId, u32, Compiled)>,
+    /// An entry that it was paused at, and where. The entry may have a million values, which no slice may look at in one go.
+    paused: Option<(EntryId, Paused)>,
 }
 
 impl Restricted {
-    /// For a search with this filter.
-    pub(super) fn new(query: &Query<'_>, filter: &Compiled) -> Restricted {
-        Restricted { filter: query.is_restricted.then(|| Box::new(filter.clone())), of: Vec::new() }
+    /// By this filter, of so many items.
+    pub(super) fn by(filter: Compiled, items: u32) -> Restricted {
+        Restricted { filter: Some(Box::new(filter)), items, ..Restricted::default() }
     }
 
+    /// Has it a say?
+    #[inline]
+    pub(super) fn is_needed(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// Forgets where it was paused: the entry is found once more.
+    pub(super) fn forget_pause(&mut self) {
+        self.paused = None;
+    }
+
+    /// Is the filter true of an entry? `None` if it was paused: it goes on with the same entry.
     #[cold]
     fn is_true(
         &mut self,
@@ -123,24 +162,35 @@ impl Restricted {
         query: &Query<'_>,
         view: ViewId,
         entry: &EntryRef<'_>,
-    ) -> bool {
-        let Some(filter) = &self.filter else { return false };
-        let shard = query.read_point.shard();
-        let at = self.of.iter().position(|(known, _)| *known == view).unwrap_or_else(|| {
+        work: &mut u64,
+    ) -> Option<bool> {
+        let Some(filter) = &self.filter else { return Some(false) };
+        let (shard, shape) = (query.read_point.shard(), entry.shape.number);
+        let known = self.of.iter().position(|(known, of, _)| (*known, *of) == (view, shape));
+        let at = known.unwrap_or_else(|| {
+            // Entries of many shapes, one after the other, make it anew for each: that is paid.
+            *work = work.saturating_sub(u64::from(self.items) * COMPILED_ITEM);
             let views = std::cell::RefCell::new(&mut scratch.views);
-            let readable = |id: TypeId| {
-                let on = views.borrow_mut().on_attribute(view, Description::plain(id), shard.schema());
+            let own = filter.restricted(shard, entry.shape, &|description| {
+                let on = views.borrow_mut().on_attribute(view, description, shard.schema());
                 on.every.has(Right::Search)
-            };
-            let own = filter.restricted(shard, &readable);
+            });
             if self.of.len() == RESTRICTED_MAX {
                 self.of.remove(0);
             }
-            self.of.push((view, own));
+            self.of.push((view, shape, own));
             self.of.len() - 1
         });
+        let mut paused = match self.paused.take() {
+            Some((id, paused)) if id == entry.id => paused,
+            _ => Paused::default(),
+        };
         let evaluator = scratch.evaluator(query.base.is_system);
-        evaluator.evaluate(&self.of[at].1, entry, query.read_point) == Truth::True
+        let truth = evaluator.go_on(&self.of[at].2, entry, query.read_point, &mut paused, work);
+        if truth.is_none() {
+            self.paused = Some((entry.id, paused));
+        }
+        truth.map(|truth| truth == Truth::True)
     }
 }
 
@@ -273,10 +323,15 @@ impl Running {
             self.references = None;
         }
         while out.len() < OUT_BYTES_SOFT_MAX {
-            let entry = match self.cursor.step(read_point, scratch.evaluator(self.base.is_system), work) {
-                Step::Entry(entry) => entry,
-                Step::Pause => return Rest::Pause,
-                Step::End => return Rest::End(ResultCode::Success),
+            // One that was not looked at to its end comes before the next.
+            let waiting = self.restricted.paused.as_ref().and_then(|(id, _)| read_point.entry(*id));
+            let entry = match waiting {
+                Some(entry) => entry,
+                None => match self.cursor.step(read_point, scratch.evaluator(self.base.is_system), work) {
+                    Step::Entry(entry) => entry,
+                    Step::Pause => return Rest::Pause,
+                    Step::End => return Rest::End(ResultCode::Success),
+                },
             };
             // A skipped candidate may have cost work, so the slice may end here.
             if self.special.skips(read_point, self.base.id, &entry, &self.hidden) {
@@ -286,11 +341,15 @@ impl Running {
                 }
             }
             // What the requester may not read counts in no limit.
-            let Some(view) = query.admit(scratch, &entry, &mut self.restricted) else {
-                *work = work.saturating_sub(SKIPPED_ENTRY);
-                match *work {
-                    0 => return Rest::Pause,
-                    _ => continue,
+            let view = match query.admit(scratch, &entry, &mut self.restricted, work) {
+                Admitted::By(view) => view,
+                Admitted::Later => return Rest::Pause,
+                Admitted::No => {
+                    *work = work.saturating_sub(SKIPPED_ENTRY);
+                    match *work {
+                        0 => return Rest::Pause,
+                        _ => continue,
+                    }
                 }
             };
             // An entry more than allowed was found: only now is it known that the limit was exceeded.

@@ -8,6 +8,7 @@ use crate::context::Reading;
 use crate::control::Requested;
 use crate::monitor::{Counters, count};
 use crate::referral::{self, Referral};
+use crate::rights::hidden_referral;
 use crate::worker::Scratch;
 use ::access::{Operation, Right};
 use model::limits::OUT_BYTES_SOFT_MAX;
@@ -17,7 +18,7 @@ use proto::op::search::encode_reference;
 use store::aliases::AliasError;
 use store::search::{Cursor, Scopes, Step};
 use store::shape::Kind;
-use store::{EntryRef, ReadPoint, Shard, Unresolved};
+use store::{DnCache, EntryRef, ReadPoint, Shard, Unresolved};
 
 /// What a search does with entries that stand for others.
 /// Looked up once for a search; an entry that comes later is not in its read point.
@@ -73,13 +74,14 @@ impl SpecialEntries {
     pub(super) fn scopes(
         self,
         reading: &mut Reading<'_>,
-        base: &Base,
+        (base, who): (&Base, Requester),
         scope: Scope,
     ) -> Result<Scopes, Refusal> {
         let mut scopes = Scopes::new(base.id, scope);
         if self.follows && !base.is_system && scope != Scope::Base {
-            let cache = &mut reading.scratch.evaluator.cache;
-            scopes.follow(reading.read_point, cache).map_err(|_| {
+            let read_point = reading.read_point;
+            let followed = through_seen(reading, who, |cache, sees| scopes.follow(read_point, cache, sees));
+            followed.map_err(|_| {
                 let text = "too many aliases would have to be followed".to_owned();
                 Refusal::Text(ResultCode::AdminLimitExceeded, text)
             })?;
@@ -131,12 +133,35 @@ pub(super) fn is_plain(shard: &Shard) -> bool {
     is_absent(shard) && !shard.has_subentries()
 }
 
+/// Follows aliases as far as a requester sees them: those that it may read, to entries that may be disclosed. An alias that is hidden is
+/// absent, and one that leads to what is hidden leads nowhere. Else whoever can place an alias could ask for any name.
+fn through_seen<T>(
+    reading: &mut Reading<'_>,
+    who: Requester,
+    follow: impl FnOnce(&mut DnCache, &mut dyn FnMut(&EntryRef<'_>) -> bool) -> T,
+) -> T {
+    // Taken out for the walk: rights are asked with the rest of the evaluator in between.
+    let mut cache = std::mem::take(&mut reading.scratch.evaluator.cache);
+    let read_point = reading.read_point;
+    reading.scratch.evaluator.cache.refresh(read_point);
+    let scratch = &mut *reading.scratch;
+    let done = follow(&mut cache, &mut |entry| {
+        let view = scratch.view(who, Action::of(Operation::Search), entry, read_point);
+        match entry.shape.kind {
+            Kind::Alias => scratch.views.may_return(view),
+            _ => scratch.views.may(view, Right::Disclose),
+        }
+    });
+    reading.scratch.evaluator.cache = cache;
+    done
+}
+
 /// Finds the base that a request means, given what its DN leads to; it is that unless some entries stand for others ([`is_absent`]).
 /// The alias comes first: where it leads may be below a referral object.
 #[cold]
 pub(super) fn settle_base(
     reading: &mut Reading<'_>,
-    request: &Search<'_>,
+    (request, who): (&Search<'_>, Requester),
     requested: &Requested<'_>,
     mut found: Result<EntryId, Unresolved>,
 ) -> Result<Result<EntryId, Unresolved>, Refusal> {
@@ -148,7 +173,8 @@ pub(super) fn settle_base(
     };
     // The base may be an alias, or below one: each on the way is followed.
     if follows && nearest(&found).and_then(|id| read_point.kind(id)) == Some(Kind::Alias) {
-        match read_point.resolve_through(request.base, &mut reading.scratch.evaluator.cache) {
+        let led = through_seen(reading, who, |cache, sees| read_point.resolve_through(request.base, cache, sees));
+        match led {
             Ok((id, text)) => {
                 found = Ok(id);
                 dn = Some(text);
@@ -157,6 +183,13 @@ pub(super) fn settle_base(
             Err(AliasError::Dangling(alias)) => return Err(Refusal::Alias(ResultCode::AliasProblem, alias)),
             Err(AliasError::Loop(alias)) => return Err(Refusal::Alias(ResultCode::LoopDetect, alias)),
         }
+    }
+    if !requested.manage_dsa_it
+        && read_point.shard().has_referrals()
+        && let Some(id) = nearest(&found)
+        && let Some(superior) = hidden_referral(reading, (who, Operation::Search), id)
+    {
+        return Ok(Err(Unresolved::NoSuchObject(Some(superior).filter(|id| id.0 != 0))));
     }
     // With ManageDsaIT the object itself is the base (RFC 3296 section 3).
     let met = nearest(&found).filter(|_| !requested.manage_dsa_it).and_then(|id| {
@@ -199,7 +232,7 @@ impl References {
             }
             // A referral object that may not be read is absent.
             let view = scratch.view(who, Action::of(Operation::Search), &entry, read_point);
-            if !scratch.views.may(view, Right::Read) {
+            if !scratch.views.may_return(view) {
                 continue;
             }
             let uris = referral::continuation(read_point, &entry, self.scope);
