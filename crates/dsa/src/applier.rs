@@ -176,6 +176,7 @@ impl Applier {
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
         self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
+        // The committer has classes of its own. A number that came with the session would be that of somebody else here.
         let reader = self.worker.reader_of(along.as_ref().and_then(|along| along.reader));
         let effective = Effective::of_log(command.actor, reader);
         let shard = Arc::clone(self.worker.dsa.shard());

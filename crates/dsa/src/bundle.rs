@@ -66,6 +66,8 @@ pub(crate) fn run(
 
 /// Takes the access rules that are in force, and gives the session's identity its class where that may be another one by now: a rule
 /// or a group has changed, or the session has a new identity.
+/// It is called before each bundle and before each step of a suspended search. All that the session does by then is
+/// decided by the rules of this moment or later ones; within a bundle they do not change under a request.
 pub(crate) fn keep_up(session: &mut Session, parts: &mut Parts<'_>) {
     let Parts { dsa, scratch, .. } = parts;
     if scratch.views.is_up_to_date(&dsa.access, || dsa.shard.sequence())
@@ -470,6 +472,7 @@ impl ReadBatch<'_> {
     }
 
     /// Gives the session's identity its class, if that may be another one by now.
+    /// Also a session that is nobody has a class: that of anonymous on this connection.
     fn classify(&mut self, session: &mut Session) {
         let read_point = self.look.read_point();
         let security = session.security;

@@ -1,4 +1,7 @@
 //! As whom an update is applied.
+//!
+//! Who changes and who reads are two: the name is recorded with the entry and is part of the command, the reader is of the answer only.
+//! A replay has the first and lacks the second, and must come to the same entries.
 
 use crate::access::Requester;
 use crate::identity::Identity;

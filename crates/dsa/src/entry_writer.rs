@@ -427,6 +427,7 @@ impl Template {
     }
 
     /// Appends the attributes of which rules decide value by value, with the values that may be read.
+    /// Their length stands before them, so they are put together first: memory by what may be read, time by what is there.
     #[cold]
     fn put_judged(
         &self,

@@ -1,5 +1,8 @@
 //! Who a session is.
 //! It is fixed when the session binds: a rename or a delete of the entry does not change who is bound, only what is found by its id.
+//!
+//! The class is remembered with it, and is a number of the thread that has the session. It is true in one epoch of that thread; what
+//! uses an identity that may be older than the bundle asks [`crate::access::Views::holds`] first.
 
 use crate::access::{ClassId, Proof, Requester};
 use crate::own_entry::OwnEntry;
@@ -40,6 +43,7 @@ impl Identity {
     }
 
     /// What it has proved. None of the root DN, which needs no rule.
+    /// All that rules can ask of somebody. Nothing of it comes from the request that is decided.
     pub(crate) fn proof(&self) -> Option<Proof<'_>> {
         let real = self.real.as_deref().map_or((&self.dn[..], self.entry), |(dn, entry)| (&dn[..], *entry));
         (!self.is_root).then_some(Proof { dn: &self.dn, own: self.entry, auth: &self.auth, real })

@@ -46,6 +46,7 @@ pub(crate) struct Submission {
     /// What must be true when they are applied ([`crate::parcel::Condition`]), encoded.
     pub(crate) conditions: Vec<u8>,
     /// As whom entries are read that their answers bring.
+    /// None, if no answer brings an entry.
     pub(crate) reader: Option<Reader>,
     /// The change of settings that they are: then they are one modify of `cn=config`.
     pub(crate) settings: Option<Box<SettingsChange>>,

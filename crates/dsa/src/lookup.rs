@@ -18,6 +18,7 @@ pub(crate) fn find_one(
         Some(dn) => Some(read_point.resolve(dn, &mut evaluator.cache).ok()?),
         None => None,
     };
+    // Rights are not asked: who a name means is for the server to find out, and what may be done with it comes after.
     let few = |filter: &Filter<'_>| {
         read_point.few_candidates(&Compiled::new(filter, read_point.shard(), &|_| true))
     };
@@ -31,6 +32,7 @@ pub(crate) fn find_one(
         base.is_none_or(|base| is_within(read_point, entry.id, base))
             && evaluator.evaluate(&filter, entry, read_point) == Truth::True
     });
+    // Two of a name are nobody: a client that could add a second entry with the name of another would else choose who is meant.
     let first = found.next()?;
     if found.next().is_some() { None } else { Some(first.id) }
 }

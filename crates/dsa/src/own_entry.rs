@@ -1,4 +1,8 @@
 //! The entry that somebody is.
+//!
+//! Rights that come of being somebody hang on the entry and not on its name. Names are given again when an entry is gone; so are ids,
+//! but never with the same time of creation. A session whose entry was deleted is nobody's self any more, also if another one has its
+//! name and its id by then.
 
 use model::{Csn, EntryId};
 use store::{EntryRef, ReadPoint};
@@ -11,6 +15,7 @@ pub(crate) struct OwnEntry {
 }
 
 impl OwnEntry {
+    /// At the bind, whose read point has the entry.
     pub(crate) fn of(entry: &EntryRef<'_>) -> OwnEntry {
         OwnEntry { id: entry.id, created: entry.stamps().created }
     }

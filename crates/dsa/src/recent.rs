@@ -71,6 +71,7 @@ pub(crate) struct Recent {
 /// What searches of one form have in common: regular messages without controls.
 struct Form {
     number: u64,
+    // Another class may see other attributes under the same view of another thread: numbers of both are of this thread.
     class: ClassId,
     /// By the view that the requester has on an entry: how it is written. The oldest makes way.
     chosen: SmallVec<[(ViewId, Chosen); VIEWS_MAX]>,
@@ -181,6 +182,8 @@ impl Recent {
     }
 
     /// Remembers how an entry is written that a requester of the form has this view on.
+    /// Only of entries that were written, so that a view that is known here is one that may read. Templates that were
+    /// forgotten are known by `chosen`, views that were forgotten are never asked for.
     pub(crate) fn note_view(&mut self, again: Again, view: ViewId, chosen: Chosen) {
         let Some(form) = self.forms.get_mut(again.place).filter(|form| form.number == again.number) else {
             return;

@@ -1,5 +1,14 @@
 //! May a requester make an update? Decided at a read point, before the log. What hung on the content of an entry travels with the command as
 //! conditions ([`crate::parcel::Condition`]), and is judged again when it is applied.
+//!
+//! Each function answers one question of the table of operations in `docs/access.md`, in this order: is the entry there for the
+//! requester at all, may the entry be changed, may each value. The order is what keeps a refusal from telling more than the
+//! requester knew: an entry that is hidden is answered as absent before any right of it is looked at, and a right is missing before
+//! it is looked at whether a name is taken.
+//!
+//! Rights are looked at again by nobody. The command in the log has no requester, and a replay decides nothing. So whatever made a
+//! decision true and may be false when the command has its turn goes along as a condition. One condition too many makes an update
+//! fail that might have been made. One too few lets a client change what it may not, by being faster than the log.
 
 use crate::access::{
     Action, Item, Question, Requester, ViewId, Views, asks_for, each_value, is_so, put_answer,
@@ -21,6 +30,7 @@ use store::search::evaluate::Truth;
 use store::{EntryRef, Unresolved};
 
 /// Why an update is not made.
+/// The text names the right and not the rule: which rules there are is for administrators.
 pub(crate) enum Denied {
     /// The requester lacks a right. The text names it.
     Right(String),
@@ -35,6 +45,7 @@ pub(crate) type Conditions = Vec<u8>;
 ///
 /// # Errors
 /// Why the update is not made.
+/// Most updates come of those who may change everything. For these it is one load; nothing is resolved.
 pub(crate) fn authorize(
     reading: &mut Reading<'_>,
     who: Requester,
@@ -60,6 +71,7 @@ pub(crate) fn authorize(
 ///
 /// # Errors
 /// Code and text of the refusal.
+/// It comes before the control is decoded. What may not be used must not have a decoder that can be attacked either.
 pub(crate) fn use_of(
     views: &Views,
     who: Requester,
@@ -94,6 +106,7 @@ pub(crate) fn use_of(
 }
 
 /// As what rules know a request.
+/// What no rule can name counts as a bind, so that a rule on other operations is not about it.
 fn operation_of(request: &Request<'_>) -> Operation {
     match request {
         Request::Search(_) => Operation::Search,
@@ -108,6 +121,8 @@ fn operation_of(request: &Request<'_>) -> Operation {
 }
 
 /// What a DN leads to for a requester: an entry that may not be disclosed is not there, and the nearest superior is one that may be.
+/// It is the one place that decides what absent means, for all operations. matchedDN is made of what it returns, so it
+/// walks up until a superior may be disclosed.
 pub(crate) fn visible(
     reading: &mut Reading<'_>,
     who: Requester,
@@ -150,6 +165,8 @@ pub(crate) fn hidden_referral(
 }
 
 /// An entry that is to be changed, if it may be disclosed, and the view on it.
+/// Two views of one entry: whether it may be disclosed is asked as of a search, so that no operation finds an entry
+/// that others do not; what may be done with it is asked as of this operation.
 fn target<'r>(
     reading: &mut Reading<'r>,
     who: Requester,
@@ -163,6 +180,7 @@ fn target<'r>(
     Ok((entry, view))
 }
 
+/// A right on the entry as a whole, of a view that the caller has of it. It asks nothing of the entry any more.
 fn on_entry(reading: &Reading<'_>, view: ViewId, right: Right) -> Result<(), Denied> {
     match reading.scratch.views.may(view, right) {
         true => Ok(()),
@@ -183,6 +201,7 @@ fn on_attribute<'v>(
 }
 
 /// As [`on_attribute`]. Where none is given, `none_is_allowed` says whether that is as good as values that are allowed.
+/// The way is short unless a rule is about values: then each is judged by itself, and the first that may not ends it.
 fn on_values<'v>(
     reading: &mut Reading<'_>,
     who: Requester,
@@ -224,6 +243,7 @@ pub(crate) fn on_value(
     reading.scratch.views.on_value(view, description, schema, &is_so)
 }
 
+/// An add has no conditions. All that it hung on is its own content and its place, which the command has.
 fn add(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>) -> Result<Conditions, Denied> {
     let schema = reading.dsa.shard.schema();
     let read_point = reading.read_point;
@@ -258,6 +278,8 @@ fn add(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>) -> Result<C
 
 /// The view on an entry as it would be. A question that only an entry that is there can answer is undefined, which counts against the
 /// requester.
+/// Its facts are put together here and not by [`Views::of`], which looks at an entry. The two must agree: a rule that
+/// allows an add and forbids to read what was added is no fault, but one that is passed by adding is.
 fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, superior: EntryId) -> ViewId {
     let (schema, read_point) = (reading.dsa.shard.schema(), reading.read_point);
     let action = Action::of(Operation::Add);
@@ -309,7 +331,7 @@ fn view_of_new(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>, sup
 }
 
 /// An entry as an add would make it: with what is given, and with what the server adds, which is the values of the RDN and the
-/// superclasses. A rule that forbids by one of those would else be passed by whoever leaves it out. `None` of a DN or a description that
+/// superclasses. A rule that forbids by one of those would else be passed by leaving it out. `None` of a DN or a description that
 /// is none.
 fn plain_entry(schema: &Schema, request: &Add<'_>) -> Option<Entry> {
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
@@ -342,6 +364,8 @@ fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Re
         let given: Vec<&[u8]> = change.modification.values.iter().collect();
         let mut present = Vec::new();
         let on = reading.scratch.views.on_attribute(view, description, schema);
+        // A replace takes away what it does not name, and a delete without values takes all. Both need rights on values that
+        // the request does not have.
         let needs_present = given.is_empty() || change.kind == ModifyKind::Replace;
         // Only rules on values ask which there are.
         if needs_present && on.every != on.some {
@@ -379,6 +403,7 @@ fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Re
     Ok(all)
 }
 
+/// Subordinates of a moved entry need nothing: they keep what they are, and a rule about their place is about the new one.
 fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> Result<Conditions, Denied> {
     let (entry, view) = target(reading, who, request.dn, Operation::Rename)?;
     let schema = reading.dsa.shard.schema();
@@ -448,6 +473,8 @@ fn unchanged_condition(reading: &mut Reading<'_>, entry: &EntryRef<'_>, dn: &[u8
 }
 
 /// What was true of an entry's content when the decision was made, and must be when the update is applied.
+/// Only what is known, true or false, is a condition. What is undefined has already counted against the requester, and
+/// cannot come out worse.
 fn conditions(
     reading: &mut Reading<'_>,
     who: Requester,
@@ -466,6 +493,8 @@ fn conditions(
 }
 
 /// An answer as filters, which are true as long as it holds.
+/// An entry is changed by others between decision and turn, and so is the requester's own. The filters have the values
+/// that were looked at, so a replay needs no entry but the one that is changed.
 fn filters(
     reading: &mut Reading<'_>,
     who: Requester,
@@ -521,6 +550,7 @@ fn filters(
 }
 
 /// Names and values of an RDN; none of what is no RDN, which is refused when it is applied.
+/// Both RDNs of a rename are taken apart here: the one that goes and the one that comes.
 fn avas(rdn: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let parsed = parse_rdn(rdn).unwrap_or_default();
     parsed.into_iter().map(|ava| (ava.attribute_type.to_vec(), ava.value.into_owned())).collect()

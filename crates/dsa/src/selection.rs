@@ -1,6 +1,9 @@
 //! Which attributes a search returns (RFC 4511 section 4.5.1.8).
 //!
 //! Looked up once for a list of selectors and kept with the templates that are made by it; an entry is never asked.
+//!
+//! The list of a request says what is wanted; the view says what may be read of it. Both are settled when a template is made, which is
+//! once for a shape. Attributes of which only some values may be read are the exception: they are written value by value.
 
 use crate::access::{ViewId, Views};
 use ::access::Right;
@@ -47,6 +50,7 @@ impl Selection {
 
     /// Is a stored attribute returned? `star_is_all` for the root DSE, whose operational attributes clients expect
     /// from `*` too.
+    /// On every value: an attribute that rules cut into values is not included but judged.
     pub(crate) fn includes(
         &self,
         description: Description,

@@ -153,6 +153,7 @@ impl Worker {
     }
 
     /// A requester of another thread, as whom entries are read here.
+    /// Nobody, if no answer brings entries: most updates, and all of a replay.
     pub(crate) fn reader_of(&mut self, reader: Option<&access::Reader>) -> Requester {
         let Some(asking) = reader else { return Requester::NOBODY };
         let Worker { dsa, reader, scratch: Scratch { views, updating, .. }, .. } = self;

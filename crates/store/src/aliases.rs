@@ -79,7 +79,7 @@ impl<'a> ReadPoint<'a> {
     /// bytes ends that before the bound on steps does.
     ///
     /// An entry that is not seen is as if it were absent, be it an alias on the way or what the last one stands for; whether the name
-    /// itself may be told of is not asked.
+    /// itself may be disclosed is not asked.
     ///
     /// # Errors
     /// When the DN leads nowhere, by itself or by an alias.
@@ -95,7 +95,9 @@ impl<'a> ReadPoint<'a> {
             let found = self.resolve(&text, cache);
             let met = match &found {
                 Ok(id) if last.is_some() || self.kind(*id) == Some(Kind::Alias) => self.entry(*id),
-                Err(Unresolved::NoSuchObject(Some(id))) if self.kind(*id) == Some(Kind::Alias) => self.entry(*id),
+                Err(Unresolved::NoSuchObject(Some(id))) if self.kind(*id) == Some(Kind::Alias) => {
+                    self.entry(*id)
+                }
                 _ => None,
             };
             if let Some(hidden) = met.filter(|met| !sees(met)) {
@@ -264,8 +266,9 @@ mod tests {
         let grows = alias("ou=g,dc=com", "ou=h,ou=g,dc=com");
         let mut reader = Reader::register(&shard).expect("a slot is free");
         let (pin, mut cache) = (reader.pin(), DnCache::default());
-        let mut lead =
-            |dn: &str| pin.read_point().resolve_through(dn.as_bytes(), &mut cache, &mut |_| true).map(|(id, _)| id);
+        let mut lead = |dn: &str| {
+            pin.read_point().resolve_through(dn.as_bytes(), &mut cache, &mut |_| true).map(|(id, _)| id)
+        };
         assert_eq!(lead("ou=a,dc=com"), Ok(unit));
         assert_eq!(lead("ou=c,dc=com"), Ok(unit));
         assert_eq!(lead("ou=x,ou=c,dc=com"), Ok(below));

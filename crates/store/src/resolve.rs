@@ -331,6 +331,12 @@ impl<'a> ReadPoint<'a> {
         self.shard.names_changed.load(Ordering::Acquire) <= sequence
     }
 
+    /// Has no entry been added since an earlier read point? With [`ReadPoint::names_hold_since`], a name that led nowhere then still does.
+    #[inline]
+    pub fn nothing_added_since(self, sequence: u64) -> bool {
+        self.shard.names_added.load(Ordering::Acquire) <= sequence
+    }
+
     /// The nearest existing superior of a target that does not exist: a target is only made below one that exists.
     pub fn matched(self, target: &Target) -> Option<EntryId> {
         (target.parent != 0).then_some(EntryId(target.parent))

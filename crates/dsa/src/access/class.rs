@@ -1,5 +1,13 @@
 //! What is left of the rules for one requester: all that a bind decides is decided. Requesters of whom the same is left share a class, so a
 //! directory has a handful of classes however many users it has.
+//!
+//! A decision has two halves. The half that is the same for all entries was made at the bind, and is the class: rules whose
+//! subject does not match are not in it. The half that hangs on the entry is a few bits, the facts. [`Class::rights`] puts both
+//! together, and depends on nothing else: equal facts of one class have equal rights. That is what makes a view of them possible,
+//! and it must stay so: a decision that looked at the entry itself would be remembered for others.
+//!
+//! A right that cannot be settled is lost. So every question has two bits, "it is true" and "it may be true". What a rule allows
+//! needs the first, what it denies is content with the second.
 
 use super::rules::{Attributes, Covered, Question, Ready, RuleSet};
 use ::access::{Operation, Right, Rights, Truth, ValueTest};
@@ -44,16 +52,22 @@ pub(crate) struct Class {
     pub(crate) places: Vec<usize>,
     pub(crate) questions: Vec<usize>,
     /// Do rights differ from operation to operation?
+    /// Then an action is part of a view's key. Else all operations share views, and a search finds those of an update.
     pub(crate) by_operation: bool,
     /// Is no more asked of an entry of the directory than whether it is the requester's?
+    /// Nearly all classes are. Then a view is found without a walk up the tree, by a comparison of two words.
     pub(crate) is_simple: bool,
     /// May every entry and every attribute be changed?
+    /// It opens the door to updates that nothing else looks at ([`crate::bundle`]), so it may only be true where no
+    /// right of any update could be missing: also none to disclose the entry.
     pub(crate) writes_all: bool,
     /// May every control and every extended operation be used?
+    /// Then the controls of a message are not even counted. It is so where only the built-in rules are about them.
     pub(crate) uses_all: bool,
 }
 
 /// One rule of a class.
+/// It keeps numbers, and not the rule: a hundred bytes for a rule that is left, whatever it names.
 #[derive(Debug)]
 struct Member {
     /// Position in the rule set.
@@ -142,6 +156,11 @@ impl Class {
         matches.iter().map(|found| found.number()).collect()
     }
 
+    /// Adds a rule with one of its subjects. Matches come in the order of the rule set, so the subjects of one rule come
+    /// together and become the alternatives of one member.
+    ///
+    /// A subject that may match is put among those that deny, never among those that allow: a group that is gone takes
+    /// rights away and gives none.
     fn take(&mut self, set: &RuleSet, found: Match) {
         let (at, rule) = (found.rule as usize, &set.rules[found.rule as usize]);
         if self.members.last().is_none_or(|last| last.rule != at) {
@@ -169,6 +188,7 @@ impl Class {
     }
 
     /// A rule without a place is about the entries of the directory, not about the server's own.
+    /// Without this the root DSE, `cn=config` and the monitor would be open to those who may read all of the directory.
     fn is_at(&self, member: &Member, (facts, action): (&Facts, Action)) -> bool {
         member.place.map_or(!action.is_system, |place| has(facts, place))
     }
@@ -190,6 +210,8 @@ impl Class {
         item: Item<'_>,
         values: OfValues<'_>,
     ) -> Rights {
+        // The two closures differ in which of the two bits they ask for, and in nothing else. A change of one needs a look
+        // at the other: what is neither surely true nor surely false must come out of both to the requester's disadvantage.
         let allows = |member: &Member| {
             self.is_at(member, (facts, action))
                 && member.filter.is_none_or(|question| self.is_true(facts, question))
@@ -222,6 +244,8 @@ impl Class {
         denies: impl Fn(&Member) -> bool,
         values: OfValues<'_>,
     ) -> Rights {
+        // `decided` has the rights on which a higher rank has spoken: lower ones have no say in these, be it to allow or to
+        // deny. Each right is decided by itself, so one walk over the rules answers for all of them.
         let (mut allowed, mut decided) = (Rights::NONE, Rights::NONE);
         let mut members = &self.members[..];
         while let Some(first) = members.first() {
@@ -234,6 +258,8 @@ impl Class {
                 if open.is_empty() || !covers(rule) {
                     continue;
                 }
+                // A rule on values speaks for the attribute as a whole only where that cannot give anything away: of every value it
+                // can take rights and give none, of some value it can give them.
                 let (may_allow, may_deny) = match (&rule.values, values) {
                     (None, _) => (true, true),
                     (Some(_), OfValues::Every) => (false, true),
@@ -258,6 +284,9 @@ impl Class {
     }
 
     /// May an attribute be tested, on some entries or on all?
+    /// The answer is the bracket of two extremes: rights where all that can deny denies, and where all that can allow
+    /// allows. Only if both agree can a filter be compiled once for all entries. Everything in between is `Sometimes`: such a
+    /// filter is judged once more for each entry that it finds, and is never kept as a query template.
     pub(crate) fn searchable(&self, schema: &Schema, attribute_type: TypeId) -> Searchable {
         let item = Item::Attribute(Description::plain(attribute_type));
         let about = |rule: &Ready| rule.operations.has(Operation::Search) && covers(rule, schema, item);
@@ -295,7 +324,7 @@ impl Class {
     /// Is there nothing that an update could lack a right for? Only if one rule allows all changes of entries, one all changes of
     /// attributes, and none denies any of it.
     fn may_write_all(&self, schema: &Schema) -> bool {
-        // Also who may change every entry is not told of those that are hidden, nor changes them by chance.
+        // Also who may change every entry does not learn of those that are hidden, nor changes them by chance.
         let needed = Rights::EDIT | Rights::WRITE | Rights::of(&[Right::Disclose]);
         let denies = self.members.iter().any(|member| {
             !member.denies.is_empty() && !self.set.rules[member.rule].deny.and(needed).is_empty()
@@ -321,6 +350,7 @@ impl Class {
     }
 
     /// Are the built-in rules the only ones about controls and extended operations?
+    /// A rule about one OID is enough to say no, also one that allows: which it is is found out when that OID is used.
     fn may_use_all(&self) -> bool {
         let every = |oids: &[String]| oids.len() == 1 && oids[0] == EVERY_OID;
         let (mut controls, mut extended) = (false, false);
@@ -338,6 +368,8 @@ impl Class {
     }
 
     /// Is there a rule that allows a right, on whatever it is?
+    /// Denials are not looked at, so it may say yes where in the end there is nothing. Where the answer guards something
+    /// (who may be assumed by whom) that is the safe side.
     pub(crate) fn allows_somewhere(&self, right: Right) -> bool {
         self.members
             .iter()
@@ -349,6 +381,7 @@ impl Class {
     pub(crate) fn answers<'c>(&'c self, facts: &'c Facts) -> impl Iterator<Item = (&'c Question, bool)> + 'c {
         self.questions.iter().enumerate().filter_map(move |(at, question)| {
             let question = &self.set.questions[*question];
+            // An id and a place are given with the name that the command has; content is not.
             let can_change =
                 !matches!(question, Question::Own | Question::Parent(_) | Question::OfStar { .. });
             // Undefined counts against the requester already.
@@ -359,6 +392,7 @@ impl Class {
 }
 
 /// Is a rule about an item?
+/// An item of one kind is never covered by a rule on another: `attrs=*` gives no right to use controls.
 fn covers(rule: &Ready, schema: &Schema, item: Item<'_>) -> bool {
     match (&rule.items, item) {
         (Covered::Attributes(attributes), Item::Entry) => attributes.entry,
@@ -377,6 +411,7 @@ fn has(facts: &Facts, bit: usize) -> bool {
     facts.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
 }
 
+/// Lists are short, a few dozen at most, and are made once for a class: a map would be no faster.
 fn position_of(list: &mut Vec<usize>, value: usize) -> usize {
     list.iter().position(|other| *other == value).unwrap_or_else(|| {
         list.push(value);

@@ -2,6 +2,14 @@
 //!
 //! A question that cannot be answered is undefined. That counts against the requester: it is not true for what a rule allows, and true for
 //! what a rule denies.
+//!
+//! What is answered here is remembered as bits of a view's key, and never longer than the look at one entry: the next entry is
+//! asked again. So a change of an entry takes effect with the next look at it, and nothing has to be invalidated. What is kept
+//! between entries is only what makes asking cheap: filters that are compiled, and places of superiors.
+//!
+//! The same questions are asked of three kinds of read points: of the directory, of the server's own entries, and of the view or
+//! overlay of a transaction. The last has copies of a few entries only. An entry that is missing there may well exist, so "not
+//! found" must never come out as "no" where a rule denies by it.
 
 use super::class::{Action, Class, Facts};
 use super::groups::{Groups, each_value};
@@ -24,6 +32,7 @@ use store::{DnCache, EntryRef, ReadPoint};
 type OwnFilter = (OwnEntry, Option<Csn>, Option<Compiled>, u64);
 
 /// Finds out what is true of entries. It remembers places, and filters that are ready.
+/// It belongs to a thread. None of what it keeps is right for another rule set, hence [`Finder::turn_to`].
 #[derive(Default)]
 pub(super) struct Finder {
     /// Of the directory, and of the server's own entries.
@@ -46,6 +55,9 @@ impl Finder {
     }
 
     /// Is about a rule set from here on. It is mostly the one that it was about before.
+    /// Two rule sets alternate only while sessions keep the classes that they bound with (`access.refresh = "bind"`), or
+    /// while the committer reads for an answer that was decided under former rules. Then all of this is made anew at each turn:
+    /// some microseconds, and only by then.
     fn turn_to(&mut self, set: &Arc<RuleSet>, read_point: ReadPoint<'_>) {
         if self.set.as_ref().is_some_and(|own| Arc::ptr_eq(own, set)) {
             return;
@@ -98,6 +110,7 @@ impl Finder {
         if !class.places.is_empty() {
             let set = &class.set;
             let Finder { places, directory, .. } = self;
+            // The overlay of a transaction has the directory's ids, but other superiors, so its places are not mixed with those.
             let is_passing = !action.is_system && address(read_point) != *directory;
             let mut passing = Places::default();
             let places = match is_passing {
@@ -208,6 +221,7 @@ impl Finder {
 
     /// A question as a filter on the entry, made of what the requester's own entry has. `None` if the requester has no entry, or its entry
     /// has no such value.
+    /// A search asks it of each entry in turn, and the requester is the same: the filter is compiled for the first of them.
     fn ask_by_own(
         &mut self,
         set: &RuleSet,
@@ -218,6 +232,7 @@ impl Finder {
     ) -> Option<&Compiled> {
         let own = who.own?;
         let entry = own.find(read_point)?;
+        // The filter is made of the entry's DN or of its values; both are known to be the same by the time stamps below.
         let modified = entry.stamps().modified.map(|(csn, _)| csn);
         let sequence = read_point.sequence();
         // Of a transaction's view nothing is kept: sequences there mean other states.
@@ -254,11 +269,14 @@ impl Finder {
     }
 }
 
+/// Shards live as long as the agent, so an address is as good as a name; a transaction's is another than the
+/// directory's as long as the transaction is there.
 fn address(read_point: ReadPoint<'_>) -> usize {
     std::ptr::from_ref(read_point.shard()) as usize
 }
 
 /// Notes the answer to a question.
+/// Undefined sets the second bit alone: it may be true, and is not known to be.
 pub(crate) fn put_answer(class: &Class, facts: &mut Facts, question: usize, truth: Truth) {
     let bit = class.places.len() + 2 * question;
     for (bit, is_set) in [(bit, truth == Truth::True), (bit + 1, truth != Truth::False)] {

@@ -1,4 +1,12 @@
 //! Groups that rules name: their members, also those of groups in them, and whether they have changed.
+//!
+//! Membership is asked of the group and not of the person: one filter on the group's entry, by the hash of the DN in a large set.
+//! So a group of a million members costs no memory here, and a member more or less is seen at once.
+//!
+//! What is kept is which groups are in a group, for finding them takes a look at every member. Each comes with the stamps of the
+//! version that was looked at. Versions are compared once for each read point, one lookup by name and one of a record for a group, and only where rules name
+//! groups at all. If one differs, the classes of all requesters are made anew: a right that hung on the membership is gone with
+//! the next bundle of every session.
 
 use model::filter::Assertion;
 use model::{Csn, EntryId, Filter, TypeId};
@@ -57,6 +65,8 @@ impl Known {
     }
 
     /// Looks whether the group has changed, or one in it. `true` if one has.
+    /// It must notice each way in which a membership can end: the group is changed, is deleted, or is another entry
+    /// under the same name; or one of the groups in it is, or has another name by now and is a member no more.
     fn has_changed(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
         let sequence = read_point.sequence();
         let before = std::mem::replace(&mut self.sequence, sequence);
@@ -70,7 +80,10 @@ impl Known {
         let found = found.filter(|entry| is_group(entry, read_point.shard().schema()));
         let is_same = match (&found, &self.versions) {
             (None, None) => true,
-            (Some(entry), Some(versions)) if !self.is_dangling => {
+            // A member that is no entry becomes a group by an add, or by a rename. Most updates are neither.
+            (Some(entry), Some(versions))
+                if !self.is_dangling || (names_hold && read_point.nothing_added_since(before)) =>
+            {
                 versions.first().is_some_and(|(first, _)| *first == Version::of(entry))
                     && versions[1..].iter().all(|(version, name)| {
                         read_point.entry(version.id).is_some_and(|entry| {
@@ -105,6 +118,7 @@ impl Known {
     }
 
     /// Is somebody a member? Undefined if there is no such group.
+    /// A group that is gone in between is undefined and not empty: a rule that denies its members still denies.
     fn has_member(
         &self,
         (dn, own): (&[u8], Option<&EntryRef<'_>>),
@@ -277,6 +291,7 @@ fn values_of(entry: &EntryRef<'_>, name: &str, schema: &Schema, read_point: Read
 }
 
 /// Calls `each` with every value of an attribute, whatever its options are.
+/// Of a large set a leaf at a time, so that nothing of the tree stays borrowed while `each` runs.
 pub(crate) fn each_value(
     entry: &EntryRef<'_>,
     attribute_type: TypeId,
@@ -304,6 +319,8 @@ fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
 }
 
 /// A group and the groups in it, each once: circles end by themselves. Also whether a few of the members are no entries.
+/// It is breadth first, so the depth that is allowed is counted in rounds, and no member makes the stack grow. An
+/// attacker who may write groups can make them large, deep and circular; the bounds hold for the sum of all levels.
 fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> (Vec<Found>, bool) {
     let schema = read_point.shard().schema();
     let members: Vec<TypeId> = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();

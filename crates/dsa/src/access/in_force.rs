@@ -1,4 +1,7 @@
 //! The rules that are in force: those that are built in, and those of the configuration.
+//!
+//! Threads learn of a change by a number: one load for each bundle, of a line that is written only when rules change. The lock is
+//! taken by a thread once for each change, and never by a request. A set is made whole, and checked, before the number changes.
 
 use super::rules::RuleSet;
 use crate::config::{Anonymous, Config};
@@ -49,6 +52,8 @@ impl Access {
     ///
     /// # Errors
     /// What is wrong with a rule, with its name: those that were in force stay.
+    /// The set is put down first and counted then: a thread that sees the new number finds the new set, or a newer one. The
+    /// other order would let it take the old set for the new one, and keep it.
     pub(crate) fn put(&self, settings: &Settings, schema: &Schema) -> Result<(), String> {
         let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
         let set = RuleSet::new(schema, &self.suffixes, all(builtin, &settings.rules))?;
@@ -71,6 +76,7 @@ impl Access {
 }
 
 /// All rules, each with what is added to its rank.
+/// The order does not matter: ranks do, and [`RuleSet::new`] sorts by them.
 fn all<'r>(builtin: &'r [Placed], rules: &'r [Rule]) -> impl Iterator<Item = (&'r Rule, u64)> {
     builtin.iter().map(|placed| (&placed.rule, 0)).chain(rules.iter().map(|rule| (rule, CONFIGURED)))
 }

@@ -2,6 +2,12 @@
 //!
 //! What is remembered holds at a read point as long as no name has changed ([`ReadPoint::names_hold_since`]); a DN without an entry is looked for at
 //! every read point anew.
+//!
+//! A place is a number of levels below a DN. Three are distinguished, for no rule asks for more: the entry itself, its subordinates,
+//! and those of `*` patterns. All that lies deeper counts as one.
+//!
+//! A walk to the suffix looks at a record for each level. It is made for a superior and not for an entry, so the thousands of
+//! entries of one container share it. 256 superiors of up to 16 DNs take 12 KiB of a thread.
 
 use super::rules::Base;
 use crate::system::{ROOT_DSES, is_root_dse};
@@ -98,6 +104,9 @@ impl Places {
     }
 
     /// Looks for the DNs where they may lead to other entries than before.
+    /// Names are looked at in this order: has the read point moved at all? Then, has any name changed since? Only then are
+    /// all DNs resolved again, and what is known of superiors is dropped. A DN without an entry is the exception: an add does not
+    /// count as a change of names, and may give the DN its entry.
     fn refresh(&mut self, bases: &[Base], read_point: ReadPoint<'_>, cache: &mut DnCache) {
         let sequence = read_point.sequence();
         let is_known = self.ids.len() == bases.len();
@@ -120,6 +129,8 @@ impl Places {
     }
 }
 
+/// The root DSE is kept under several names, one for each state of a connection, and a rule on the empty DN is about all of
+/// these: a rule that hides it must not be passed by StartTLS.
 fn find(base: &Base, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Ids {
     let mut id = |dn: &str| read_point.resolve(dn.as_bytes(), cache).map(|id| id.0).ok();
     match is_root_dse(base.dn.as_bytes()) {

@@ -1,4 +1,8 @@
 //! Who asks, as far as rules can tell: what a bind and the connection decide is evaluated here, once, into the class of the requester.
+//!
+//! A bind costs one walk over the rules, with a look into each group that they name. Requests after it look at a number.
+//! What is decided here must not change between two binds, or it must be noticed: rules and groups are, by [`super::views`]; the
+//! connection is, for StartTLS makes the session anonymous; the requester's own entry is, where a rule looks at it.
 
 use super::class::Match;
 use super::groups::Groups;
@@ -15,6 +19,7 @@ use store::search::evaluate::{Evaluator, Truth};
 use store::{DnCache, ReadPoint};
 
 /// What access rules can ask of a connection.
+/// All of it is the connection's and nothing the client's: no request can change what it is taken for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Connection {
     /// Bits of the key that protects it.
@@ -35,6 +40,7 @@ pub struct ClassId(pub(super) u32);
 
 impl ClassId {
     /// Of a requester whose class is not known: it has no right at all.
+    /// An identity begins with it. If one is ever used without having been classified, it is refused everything.
     pub(crate) const NONE: ClassId = ClassId(0);
     /// Of the root DN, which has every right.
     pub(crate) const ROOT: ClassId = ClassId(1);
@@ -42,6 +48,8 @@ impl ClassId {
 }
 
 /// As whom rights are asked.
+/// It is copied with each request: a number and two ids. Numbers of classes mean something in one thread only; who hands
+/// a requester to another thread takes a [`super::views::Reader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Requester {
     pub(crate) class: ClassId,
@@ -57,6 +65,7 @@ impl Requester {
     pub(crate) const NOBODY: Requester = Requester { class: ClassId::NONE, own: None, real: None };
 
     /// Normal form of its DN, if it has an entry.
+    /// The name of now, and not the one that it bound by: rules on values compare it with what entries have now.
     pub(crate) fn dn_key(self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Option<Vec<u8>> {
         let own = self.own?.find(read_point)?;
         key(read_point.shard().schema(), &read_point.dn(&own, cache))
@@ -91,6 +100,7 @@ pub(super) struct Asking<'a> {
 
 impl Asking<'_> {
     /// The rules and subjects that match, in the order of the rule set.
+    /// Each subject of a rule is a match of its own. Which of them holds may hang on the entry, so none makes another needless.
     pub(super) fn matches(&mut self, set: &RuleSet) -> Vec<Match> {
         let mut matches = Vec::new();
         for (rule, ready) in set.rules.iter().enumerate() {
@@ -106,6 +116,8 @@ impl Asking<'_> {
     }
 
     /// All of its conditions.
+    /// One condition that is false settles it, also behind one that is undefined. The order in which they are written is
+    /// of no consequence.
     fn of_subject(&mut self, subject: &ReadySubject) -> Truth {
         let mut all = Truth::True;
         for (condition, negated) in &subject.of_requester {
@@ -172,6 +184,7 @@ impl Asking<'_> {
 }
 
 /// Does a DN lie there?
+/// By normal forms of names, not by ids: the base of a rule need not be an entry, nor need the requester.
 pub(super) fn lies(schema: &Schema, dn: &[u8], reach: Reach, base: &str) -> Truth {
     if dn.is_empty() {
         return Truth::False;

@@ -3,6 +3,15 @@
 //! A view is the rights of one class on all entries of which the same is true, as far as rules ask. Its rights on an attribute are worked
 //! out when they are first asked for; from then on a decision is a look into a table. Numbers of views are never used again, so what was made
 //! of a view that is forgotten is not found.
+//!
+//! Three numbers tell what is still true. The *version* is that of the rules in force; a thread compares it once a bundle. The
+//! *epoch* counts the times at which classes of requesters may have changed; an identity keeps the one in which it was classified.
+//! And ids of classes and views ascend: what is forgotten leaves a gap that no later one fills. Templates of answers and cached
+//! query templates are kept by these ids and are not invalidated when a view is forgotten. They are just never asked for again. An id that
+//! was given twice would show one requester what was made for another; so ids of views have 64 bits, which no client uses up.
+//!
+//! A look at the rights on an entry compares two words where a class asks nothing of entries but whether they are the requester's;
+//! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
 use super::class::{Action, Class, Facts, Item, Match, OfValues, Searchable};
 use super::facts::Finder;
@@ -29,6 +38,7 @@ const VIEWS_MAX: usize = 4_096;
 const CLASS_RULES_MAX: usize = 1 << 19;
 
 /// Epochs of all that remember rights: an identity that was classified by one is not known to another.
+/// Written when a thread's memory is made, and never by a request.
 static EPOCHS: AtomicU64 = AtomicU64::new(1);
 /// Epochs of one of them.
 const EPOCHS_OF_ONE: u64 = 1 << 40;
@@ -44,6 +54,7 @@ impl ViewId {
 }
 
 /// Rights on an attribute.
+/// Where both are the same, nothing hangs on values; then no value is ever looked at for its rights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OnAttribute {
     /// On all of its values.
@@ -53,6 +64,8 @@ pub(crate) struct OnAttribute {
 }
 
 /// A requester, and all that tells another thread what it may read.
+/// It has the class itself and not its number, for numbers are of a thread. The rules that the class is of may be former ones
+/// by the time it is used: the update was decided by those, and what its answer brings is decided by the same.
 #[derive(Debug)]
 pub(crate) struct Reader {
     /// None of the root DN.
@@ -71,6 +84,7 @@ struct View {
 }
 
 /// A class, and what is remembered of it.
+/// `last` saves the hash for runs of entries of which the same is true, which is nearly every search.
 struct Kept {
     class: Arc<Class>,
     /// By attribute type.
@@ -80,6 +94,8 @@ struct Kept {
 }
 
 /// What a thread remembers of rights.
+/// `set` and `version` go together, as do `classes` with `class_of` and `views` with `view_of`. A view is never kept longer
+/// than its class.
 pub(crate) struct Views {
     set: Arc<RuleSet>,
     /// Does a class depend on what the requester's own entry holds? Then it is worked out anew for each bundle.
@@ -124,6 +140,8 @@ impl Default for Views {
 
 impl Views {
     /// Is there nothing to be taken anew at a commit sequence?
+    /// Two loads for a bundle in a directory whose rules name no groups. A commit sequence that has moved is not enough to say
+    /// no by itself: without groups no update changes anybody's class.
     #[inline]
     pub(crate) fn is_up_to_date(&self, access: &Access, sequence: impl Fn() -> u64) -> bool {
         self.version == access.version() && (self.groups.is_empty() || self.groups.sequence() == sequence())
@@ -131,6 +149,7 @@ impl Views {
 
     /// Takes the rules that are in force, and looks whether groups have changed. To be called before requests are run at a read
     /// point.
+    /// Not within a request: the class of the one who asks might be gone before its answer is complete.
     #[inline]
     pub(crate) fn keep_up(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
         self.finder.at(read_point);
@@ -143,6 +162,8 @@ impl Views {
         }
     }
 
+    /// `at-once` forgets all classes, so that no identity has one of the former rules. With `bind` they stay until so many were
+    /// made that all are forgotten, and sessions keep theirs.
     #[cold]
     fn take_rules(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
         (self.version, self.set, self.refresh) = access.rules();
@@ -157,6 +178,7 @@ impl Views {
     }
 
     /// Forgets all classes and views. Their numbers are not used again.
+    /// A requester with a number of one of them has no rights from here on, until it is classified anew.
     fn forget(&mut self) {
         self.epoch += 1;
         self.first_class += self.classes.len() as u32;
@@ -166,6 +188,8 @@ impl Views {
         self.forget_views();
     }
 
+    /// A search that has a view in hand goes on without rights, and writes nothing more of it. That is why views are
+    /// forgotten when one is made, and not at a time of its own: what was looked up before it is used in the same step.
     fn forget_views(&mut self) {
         self.first_view += self.views.len() as u64;
         self.views.clear();
@@ -176,6 +200,7 @@ impl Views {
     }
 
     /// Has a requester still the class that it was given in an epoch?
+    /// A rule that looks at the requester's own entry makes every bundle classify: nothing tells when that entry changes.
     #[inline]
     pub(crate) fn holds(&self, (class, epoch): (ClassId, u64)) -> bool {
         match self.refresh {
@@ -185,6 +210,7 @@ impl Views {
     }
 
     /// The class of a requester, and the epoch in which it is that.
+    /// It walks over all rules and allocates, so it is for binds and changes, and not for requests. Nearly always the class is there already, and nothing is made.
     pub(crate) fn classify(
         &mut self,
         proof: Option<Proof<'_>>,
@@ -210,6 +236,8 @@ impl Views {
     }
 
     /// The class of a rule set with this key, which is made if there is none yet.
+    /// Two sessions with equal keys get the same class also if one bound an hour before the other. Keys of different rule
+    /// sets are compared with their sets: positions of rules mean nothing elsewhere.
     fn put_class(
         &mut self,
         set: &Arc<RuleSet>,
@@ -250,6 +278,7 @@ impl Views {
     }
 
     /// A requester of another thread.
+    /// The class gets a number of this thread. Its rules may be former ones; both sets are then in use side by side.
     pub(crate) fn adopt(&mut self, reader: &Reader, read_point: ReadPoint<'_>) -> Requester {
         let Some(class) = &reader.class else { return Requester::ROOT };
         let class = self.put_class(&class.set, &class.key, read_point, || Arc::clone(class));
@@ -272,6 +301,7 @@ impl Views {
     }
 
     /// The view of a requester on an entry.
+    /// A requester whose class is not known has the view that allows nothing. There is no other default anywhere.
     #[inline]
     pub(crate) fn of(
         &mut self,
@@ -286,6 +316,7 @@ impl Views {
         }
         let Some(kept) = self.kept(who.class) else { return ViewId::NONE };
         let class = &*kept.class;
+        // One view for all operations where rules make no difference between them. The server's own entries keep theirs.
         let action =
             if class.by_operation { action } else { Action { operation: Operation::Search, ..action } };
         // Nearly all classes ask no more of an entry of the directory than whether it is the requester's.
@@ -331,6 +362,7 @@ impl Views {
         }
     }
 
+    /// Apart and not inlined: the way above stays short enough to be laid into each search.
     #[inline(never)]
     fn of_complex(
         &mut self,
@@ -370,6 +402,7 @@ impl Views {
 
     fn view(&mut self, class: ClassId, action: Action, facts: Facts, read_point: ReadPoint<'_>) -> ViewId {
         let shard = read_point.shard();
+        // Keyed: which facts there are is to a part the choice of clients, who write entries.
         let hash = |class: ClassId, action: Action, facts: &Facts| {
             let mut bytes: SmallVec<[u8; 64]> = SmallVec::new();
             bytes.extend_from_slice(&[action.operation as u8, u8::from(action.is_system)]);
@@ -439,11 +472,11 @@ impl Views {
     #[inline]
     pub(crate) fn may_return(&self, view: ViewId) -> bool {
         const NEEDED: Rights = Rights::of(&[Right::Disclose, Right::Read]);
-        view == ViewId::ROOT
-            || self.kept_view(view).is_some_and(|view| NEEDED.without(view.entry).is_empty())
+        view == ViewId::ROOT || self.kept_view(view).is_some_and(|view| NEEDED.without(view.entry).is_empty())
     }
 
     /// The rights of a view on an attribute.
+    /// Attributes with options are not remembered: there is no bound on how many there are.
     pub(crate) fn on_attribute(
         &mut self,
         view: ViewId,
@@ -478,6 +511,7 @@ impl Views {
     }
 
     /// The rights of a view on one value of an attribute, of which a test is true or not.
+    /// Nothing is remembered of values: there is no bound on how many there are.
     pub(crate) fn on_value(
         &self,
         view: ViewId,
@@ -501,6 +535,7 @@ impl Views {
     }
 
     /// May the requester use a control or an extended operation?
+    /// No entry is at hand, so every fact is false: a rule on controls that asks for a place gives nothing.
     pub(crate) fn may_use(
         &self,
         class: ClassId,
@@ -518,6 +553,8 @@ impl Views {
     }
 
     /// May an attribute be tested in filters of a requester, whatever the entry is?
+    /// One answer for a class, whatever the entry is. Only [`Searchable::Always`] lets a filter be judged by its compiled form
+    /// alone.
     pub(crate) fn searchable(
         &mut self,
         class: ClassId,
@@ -542,6 +579,7 @@ impl Views {
     }
 
     /// Answers of a view to what can change while an entry keeps its name.
+    /// They become the conditions of an update; reads have no use for them, as they are answered at once.
     pub(crate) fn answers(&self, view: ViewId) -> Vec<(Question, bool)> {
         let Some(kept) = self.kept_view(view) else { return Vec::new() };
         let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;

@@ -1,5 +1,9 @@
 //! Assertion (RFC 4528): an operation happens only if a filter is true of its target; if it is false or undefined, the
 //! answer is assertionFailed and nothing else happens. What the client may not read is undefined, as in a search.
+//!
+//! There are two kinds. An operation that looks asks as its requester: each attribute needs the right to be tested, on this entry.
+//! An update is judged once more when it is applied, in the role of the writer, and then every attribute counts. So what an update may not
+//! ask is refused before the log ([`asks_for_hidden`]); the outcome of what was logged must not depend on rules.
 
 use crate::access::{ViewId, Views};
 use crate::outcome;
@@ -49,6 +53,7 @@ pub(crate) fn is_true(
 
 /// As [`is_true`], of what is asserted of an operation that looks: it holds up its thread. `None` if there is too much to
 /// look at.
+/// The bound is for the requester's sake as well: the time that it takes tells how many values there are.
 pub(crate) fn is_true_soon(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
@@ -74,9 +79,8 @@ pub(crate) fn asks_for_hidden(
     filter.mentions(&|description| {
         let (name, _) = split_options(description);
         let kinds = schema.find_type(name).map(|id| schema.subtypes(id));
-        let is_allowed = |description| {
-            views.borrow_mut().on_attribute(view, description, schema).every.has(Right::Search)
-        };
+        let is_allowed =
+            |description| views.borrow_mut().on_attribute(view, description, schema).every.has(Right::Search);
         // With the options that the entry has it may be another right than without.
         let may = |id: &TypeId| {
             let mut stored = entry.shape.slots.iter().map(|slot| slot.description);

@@ -23,6 +23,8 @@ const USER_ATTRIBUTE: &[u8] = b"uid";
 /// Who a request is to be applied as. `None` if the client may not act as that one, or there is no such one: which of
 /// the two is not reported.
 /// Looked up at the read point of the request, so a name that was just deleted is nobody's.
+/// The identity that is acted as gets a class of its own, with the client as its real identity: rules may give one
+/// who acts for another less than either has.
 pub(crate) fn authorize(
     reading: &mut Reading<'_>,
     (client, security): (&Identity, Security),
@@ -40,6 +42,7 @@ pub(crate) fn authorize(
 }
 
 /// Who a client asks to act as, if it may.
+/// It must not be asked by anything but [`authorize`], which holds back the mighty.
 fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]) -> Option<Identity> {
     let (dsa, read_point, is_root) = (reading.dsa, reading.read_point, client.is_root);
     let evaluator = &mut reading.scratch.evaluator;

@@ -18,6 +18,7 @@ pub(crate) struct ReadEntry<'a> {
 }
 
 /// A SearchResultEntry of an entry; `None` if it is longer than [`READ_ENTRY_BYTES_MAX`].
+/// The view is the reader's, which is not that of the update: who may change an entry need not be able to read it.
 pub(crate) fn read(
     wanted: ReadEntry<'_>,
     entry: &EntryRef<'_>,

@@ -165,6 +165,7 @@ impl Writing<'_, '_> {
         self.read_as(self.effective.reader(), id, wanted)
     }
 
+    /// Where nobody is known as the reader, as at a replay, nothing is read: the answer goes to nobody.
     fn read_as(&mut self, who: Requester, id: EntryId, wanted: ReadEntry<'_>) -> Option<Vec<u8>> {
         let (read_point, entry, Scratch { templates, views, updating, .. }) = self.look_at(id);
         let view = views.of(who, Action::of(Operation::Search), &entry, read_point, updating);

@@ -61,6 +61,7 @@ pub(crate) fn run(
     let Binding { identity, exchange, known } = binding;
     // Whether a password may be verified is decided for anonymous: who binds is not known yet.
     *identity = Identity::anonymous();
+    // Also of a bind that fails: the session goes on as anonymous, and needs a class for that.
     let security = reading.security;
     reading.classify(identity, security);
     let anonymous = identity.requester();
@@ -182,6 +183,8 @@ fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
 
 /// Who has this name and this password?
 /// The root DN works without an entry, so that an administrator gets in where the directory is empty or damaged.
+/// The order is by time. Who is not there, who has no password and who may not be verified take less time than a wrong
+/// password only by what is not done behind it; the right to be verified is asked last, of one whose password was right.
 fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: &[u8]) -> Option<Identity> {
     let dsa = reading.dsa;
     let is_root = dsa.is_root(name);

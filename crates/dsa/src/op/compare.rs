@@ -25,6 +25,7 @@ use store::{ReadPoint, Reader, Unresolved};
 
 /// Where an entry is looked for, and on whose behalf.
 /// The same for an entry of the directory, of the server's own, and of a transaction.
+/// `is_by_value` is decided by [`Question::check`], so that comes first.
 struct Question<'q> {
     dsa: &'q Dsa,
     read_point: ReadPoint<'q>,
@@ -214,6 +215,8 @@ impl Question<'_> {
 
     /// Can the assertion be tested at all, and by this client?
     /// Read access is needed: else a compare would guess secret values one by one.
+    /// One answer for values that are there, that are not, and for attributes that are not: the right is asked before the
+    /// entry is looked at.
     fn check(&mut self, assertion: Assertion<'_>) -> Result<(), Refusal> {
         let schema = self.dsa.shard.schema();
         // With options, as in a filter: `cn;lang-de` asks for values with that option.
@@ -251,6 +254,7 @@ impl Question<'_> {
     }
 
     /// Undefined counts as false: whether it was undefined was found out by the checks before.
+    /// Who may compare this one value compares it with all of the attribute: the rule was asked about the value already.
     fn is_true(&mut self, entry: &EntryRef<'_>, filter: &Filter<'_>) -> bool {
         let view = if self.is_by_value { ViewId::ROOT } else { self.view };
         let rights = (&mut *self.views, view, Right::Compare);

@@ -113,6 +113,7 @@ pub(crate) fn prepare(
     }
     // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
     let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
+    // The rights were those on this entry; the sign keeps the change from another one that has its name by then.
     let sign = sign_of(reading, &entry, proves);
     let change = make(reading, identity, id, (&entry, sign), &changes, Box::new(answer));
     Ok(Some(Change { conditions, ..change }))

@@ -179,6 +179,8 @@ pub(crate) fn run(
 /// Makes a filter ready for a requester: to find candidates by, and to judge those by of which the requester may not test everything.
 ///
 /// Where a right to test depends on the entry, candidates are found by a filter that is true of more entries ([`Compiled::widened`]).
+/// An item that may be tested nowhere is undefined here and now, and no index is asked about it. So a search for a hidden
+/// attribute takes as long as one for an attribute that nobody has.
 fn compile(
     views: &mut Views,
     who: Requester,
@@ -396,6 +398,7 @@ fn suspend(
             let selectors = selectors.raw().to_vec();
             // Of the session's own identity the class of the next turn counts, for a bind or a rule may come in between.
             let identity = context.identity;
+            // An identity by SASL may act for another one as well; it is kept like this one, and is the session's.
             let acting = identity.real.is_some().then(|| Box::new(identity.clone()));
             let search = SuspendedSearch { read_point, running, selectors, large, acting, _share: share };
             // What is half written comes first.

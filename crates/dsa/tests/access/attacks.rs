@@ -75,9 +75,12 @@ fn x1_a_supertype_tells_nothing_of_a_hidden_subtype() {
     for place in ["all", "subtree=\"ou=people,dc=example\""] {
         let hides = format!("no: {place} attrs=sn; users; deny=search,compare,read");
         as_ada(&[&hides], |mut client| {
-            for filter in
-                ["(name=Hopper)", "(name=Hop*)", "(name:caseIgnoreMatch:=Hopper)", "(&(uid=grace)(name=Hopper))"]
-            {
+            for filter in [
+                "(name=Hopper)",
+                "(name=Hop*)",
+                "(name:caseIgnoreMatch:=Hopper)",
+                "(&(uid=grace)(name=Hopper))",
+            ] {
                 assert_eq!(client.found_by(filter), [""; 0], "{place} {filter}");
             }
             assert_eq!(client.found_by("(name=Grace Hopper)"), [GRACE], "{place}");
@@ -108,7 +111,8 @@ fn x1_options_that_are_hidden() {
         assert_eq!(client.compare(ADA, "cn;lang-fr", "Adelaide").code, NoSuchAttribute);
     });
     // The other way round: the name alone may not be tested, and with the option it may.
-    let shows = ["no: all attrs=cn; users; deny=search", "fr: all attrs=\"cn;lang-fr\"; users; allow=search rank=1"];
+    let shows =
+        ["no: all attrs=cn; users; deny=search", "fr: all attrs=\"cn;lang-fr\"; users; allow=search rank=1"];
     as_ada(&shows, |mut client| {
         assert_eq!(client.found_by("(cn;lang-fr=Adelaide)"), [ADA]);
         assert_eq!(client.found_by("(cn=Ada King)"), [""; 0]);
@@ -126,14 +130,13 @@ fn a_search_in_the_name_of_another_goes_on_as_that_one() {
         add_people(&mut client.root(), 2_000);
         let as_bob = format!("dn:{BOB}");
         let as_bob = [proxied_authorization::control(as_bob.as_bytes())];
-        let mut told = |controls: &[Control<'_>]| {
-            let found =
-                client.search_with(PEOPLE, Scope::One, "(objectClass=*)", &["sn"], |_| {}, controls);
+        let mut shown = |controls: &[Control<'_>]| {
+            let found = client.search_with(PEOPLE, Scope::One, "(objectClass=*)", &["sn"], |_| {}, controls);
             assert_eq!(found.entries.len(), 2_003);
             found.entries.iter().filter(|(_, attributes)| !attributes.is_empty()).count()
         };
-        assert_eq!(told(&as_bob), 0);
-        assert_eq!(told(&[]), 2_003, "ada herself may read it, to the last one");
+        assert_eq!(shown(&as_bob), 0);
+        assert_eq!(shown(&[]), 2_003, "ada herself may read it, to the last one");
     });
 }
 
@@ -340,7 +343,11 @@ fn a13_values_that_came_meanwhile_do_not_go() {
     });
     assert_eq!(end.code, InsufficientAccessRights);
     assert_eq!(root.read(LIST, &[]).values("member").map(|all| all.len()), Some(2));
-    assert_eq!(client.modify(LIST, &[(Replace, "member", &[GRACE])]).code, Success, "when nothing comes between");
+    assert_eq!(
+        client.modify(LIST, &[(Replace, "member", &[GRACE])]).code,
+        Success,
+        "when nothing comes between"
+    );
 }
 
 #[test]
@@ -415,5 +422,18 @@ fn an_add_is_judged_with_what_the_server_adds() {
             assert_eq!(client.add(dn, entry).code, InsufficientAccessRights, "{dn}");
         }
         assert_eq!(client.add("ou=open,dc=example", unit).code, Success);
+    });
+}
+
+/// What is excluded wins, also over the same attribute with options.
+#[test]
+fn an_excluded_attribute_is_out_with_all_options() {
+    let rules = [
+        "entry: all attrs=entry; users; allow=see",
+        "some: all attrs=\"!cn,cn;lang-fr,sn\"; users; allow=read",
+    ];
+    each(&bare(&rules), |mut client| {
+        client.must_bind(ADA, "lace");
+        assert_eq!(client.read(ADA, &["*"]).names(), ["sn"]);
     });
 }

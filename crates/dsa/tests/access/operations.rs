@@ -73,7 +73,7 @@ fn a7_compare() {
         ResultCode::CompareTrue => Success,
         code => code,
     });
-    // Alike for values that are there, that are not, and for attributes that are not.
+    // The same for values that are there, that are not, and for attributes that are not.
     each(&ruled(&["no: all attrs=mail; users; deny=compare"]), |mut client| {
         client.must_bind(ADA, "lace");
         let answers = [(GRACE, "g@h"), (GRACE, "x@y"), (ADA, "x@y")]

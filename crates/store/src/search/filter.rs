@@ -131,16 +131,22 @@ impl Compiled {
     /// looks at several attributes, those that may not are passed over.
     ///
     /// It is made of a filter that knows of no entry, since the right to test an attribute may hang on the entry.
-    pub fn restricted(&self, shard: &Shard, shape: &Shape, readable: &dyn Fn(Description) -> bool) -> Compiled {
+    pub fn restricted(
+        &self,
+        shard: &Shard,
+        shape: &Shape,
+        readable: &dyn Fn(Description) -> bool,
+    ) -> Compiled {
         let classes = Description::plain(shard.schema.well_known().object_class);
         let stored = shape.slots.iter().map(|slot| slot.description).chain([classes]);
-        let mut descriptions: Vec<Description> = stored.filter(|description| !readable(*description)).collect();
+        let mut descriptions: Vec<Description> =
+            stored.filter(|description| !readable(*description)).collect();
         descriptions.sort_unstable();
         let hidden = match descriptions.is_empty() {
             true => None,
             false => Some(Arc::new(Hidden { types: Vec::new(), descriptions: descriptions.clone() })),
         };
-        // Names of superiors have attributes that the entry has not, so those that ask for names are told of all that is hidden.
+        // Names of superiors have attributes that the entry has not, so those that ask for names pass over all that is hidden.
         let all = OnceCell::new();
         let all = || {
             let make = || {
@@ -154,7 +160,7 @@ impl Compiled {
     }
 
     /// A filter that is true of every entry of which any [`Compiled::restricted`] form of this one is true. `is_settled`: may an attribute be
-    /// tested on all entries alike?
+    /// tested on all entries, or on none?
     ///
     /// It is what candidates are found by. What is hidden on some entries makes an item false there, and the negation of it true; so what is
     /// negated must not be looked at before it is known what is hidden. A filter that was would tell that the hidden value is the
@@ -255,9 +261,8 @@ impl Node {
 
     /// Items that are negated and not settled are taken for false, so that their negation finds every entry.
     fn widened(&self, is_negated: bool, schema: &Schema, is_settled: Readable<'_>) -> Node {
-        let all = |nodes: &[Node]| {
-            nodes.iter().map(|node| node.widened(is_negated, schema, is_settled)).collect()
-        };
+        let all =
+            |nodes: &[Node]| nodes.iter().map(|node| node.widened(is_negated, schema, is_settled)).collect();
         let settled = |item: &Item| {
             let types = item.attribute_type.map(|id| schema.subtypes(id));
             types.is_some_and(|types| types.iter().all(|id| is_settled(*id)))

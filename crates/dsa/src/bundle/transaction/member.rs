@@ -286,6 +286,9 @@ fn authorize<'r, 'a>(
 }
 
 /// Decides whether an identity may make an update of entries as the transaction has made them so far.
+/// The overlay has what the transaction has made so far, so a rule on content sees that: one must not take an entry out
+/// of what it may change, or into it, by an update before. What the decision hung on cannot be a condition of the command, which
+/// has many updates; so a right that hangs on content is none in a transaction.
 fn authorize_inside<'a>(
     transaction: &mut Transaction,
     parts: &mut Parts<'_>,

@@ -1,6 +1,10 @@
 //! Second stage: as whom an update is applied, and whether that identity may. Nothing of it is asked when a log is replayed: that
 //! comes to the same outcome whatever rights the clients have by then. Where a right depends on the entry, which other updates that are on
 //! their way may change before the update has its turn, what it depends on goes to the log as conditions.
+//!
+//! It is the last stage that knows who asks. Three refusals beside those of rules stand here, since no rule can lift them: the name of
+//! the root DN is given by the root DN alone, nothing is asserted of what may not be tested, and single values of secrets are not
+//! added or deleted by those who could find out by it which there are.
 
 use super::Refused;
 use super::classify::{Kind, Request};
@@ -126,6 +130,7 @@ pub(in crate::bundle) type Conditions = Vec<u8>;
 ///
 /// # Errors
 /// The refusal if it may not.
+/// The refusals come behind the rights. A requester who has none learns of none of these either.
 pub(in crate::bundle) fn authorize<'a>(
     reading: &mut Reading<'_>,
     identity: &Identity,
@@ -206,6 +211,8 @@ fn changes_own_secret(reading: &mut Reading<'_>, identity: &Identity, modify: &M
 
 /// Does an update assert something of what its client may not test? Write access does not imply read access. This is checked
 /// before the log, for what was logged is applied whatever the access rules are by then.
+/// The rights are those on the entry as it is now. Should it change before the update has its turn, the assertion is
+/// judged on what it is then.
 fn asks_for_hidden(
     reading: &mut Reading<'_>,
     identity: &Identity,

@@ -42,11 +42,14 @@ pub(super) fn accepted(
 }
 
 /// Must none go with what was collected? It has conditions, which are about all of its updates.
+/// A condition that is false refuses the whole command, so an update that came behind would be refused for the
+/// condition of another.
 pub(super) fn is_closed(session: &Session) -> bool {
     session.batch.submission.as_ref().is_some_and(|submission| !submission.conditions.is_empty())
 }
 
 /// Puts conditions on what was collected.
+/// Conditions are put on when the messages are collected, and never on a submission that has some.
 pub(super) fn under(session: &mut Session, conditions: Vec<u8>) {
     if let Some(submission) = &mut session.batch.submission
         && !conditions.is_empty()

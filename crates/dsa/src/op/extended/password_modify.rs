@@ -228,6 +228,7 @@ fn find<'r>(
         Some(entry) => may_set_password(reading, who, &entry, (Operation::PasswordModify, REPLACE)),
         None => reading.scratch.views.writes_all(who.class).then(Conditions::new),
     };
+    // Before it is said that there is no such entry: only who may change all of them learns that.
     let conditions = may.ok_or(NOT_ALLOWED)?;
     let no_entry = "the root DN has no entry: its password is set in the server's configuration";
     let missing = match named {

@@ -3,6 +3,12 @@
 //! Such a request was compared byte by byte with one that was decoded before, but for the name or the value that differs. Everything that was
 //! decided then is taken over: selection, filter, rights. What depends on the directory is looked up at the read point. Whatever is not
 //! as simple as nearly always gives up without a trace, and the request is decoded like any other: these functions may only say yes.
+//!
+//! No right is taken over but by its view. The form is of one class of requesters; the rights on the base and on each entry are those
+//! of the view that is found for this entry now. How a view is written was noted when one was written the long way. So a view that
+//! is not known here yet, be it because it allows less, sends the request the long way.
+//!
+//! Filters whose rights depend on the entry are not kept at all: here, entries are compared by value without asking again.
 
 use super::running::Query;
 use super::{SearchContext, allows, special};
@@ -219,6 +225,8 @@ impl<'p, 'o> Answering<'p, 'o> {
         self.make_room();
         let Plan { templates, read_point, known, who, passes_over, views, counters } = &mut self.plan;
         let view = views.of(*who, Action::of(Operation::Search), entry, *read_point, evaluator);
+        // A view that is noted has the right to read, for nothing was ever written for one that has it not. Of a search with
+        // a filter an entry that may not be returned is passed over; a read of one entry is left to the long way, which refuses.
         let Some(chosen) = known.of(view).filter(|chosen| templates.holds(*chosen)) else {
             return *passes_over && !views.may_return(view);
         };

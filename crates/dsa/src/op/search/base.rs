@@ -2,6 +2,10 @@
 //!
 //! The directory comes first: where it holds a suffix like `cn=config`, that is found and not the server's own entry. What a client may not
 //! search must look as if it were not there, so a refusal says nothing that depends on which entries there are.
+//!
+//! The base needs two rights. Without *disclose* it is absent; without *search* that is said. A search of a cached query template asks
+//! for both as well ([`super::again`]), and so does one in a transaction ([`super::inside`]): three ways lead to a base, and a right
+//! that one of them forgot would be no right.
 
 use super::special::{is_absent, settle_base};
 use crate::access::{Action, Requester};
@@ -42,6 +46,8 @@ pub(super) enum Refusal {
 
 /// Finds the base for a requester, by a hint if there is one: in the directory, else among the server's own entries.
 /// With a hint nothing is parsed or hashed: that was done when the group was gathered, at a read point since which no name has changed.
+/// Referral objects and aliases are looked at between two looks at what may be disclosed: the first hides those that the
+/// requester must not meet, the second what they lead to.
 pub(super) fn find_base(
     reading: &mut Reading<'_>,
     (hint, who, system): (Option<Target>, Requester, ReadPoint<'_>),
@@ -60,6 +66,7 @@ pub(super) fn find_base(
         None => read_point.resolve(request.base, cache),
     };
     // A referral or an alias tells that an entry is there, so that is not looked at by those from whom the entry is hidden.
+    // One load says that there is none in all of the directory; then the name is what it is.
     let found = match is_absent(&reading.dsa.shard) {
         true => found,
         false => match visible(reading, who, found) {
@@ -72,6 +79,7 @@ pub(super) fn find_base(
     };
     // Not in the directory; perhaps among the server's own.
     let unresolved = match visible(reading, who, found) {
+        // It is there for the requester, so a refusal may say that a right is missing.
         Ok(id) => {
             let entry = read_point.entry(id).expect("the base was just found");
             let view = reading.scratch.view(who, Action::of(Operation::Search), &entry, read_point);

@@ -3,6 +3,10 @@
 //!
 //! The entries that are different are few and in memory of this search alone, so they are matched and written at once. The others may be
 //! many: they go on in slices like any search, with the ids of those that are different left out ([`SpecialEntries::hiding`]).
+//!
+//! Its rights are those of the session, as of any search. They are asked of the directory for entries that are there as they were, and
+//! of the view for those that are different. The view has copies of these and of the way to them, and of nothing else; a rule that asks
+//! for more than is there is undefined, which counts against the requester.
 
 use super::base::{Base, Refusal, refuse};
 use super::running::Admitted;
@@ -217,6 +221,8 @@ impl Inside<'_> {
 
     /// Appends the messages of those entries that are different and match.
     /// All of them are written before the first is sent: an error among them then is the only answer.
+    /// What the thread knows of rights is lent to the view and given back, whatever comes of it: the numbers of classes that
+    /// sessions have are of these, and a view made with others would be found by numbers that mean nothing.
     fn put_different(
         &mut self,
         reading: &mut Reading<'_>,
@@ -243,8 +249,7 @@ impl Inside<'_> {
     ) -> Result<(), Stopped> {
         let point = self.read_point;
         let who = outside.who;
-        let (filter, mut restricted) =
-            compile(&mut self.view.scratch.views, who, &request.filter, point);
+        let (filter, mut restricted) = compile(&mut self.view.scratch.views, who, &request.filter, point);
         let query = Query { read_point: point, is_restricted: restricted.is_needed(), ..*outside };
         let (base, mut work) = (running.base.id, DIFFERENT_WORK_MAX);
         for id in &running.hidden {

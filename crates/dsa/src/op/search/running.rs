@@ -2,6 +2,10 @@
 //!
 //! It holds no borrow, so a search can wait between two slices for as long as it may. What it goes on with is given to it each time: the read point that
 //! it began at, the templates of the thread that runs it now, the output buffer of its session.
+//!
+//! Rights on entries are asked here and nowhere before: by [`Query::admit`], for each entry that the cursor brings. The cursor knows
+//! of rights no more than that some attributes are never looked at. So all that counts entries stands behind `admit`: the limit, the
+//! page, the reference of a page to its last entry.
 
 use super::base::Base;
 use super::page::{Page, put_page_end};
@@ -34,6 +38,8 @@ const SKIPPED_ENTRY: u64 = 4;
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
 
 /// A search whose base was found: where it looks, and how entries are answered.
+/// It borrows the request or what was kept of it, and is made anew for each slice: the requester's class may be
+/// another one by then.
 pub(super) struct Query<'q> {
     pub(super) id: i32,
     pub(super) read_point: ReadPoint<'q>,
@@ -172,6 +178,7 @@ impl Restricted {
             *work = work.saturating_sub(u64::from(self.items) * COMPILED_ITEM);
             let views = std::cell::RefCell::new(&mut scratch.views);
             let own = filter.restricted(shard, entry.shape, &|description| {
+                // Of all values: an attribute of which some values may not be searched is not searched.
                 let on = views.borrow_mut().on_attribute(view, description, shard.schema());
                 on.every.has(Right::Search)
             });
@@ -196,6 +203,8 @@ impl Restricted {
 
 /// The state of a search between two entries.
 /// All of it is owned, and small: it is moved when the search is suspended.
+/// Nothing in it depends on rights but `restricted`, whose filters are kept by view: after a change of rules there are
+/// other views, and those filters are never asked again.
 pub(super) struct Running {
     pub(super) id: i32,
     pub(super) base: Base,
@@ -262,6 +271,7 @@ impl Running {
     }
 
     /// Keeps the filter for what it is on entries of which not all may be tested.
+    /// Without it a filter that hangs on the entry admits nothing, which is the safe side of having forgotten it.
     pub(super) fn restrict(&mut self, restricted: Restricted) {
         self.restricted = restricted;
     }
@@ -324,6 +334,7 @@ impl Running {
         }
         while out.len() < OUT_BYTES_SOFT_MAX {
             // One that was not looked at to its end comes before the next.
+            // The cursor has gone past it by now, and would not bring it again.
             let waiting = self.restricted.paused.as_ref().and_then(|(id, _)| read_point.entry(*id));
             let entry = match waiting {
                 Some(entry) => entry,

@@ -1,6 +1,9 @@
 //! Aliases and referral objects in a search (RFC 4511 sections 4.5.1.3 and 4.5.3, RFC 3296 section 5.5).
 //!
 //! Whether there is any such entry is one load each. A directory without them runs searches that know nothing of all this.
+//!
+//! Such entries are read before they act: a requester that may not read one is answered as if it were not there. Else it would tell
+//! where it leads, by a reference, by what comes up in a search, or by the difference between two refusals.
 
 use super::base::{Base, Refusal};
 use crate::access::{Action, Requester};
@@ -134,7 +137,7 @@ pub(super) fn is_plain(shard: &Shard) -> bool {
 }
 
 /// Follows aliases as far as a requester sees them: those that it may read, to entries that may be disclosed. An alias that is hidden is
-/// absent, and one that leads to what is hidden leads nowhere. Else whoever can place an alias could ask for any name.
+/// absent, and one that leads to what is hidden leads nowhere. Else a client that can place an alias could ask for any name.
 fn through_seen<T>(
     reading: &mut Reading<'_>,
     who: Requester,
@@ -173,7 +176,8 @@ pub(super) fn settle_base(
     };
     // The base may be an alias, or below one: each on the way is followed.
     if follows && nearest(&found).and_then(|id| read_point.kind(id)) == Some(Kind::Alias) {
-        let led = through_seen(reading, who, |cache, sees| read_point.resolve_through(request.base, cache, sees));
+        let led =
+            through_seen(reading, who, |cache, sees| read_point.resolve_through(request.base, cache, sees));
         match led {
             Ok((id, text)) => {
                 found = Ok(id);

@@ -14,6 +14,7 @@ pub(super) const MECHANISM: Mechanism = Mechanism {
     read,
 };
 
+/// A NUL is refused because of all that take names as C strings do.
 fn read(message: &[u8]) -> Option<Claim<'_>> {
     let is_text = str::from_utf8(message).is_ok() && !message.contains(&0);
     is_text.then_some(Claim { proof: Proof::LowerLayer, authorization_id: message })

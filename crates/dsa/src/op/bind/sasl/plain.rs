@@ -15,6 +15,7 @@ pub(super) const MECHANISM: Mechanism = Mechanism {
     read,
 };
 
+/// The password is not looked at here: all mechanisms that bring one are verified at one place.
 fn read(message: &[u8]) -> Option<Claim<'_>> {
     let Plain { authorization_id, authentication_id, password } = Plain::decode(message)?;
     Some(Claim { proof: Proof::Password { name: authentication_id, password }, authorization_id })
