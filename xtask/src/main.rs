@@ -1,5 +1,5 @@
 //! Project tasks. `cargo xtask tidy` checks what the compiler does not: layers, import circles, forbidden calls, unsafe, sizes,
-//! assertions, comments, documentation, registrations, words.
+//! assertions, comments, documentation, registrations, words, rows of requirements.
 
 mod calls;
 mod circles;
@@ -9,6 +9,7 @@ mod imports;
 mod layers;
 mod ratchet;
 mod registered;
+mod rows;
 mod shown;
 mod source;
 mod words;
@@ -35,7 +36,7 @@ const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
 
 tidy   check layers, import circles, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
-       assertions, share of comments, retired words
+       assertions, share of comments, retired words, tests of security requirements
        --fix  tighten the entries of circles.toml, floors.toml, ratchet.toml and words.toml in xtask/ to what the files are now";
 
 fn main() -> ExitCode {
@@ -80,6 +81,7 @@ fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
     faults.extend(floors::check(root, &files, fix)?);
     faults.extend(docs::check(root, &files));
     faults.extend(registered::check(root, &files));
+    faults.extend(rows::check(root, &files)?);
     faults.extend(shown::check(root, &files));
     faults.extend(words::check(root, &files, fix)?);
     faults.sort();

@@ -1,0 +1,91 @@
+//! The rows of the security requirements: xtask/rows.toml lists each with what it says, and what is not tested yet. A row whose list of what
+//! is lacking is not its whole text has a test that names it: a function whose name begins with the id (`a7_search`, `test_t3_...`), or a comment
+//! that says `row A7`.
+
+use crate::Fault;
+use crate::source::File;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const LIST: &str = "xtask/rows.toml";
+/// Letters of the rows, and how many each has.
+const ROWS: [(char, u32); 8] =
+    [('T', 10), ('S', 9), ('A', 13), ('X', 12), ('P', 9), ('Y', 9), ('L', 4), ('G', 5)];
+/// What is lacking of a row of which nothing is tested.
+const ALL: &str = "all";
+
+/// Checks that each row is listed, and has a test unless it lacks all.
+pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
+    let text = std::fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
+    let listed: BTreeMap<String, toml::Table> =
+        toml::from_str(&text).map_err(|error| format!("{LIST}: {error}"))?;
+    let tests = files.iter().filter(|file| is_of_rows(&file.path)).flat_map(|file| named(&file.text));
+    let tested: BTreeSet<String> = tests.collect();
+    let mut faults = Vec::new();
+    for (letter, count) in ROWS {
+        for number in 1..=count {
+            let id = format!("{letter}{number}");
+            let Some(row) = listed.get(&id) else {
+                faults.push(Fault::new(LIST, format!("row {id} is not listed")));
+                continue;
+            };
+            let lacks = row.get("lacks").and_then(|lacks| lacks.as_str());
+            match (tested.contains(&id), lacks) {
+                (false, lacks) if lacks != Some(ALL) => {
+                    faults.push(Fault::new(LIST, format!("no test names row {id}")));
+                }
+                (true, Some(ALL)) => {
+                    faults.push(Fault::new(LIST, format!("row {id} has a test: say what it lacks still")));
+                }
+                _ => {}
+            }
+        }
+    }
+    let all = ROWS.into_iter().flat_map(|(letter, count)| (1..=count).map(move |n| format!("{letter}{n}")));
+    let all: BTreeSet<String> = all.collect();
+    let unknown = listed.keys().filter(|id| !all.contains(*id));
+    faults.extend(unknown.map(|id| Fault::new(LIST, format!("there is no row {id}"))));
+    Ok(faults)
+}
+
+/// Tests of RFCs are named by sections of these, and those of histories by anomalies, which look like rows.
+fn is_of_rows(path: &str) -> bool {
+    let is_test = path.starts_with("tests/") || path.starts_with("fuzz/") || path.starts_with("crates/");
+    is_test && !path.contains("rfc") && !path.contains("histories/")
+}
+
+/// The rows that a file names.
+fn named(text: &str) -> Vec<String> {
+    let of_functions = text.lines().filter_map(|line| {
+        let name =
+            line.trim_start().strip_prefix("fn ").or_else(|| line.trim_start().strip_prefix("def test_"))?;
+        id_at(name, '_')
+    });
+    let lower = text.to_ascii_lowercase();
+    let of_comments = lower.match_indices("row ").filter_map(|(at, word)| id_of(&text[at + word.len()..]));
+    of_functions.chain(of_comments.collect::<Vec<_>>()).collect()
+}
+
+/// An id at the beginning, with this character behind it.
+fn id_at(text: &str, behind: char) -> Option<String> {
+    let id = id_of(text)?;
+    text[id.len()..].starts_with(behind).then_some(id)
+}
+
+fn id_of(text: &str) -> Option<String> {
+    let letter = text.chars().next()?.to_ascii_uppercase();
+    let digits: String = text.chars().skip(1).take_while(char::is_ascii_digit).collect();
+    (ROWS.iter().any(|(known, _)| *known == letter) && !digits.is_empty())
+        .then(|| format!("{letter}{digits}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_named_by_functions_and_comments() {
+        let text = "fn a7_search() {}\n    def test_t3_octets(self):\n/// Row X9: gone\nfn gather() {}\n# row s1\nfn a7() {}";
+        assert_eq!(named(text), ["A7", "T3", "X9", "S1"]);
+    }
+}
