@@ -57,9 +57,9 @@ fn is_of_rows(path: &str) -> bool {
 /// The rows that a file names.
 fn named(text: &str) -> Vec<String> {
     let of_functions = text.lines().filter_map(|line| {
-        let name =
-            line.trim_start().strip_prefix("fn ").or_else(|| line.trim_start().strip_prefix("def test_"))?;
-        id_at(name, '_')
+        let line = line.trim_start();
+        let name = line.strip_prefix("fn ").or_else(|| line.strip_prefix("def "))?;
+        id_at(name.strip_prefix("test_").unwrap_or(name), '_')
     });
     let lower = text.to_ascii_lowercase();
     let of_comments = lower.match_indices("row ").filter_map(|(at, word)| id_of(&text[at + word.len()..]));

@@ -108,7 +108,8 @@ impl Known {
                 None => (None, false),
             };
             let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
-            let groups = self.versions.iter().flatten().filter_map(|(version, _)| read_point.entry(version.id));
+            let groups =
+                self.versions.iter().flatten().filter_map(|(version, _)| read_point.entry(version.id));
             self.is_dynamic = groups
                 .flat_map(|group| group.shape.slots.iter().map(|slot| slot.description.attribute_type))
                 .any(|attribute| Some(attribute) == member_url);
