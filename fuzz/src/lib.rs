@@ -9,6 +9,7 @@ pub mod ldif;
 pub mod message;
 pub mod oracle;
 pub mod password;
+pub mod proxy;
 pub mod schema_definition;
 pub mod session;
 pub mod store;
@@ -17,7 +18,7 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
     ("dn", dn::check),
@@ -26,6 +27,7 @@ pub const TARGETS: [Target; 11] = [
     ("ldif", ldif::check),
     ("message", message::check),
     ("password", password::check),
+    ("proxy", proxy::check),
     ("schema_definition", schema_definition::check),
     ("session", session::check),
     ("store", store::check),

@@ -69,11 +69,13 @@ pub struct Listener {
     pub any_strength: u16,
     /// What access rules call it.
     pub name: Option<&'static str>,
+    /// Bits that protect the connection before anything is known of it: on the way to a load balancer that says so.
+    pub strength: u16,
 }
 
 impl Default for Listener {
     fn default() -> Listener {
-        Listener { offers_tls: true, any_strength: 0, name: None }
+        Listener { offers_tls: true, any_strength: 0, name: None, strength: 0 }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod inherited;
 mod peer;
+pub mod proxy;
 mod socket;
 mod stream;
 mod tcp;

@@ -3,10 +3,10 @@
 mod kept;
 
 use crate::hold::{HOLD_BYTES_MAX, Hold};
-use crate::rules::Rules;
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use crate::tls::{self, ClientUse, Secured};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
+use dsa::config::Listener;
 use dsa::{Feed, Session, State};
 use env::clock::Clock;
 use env::net::{PeerAddress, Stream};
@@ -90,22 +90,19 @@ impl<S: Stream> Connection<S> {
     pub(crate) fn new(
         shared: Rc<Shared>,
         stream: Secured<S>,
-        (peer, rules): (PeerAddress, &Rules),
+        (peer, of_session, clients): (PeerAddress, Listener, ClientUse),
         member: Rc<Member>,
     ) -> Option<Self> {
         let (session, kept) = {
             let worker = &mut shared.scratch.borrow_mut().worker;
-            (
-                Session::connect(worker, Some(peer), rules.of_sessions)?,
-                Kept::new(worker.agent().client_memory()),
-            )
+            (Session::connect(worker, Some(peer), of_session)?, Kept::new(worker.agent().client_memory()))
         };
         Some(Connection {
             shared,
             stream,
             session,
             member,
-            clients: rules.clients,
+            clients,
             state: State::Idle,
             held: Vec::new(),
             needed: 0,

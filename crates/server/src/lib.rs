@@ -9,6 +9,7 @@ mod listener;
 mod logged;
 mod memory_report;
 mod options;
+mod proxy;
 mod rules;
 mod seldom;
 mod thread;

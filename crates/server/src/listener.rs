@@ -98,6 +98,8 @@ pub async fn serve_until(
             of_sessions: configured.of_sessions(),
             is_tls,
             clients: configured.clients.unwrap_or(ClientUse::None),
+            proxy: configured.proxy.clone(),
+            proxy_tls: configured.proxy_tls,
         });
         assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;

@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::memory_report::look_after_memory;
 use crate::options::Options;
+use crate::proxy::{Stated, read_header};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::tls::{Buffers, ClientUse, Secured, Tls};
@@ -338,13 +339,13 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         let member = shared.join();
         let leave = Leave(shared.clone(), member.clone());
         match pending.open() {
-            Ok(stream) => {
-                let mut stream = Secured::open(stream);
-                match if rules.is_tls { shared.secure(&mut stream, rules.clients) } else { Ok(()) } {
-                    Ok(()) => serve(&shared, stream, (peer, &rules), member, leave),
-                    Err(error) => tracing::warn!(%peer, %error, "closed: the connection cannot be secured"),
-                }
+            Ok(stream) if rules.is_proxy(peer) => {
+                let shared = shared.clone();
+                task::spawn_local(async move {
+                    behind_proxy(&shared, stream, (peer, &rules), member, leave).await
+                });
             }
+            Ok(stream) => begin(&shared, stream, (peer, rules.of_sessions), &rules, member, leave),
             Err(error) => tracing::warn!(%peer, %error, "the connection was lost before it was accepted"),
         }
     }
@@ -355,16 +356,57 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
     }
 }
 
+/// Begins a connection that a load balancer passes on, when it has said where the client is.
+async fn behind_proxy<S: Stream>(
+    shared: &Rc<Shared>,
+    mut stream: S,
+    (via, rules): (PeerAddress, &Rules),
+    member: Rc<Member>,
+    leave: Leave,
+) {
+    match read_header(&mut stream, via, rules.proxy_tls).await {
+        Ok(Stated { peer, strength }) => {
+            tracing::debug!(%peer, %via, "a client by a load balancer");
+            let of_session = dsa::config::Listener { strength, ..rules.of_sessions };
+            // The time that is allowed for a handshake or a request begins now.
+            member.since.set(shared.sweeps.get());
+            begin(shared, stream, (peer, of_session), rules, member, leave);
+        }
+        Err(error) => {
+            if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
+                tracing::warn!(%via, %error, others, "closed: what came is no header of the PROXY protocol");
+            }
+        }
+    }
+}
+
+/// Begins a connection: in the clear, or with a handshake.
+fn begin<S: Stream>(
+    shared: &Rc<Shared>,
+    stream: S,
+    (peer, of_session): (PeerAddress, dsa::config::Listener),
+    rules: &Rules,
+    member: Rc<Member>,
+    leave: Leave,
+) {
+    let mut stream = Secured::open(stream);
+    match if rules.is_tls { shared.secure(&mut stream, rules.clients) } else { Ok(()) } {
+        Ok(()) => serve(shared, stream, (peer, of_session, rules.clients), member, leave),
+        Err(error) => tracing::warn!(%peer, %error, "closed: the connection cannot be secured"),
+    }
+}
+
 /// Starts the task of a connection. It has the connection in it once: an async function would keep one as an argument, one as
 /// a variable and one that it awaits.
 fn serve<S: Stream>(
     shared: &Rc<Shared>,
     stream: Secured<S>,
-    (peer, rules): (PeerAddress, &Rules),
+    (peer, of_session, clients): (PeerAddress, dsa::config::Listener, ClientUse),
     member: Rc<Member>,
     leave: Leave,
 ) {
-    let Some(mut connection) = Connection::new(shared.clone(), stream, (peer, rules), member) else {
+    let connection = Connection::new(shared.clone(), stream, (peer, of_session, clients), member);
+    let Some(mut connection) = connection else {
         if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
             tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");
         }

@@ -74,7 +74,7 @@ impl Security {
         let by_default = if client.is_none_or(PeerAddress::is_local) { 0 } else { PASSWORD_STRENGTH };
         let strength = match client {
             Some(PeerAddress::Unix(_)) => config.ldapi_strength,
-            Some(PeerAddress::Tcp(_)) | None => 0,
+            Some(PeerAddress::Tcp(_)) | None => listener.strength,
         };
         let tls = if config.offers_tls && listener.offers_tls { Tls::Offered } else { Tls::Unavailable };
         let needed = Needed {

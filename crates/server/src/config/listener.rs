@@ -1,11 +1,16 @@
 //! A listener: an address, and what is asked of the clients that come by it. `listen` has addresses alone.
 
 use super::listen::Listen;
+use super::network;
 use super::value::{client_use, client_word};
 use super::words;
 use crate::tls::ClientUse;
+use ::access::Network;
+use dsa::settings::value::switch;
 use std::fmt;
 
+/// What can be said of a listener.
+const KEYS: &str = "`url`, `name`, `tls`, `client-certificate`, `proxy` and `proxy-tls`";
 /// Bytes of the name of a listener.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -20,6 +25,10 @@ pub struct Listener {
     pub tls: TlsUse,
     /// Whether clients are asked for certificates; none: as `tls.client-certificate` says. The server's listeners have one.
     pub clients: Option<ClientUse>,
+    /// Where load balancers are that say where each client is (PROXY protocol).
+    pub proxy: Vec<Network>,
+    /// Does what they say of TLS count?
+    pub proxy_tls: bool,
 }
 
 /// TLS on a listener.
@@ -40,7 +49,14 @@ const USES: [(&str, TlsUse); 3] =
 impl Listener {
     /// An address of `listen`.
     pub fn of(url: &Listen) -> Listener {
-        Listener { url: url.clone(), name: url.to_string(), tls: default_use(url), clients: None }
+        Listener {
+            url: url.clone(),
+            name: url.to_string(),
+            tls: default_use(url),
+            clients: None,
+            proxy: Vec::new(),
+            proxy_tls: false,
+        }
     }
 
     /// Must there be a certificate?
@@ -54,6 +70,7 @@ impl Listener {
             name: Some(Box::leak(self.name.clone().into_boxed_str())),
             offers_tls: self.tls != TlsUse::Off,
             any_strength: u16::from(self.tls == TlsUse::Required),
+            strength: 0,
         }
     }
 
@@ -63,13 +80,16 @@ impl Listener {
     /// What is wrong with it.
     pub(super) fn parse(line: &str) -> Result<Listener, String> {
         let (mut url, mut name, mut tls, mut clients) = (None, None, None, None);
+        let (mut proxy, mut proxy_tls) = (Vec::new(), false);
         for (key, value) in words::parse(line)? {
             match &key[..] {
                 "url" => url = Some(value.parse::<Listen>()?),
                 "name" => name = Some(checked_name(value)?),
                 "tls" => tls = Some(use_of(&value)?),
                 "client-certificate" => clients = Some(client_use(&value)?),
-                _ => return Err(format!("`{key}` is none of `url`, `name`, `tls` and `client-certificate`")),
+                "proxy" => proxy = network::parse_list(&value)?,
+                "proxy-tls" => proxy_tls = switch(&value)?,
+                _ => return Err(format!("`{key}` is none of {KEYS}")),
             }
         }
         let url = url.ok_or("a listener needs an address: `url = \"ldap://HOST:PORT\"`")?;
@@ -78,7 +98,13 @@ impl Listener {
         if url.is_tls() && tls != TlsUse::Required {
             return Err(format!("`{url}`: TLS is required there, whatever `tls` says"));
         }
-        Ok(Listener { url, name, tls, clients })
+        if proxy_tls && proxy.is_empty() {
+            return Err("`proxy-tls` needs `proxy`".to_owned());
+        }
+        if !proxy.is_empty() && matches!(url, Listen::Unix { .. }) {
+            return Err(format!("`{url}`: `proxy` is for clients that have addresses"));
+        }
+        Ok(Listener { url, name, tls, clients, proxy, proxy_tls })
     }
 }
 
@@ -96,6 +122,12 @@ impl fmt::Display for Listener {
         }
         if let Some(clients) = self.clients {
             words::put(&mut line, "client-certificate", client_word(clients));
+        }
+        if !self.proxy.is_empty() {
+            words::put(&mut line, "proxy", &network::show_list(&self.proxy));
+        }
+        if self.proxy_tls {
+            words::put(&mut line, "proxy-tls", "on");
         }
         f.write_str(&line)
     }
@@ -132,6 +164,7 @@ mod tests {
             "url=ldaps://127.0.0.1:636 name=secure",
             "url=ldapi://%2Frun%2Fx?mode=0600 tls=off",
             "url=ldaps://127.0.0.1:636 client-certificate=require",
+            "url=ldap://127.0.0.1:389 proxy=\"10.0.0.0/8,::1/128\" proxy-tls=on",
         ] {
             assert_eq!(Listener::parse(line).map(|listener| listener.to_string()), Ok(line.to_owned()));
         }
@@ -149,6 +182,9 @@ mod tests {
             ("url=ldaps://h tls=off", "TLS is required there"),
             ("url=ldap://h name=a:b", "no name of a listener"),
             ("url=ldap://h port=1", "none of"),
+            ("url=ldap://h proxy=x", "neither an address"),
+            ("url=ldap://h proxy-tls=on", "needs `proxy`"),
+            ("url=ldapi://%2Fx proxy=10.0.0.1", "have addresses"),
         ] {
             let error = Listener::parse(line).unwrap_err();
             assert!(error.contains(said), "{line}: {error}");

@@ -9,6 +9,7 @@ mod keys;
 mod listen;
 mod listener;
 mod near;
+mod network;
 mod peer_mapping;
 mod record;
 mod scalar;

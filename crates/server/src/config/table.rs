@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
     },
     Row {
         name: "listener",
-        form: "url=URL name=NAME tls=off|optional|required client-certificate=none|request|require",
+        form: "url=URL name=NAME tls=off|optional|required client-certificate=none|request|require proxy=NETWORKS proxy-tls=on|off",
         values: Values::Tables,
         scope: Scope::Node,
         default: "none: `listen` says what is served",
