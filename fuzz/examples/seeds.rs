@@ -147,6 +147,15 @@ fn rules() {
         "g: all; users; allow=raed",
     ];
     rules.iter().enumerate().for_each(|(n, text)| save("access_rule", &n.to_string(), text.as_bytes()));
+    // Rules of other servers.
+    let openldap = "database mdb\nsuffix \"dc=x\"\naccess to dn.regex=\"^(uid=[^,]+),ou=p,dc=x$\" attrs=entry,@person filter=(cn=a)\n  \
+                    by dn.exact,expand=\"$1,ou=q,dc=x\" selfwrite continue by group/posixGroup/memberUid=\"cn=g,dc=x\" =rscd break \
+                    by * none\n";
+    save("access_rule", "openldap", openldap.as_bytes());
+    let aci = "dn: dc=x\naci: (target!=\"ldap:///uid=*,($dn),dc=x\")(targetattr=\"cn || *\")(targattrfilters=\"add=ou:(ou=a), \
+               del=ou:(ou=b)\")(version 3.0; acl \"n\"; allow (read,write) not (userdn=\"ldap:///self\" and ip=\"10.*\") or \
+               groupdn=\"ldap:///cn=g,dc=x\"; deny (all) userattr=\"a#USERDN\";)\n";
+    save("access_rule", "aci", aci.as_bytes());
 }
 
 fn requests() {

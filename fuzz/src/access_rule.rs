@@ -1,6 +1,9 @@
-//! Access rules in their one-line form.
+//! Access rules in their one-line form, and rules of other servers.
 
-/// What parses can be written and parsed again to the same; an error is inside of the text.
+use access::translate::{Dialect, translate};
+
+/// What parses can be written and parsed again to the same; an error is inside of the text. What comes of a file of another server are
+/// rules.
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match access::parse(text) {
@@ -9,5 +12,10 @@ pub fn check(data: &[u8]) {
             assert_eq!(access::parse(&written), Ok(rule), "a written rule is the same rule: {written}");
         }
         Err(error) => assert!(error.at <= text.len(), "{error}"),
+    }
+    for dialect in [Dialect::OpenLdap, Dialect::Ns389, Dialect::OpenDj] {
+        for (_, rule) in translate(dialect, text).rules {
+            assert_eq!(access::parse(&rule.to_string()), Ok(rule));
+        }
     }
 }

@@ -164,8 +164,8 @@ impl<T: Holds> Row<T> {
             values: Values::Each,
             scope: Scope::Directory,
             default: "none",
-            text: "A rule of [access control](access.md): `NAME: TARGET; SUBJECT; EFFECT`. In the file also a table, \
-                   `[[access.rule]]`. A start or a change with a rule that is wrong, or that names what the schema does not \
+            text: "A rule of [access control](access.md): `NAME: TARGET; SUBJECT; EFFECT`. In the file also a table \
+                   of that name for each. A start or a change with a rule that is wrong, or that names what the schema does not \
                    know, is refused.",
             set: |c, v| access::parse_all(v).map(|rules| c.choices_mut().access.rules = rules),
             show: |c| c.choices().access.rules.iter().map(access::Rule::to_string).collect(),
