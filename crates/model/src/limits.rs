@@ -35,6 +35,14 @@ pub const ARGON2_WORK_KIB_MAX: u64 = 2 << 20;
 pub const PBKDF2_ITERATIONS_MAX: u32 = 10_000_000;
 /// Rounds of `$5$` and `$6$`.
 pub const CRYPT_ROUNDS_MAX: u32 = 5_000_000;
+/// Values of userPassword that an update may leave in an entry, of one description.
+pub const PASSWORD_VALUES_MAX: usize = 8;
+/// Jobs of passwords that wait for the pool; one more is answered busy.
+pub const PASSWORD_JOBS_MAX: u64 = 1024;
+/// Jobs of the clients of one address that are worked on at once.
+pub const PASSWORD_JOBS_OF_ADDRESS: u32 = 4;
+/// Nanoseconds that a job waits before it is answered busy.
+pub const PASSWORD_JOB_AGE_NS_MAX: u64 = 5_000_000_000;
 /// Cost of bcrypt, a power of two.
 pub const BCRYPT_COST_MAX: u32 = 16;
 /// Bytes of a diagnosticMessage. What is longer is cut: it repeats something that a client sent.

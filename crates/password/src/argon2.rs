@@ -102,11 +102,21 @@ pub(crate) fn make(password: &[u8], salt: &[u8], memory: &mut Memory) -> Option<
     let work = |blocks: &mut [_]| argon2.hash_password_into_with_memory(password, salt, &mut key, blocks);
     memory.with(blocks, work)?.ok()?;
     let (salt, key) = (base64::encode_unpadded(salt), base64::encode_unpadded(&key));
-    Some(format!("$argon2id$v=19$m={m},t={t},p={p}${salt}${key}"))
+    Some(format!("{}{salt}${key}", new_prefix()))
+}
+
+/// A value of zeros with the parameters of new ones.
+pub(crate) fn dummy() -> String {
+    let (salt, key) = ([0; 16], [0; NEW_KEY_BYTES]);
+    format!("{}{}${}", new_prefix(), base64::encode_unpadded(&salt), base64::encode_unpadded(&key))
+}
+
+fn new_prefix() -> String {
+    let (m, t, p) = NEW;
+    format!("$argon2id$v=19$m={m},t={t},p={p}$")
 }
 
 /// Has a value the parameters of new ones?
 pub(crate) fn is_new(rest: &[u8]) -> bool {
-    let (m, t, p) = NEW;
-    rest.starts_with(format!("$argon2id$v=19$m={m},t={t},p={p}$").as_bytes())
+    rest.starts_with(new_prefix().as_bytes())
 }

@@ -85,7 +85,12 @@ pub(crate) fn make(password: &[u8], salt: [u8; 16]) -> Option<String> {
     Some(format!("$2b${NEW_COST:02}${}{}", ALPHABET.encode(salt), ALPHABET.encode(key)))
 }
 
+/// What new values begin with.
+pub(crate) fn new_prefix() -> String {
+    format!("$2b${NEW_COST:02}$")
+}
+
 /// Has a value the parameters of new ones?
 pub(crate) fn is_new(rest: &[u8]) -> bool {
-    rest.starts_with(format!("$2b${NEW_COST:02}$").as_bytes())
+    rest.starts_with(new_prefix().as_bytes())
 }

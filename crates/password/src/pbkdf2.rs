@@ -8,7 +8,7 @@ mod netscape;
 
 use crate::refused::Fault;
 
-pub(crate) use dollar::{is_new, make};
+pub(crate) use dollar::{is_new, make, new_iterations};
 pub(crate) use hash::{Hash, Prf, iterations};
 
 /// The value of a scheme; `None` if the scheme is none of these.

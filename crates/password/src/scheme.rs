@@ -1,6 +1,7 @@
 //! The schemes that new values are written with.
 
 use crate::argon2;
+use crate::base64;
 use crate::bcrypt;
 use crate::crypt::sha;
 use crate::digest::{self, Algorithm};
@@ -111,6 +112,31 @@ impl Scheme {
             Scheme::Clear => password.to_vec(),
         };
         Ok([self.name().as_bytes(), &rest].concat())
+    }
+
+    /// A value of this form that no password is right for. To verify it takes as long as any other.
+    pub fn dummy(self) -> Vec<u8> {
+        let zeros = |bytes: usize| base64::encode(&vec![0; bytes]);
+        let dotted = |bytes: usize| base64::encode_dotted(&vec![0; bytes]);
+        let rest = match self {
+            Scheme::Argon2id => argon2::dummy(),
+            Scheme::SaltedSha512 => zeros(64 + SALT_BYTES),
+            Scheme::SaltedSha256 => zeros(32 + SALT_BYTES),
+            Scheme::SaltedSha1 => zeros(20 + SALT_BYTES),
+            Scheme::Pbkdf2Sha256 => {
+                format!("{}${}${}", pbkdf2::new_iterations(Prf::Sha256), dotted(SALT_BYTES), dotted(32))
+            }
+            Scheme::Pbkdf2Sha512 => {
+                format!("{}${}${}", pbkdf2::new_iterations(Prf::Sha512), dotted(SALT_BYTES), dotted(64))
+            }
+            Scheme::ScramSha256 => {
+                format!("{}:{}${}:{}", scram::NEW_ITERATIONS, zeros(SALT_BYTES), zeros(32), zeros(32))
+            }
+            Scheme::Bcrypt => format!("{}{}", bcrypt::new_prefix(), ".".repeat(53)),
+            Scheme::Sha512Crypt => format!("{}{}${}", sha::new_prefix(), ".".repeat(16), ".".repeat(86)),
+            Scheme::Clear => "{SSHA}".to_owned() + &zeros(20 + SALT_BYTES),
+        };
+        [self.name().as_bytes(), rest.as_bytes()].concat()
     }
 
     /// Has a stored value the form that this one writes, with its parameters?

@@ -130,6 +130,10 @@ fn what_is_made_matches_and_is_recognised() {
         assert!(read.verify("Grün 1".as_bytes(), &mut memory), "{name}");
         assert!(!read.verify("Grün 2".as_bytes(), &mut memory), "{name}");
         assert_eq!(read.is_fast(), scheme.is_fast(), "{name}");
+        let dummy = scheme.dummy();
+        let dummy = Stored::read(&dummy).unwrap_or_else(|refused| panic!("{name}: {refused}"));
+        assert!(*scheme == Scheme::Clear || dummy.cost_ns() == read.cost_ns(), "{name}");
+        assert!(!dummy.verify("Grün 1".as_bytes(), &mut memory), "{name}");
         for (other, of) in Scheme::ALL {
             assert_eq!(of.writes(&one), of == scheme, "{other} of {name}");
         }

@@ -126,7 +126,12 @@ pub(crate) fn make(password: &[u8], salt: &[u8; 16]) -> Option<Vec<u8>> {
     Some([format!("$6$rounds={NEW_ROUNDS}$").as_bytes(), &text, b"$", &hash].concat())
 }
 
+/// What new values begin with.
+pub(crate) fn new_prefix() -> String {
+    format!("$6$rounds={NEW_ROUNDS}$")
+}
+
 /// Has a value the parameters of new ones?
 pub(crate) fn is_new(rest: &[u8]) -> bool {
-    rest.starts_with(format!("$6$rounds={NEW_ROUNDS}$").as_bytes())
+    rest.starts_with(new_prefix().as_bytes())
 }

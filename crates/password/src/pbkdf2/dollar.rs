@@ -26,7 +26,7 @@ pub(super) fn read(prf: Prf, rest: &[u8]) -> Result<Hash, Fault> {
 }
 
 /// Iterations of new values: what OWASP recommends.
-fn new_iterations(prf: Prf) -> u32 {
+pub(crate) fn new_iterations(prf: Prf) -> u32 {
     match prf {
         Prf::Sha1 => 1_300_000,
         Prf::Sha256 => 600_000,
