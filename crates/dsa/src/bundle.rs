@@ -9,6 +9,7 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
+mod deferred;
 mod group;
 mod inside;
 mod mixed;
@@ -42,6 +43,7 @@ use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use proto::ext::notice_of_disconnection;
 use proto::message::{Message, Request};
+use proto::op::bind::Authentication;
 use proto::tag;
 use store::{Look, ReadPoint};
 
@@ -169,10 +171,16 @@ fn run_groups(
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
     // It came before the input, and its answer goes out before theirs.
+    if session.has_deferred_bind() {
+        run_deferred_bind(session, parts, out);
+        if session.waits() || session.deferred.is_some() {
+            return (0, input.len());
+        }
+    }
     if session.suspended.is_some() {
         update::resume(session, parts, out);
         // Its update is on its way to the log. What the input says comes after the answer to it.
-        if session.waits() {
+        if session.waits() || session.deferred.is_some() {
             return (0, input.len());
         }
     }
@@ -218,6 +226,20 @@ fn run_groups(
     (consumed, needed)
 }
 
+/// Runs a bind again that waited for a password.
+#[cold]
+fn run_deferred_bind(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
+    let Some(deferred) = session.deferred.take() else { return };
+    let Some(bind) = deferred.bind else { return };
+    parts.scratch.passwords.begin_again(deferred.outcomes);
+    let mut group = Group::new();
+    group::gather(&bind.message, 0, &mut group);
+    assert!(group.len() == 1 && !group[0].is_update(), "a bind is one message");
+    execute(session, parts, &mut group, out);
+    // Nothing of it may be found by another request of this thread.
+    parts.scratch.passwords.end();
+}
+
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
 /// waits for its updates.
 ///
@@ -242,7 +264,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         if is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]) {
             let must_submit = run_updates(session, parts, group, &mut next, &mut near, out);
             // Submitted even if the client reads slowly: updates that are collected must not wait for that.
-            if session.waits() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+            if session.waits() || session.deferred.is_some() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
             if !must_submit {
@@ -365,7 +387,9 @@ impl ReadBatch<'_> {
             }
         };
         // Counted from here on: a message that cannot be read is no operation.
-        self.counters.count_operation(&message.request);
+        if !self.scratch.passwords.is_again() {
+            self.counters.count_operation(&message.request);
+        }
         let (views, who) = (&self.scratch.views, session.identity.requester());
         if let Err((code, text)) = rights::use_of(views, who, message, self.dsa.shard.schema()) {
             self.forget_bind(session, Some(message.request.tag()));
@@ -536,11 +560,26 @@ impl ReadBatch<'_> {
                 session.searches.clear();
                 // RFC 5805 section 2.5: so are its transactions, silently.
                 session.transactions.clear();
+                let tries = !matches!(bind.authentication, Authentication::Simple(b""));
+                let is_again = reading.scratch.passwords.is_again();
+                if tries && !is_again && !session.peer.failed_binds().admits(self.now.monotonic_ns) {
+                    self.forget_bind(session, Some(tag::BIND));
+                    let (code, text) = deferred::TOO_MANY_FAILED;
+                    return outcome::say(out, id, tag::BIND_RESPONSE, code, text);
+                }
                 let (identity, exchange) = (&mut session.identity, &mut session.exchange);
                 let certificate = session.certificate.as_deref();
                 let known = op::bind::Known { address: session.peer.client(), certificate };
                 let binding = op::bind::Binding { identity, exchange, known };
-                op::bind::run(&mut reading, binding, id, bind, out);
+                let code = op::bind::run(&mut reading, binding, id, bind, out);
+                if code == Some(ResultCode::InvalidCredentials) {
+                    deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
+                }
+                if code.is_none() {
+                    deferred::keep_bind(session, self.dsa, pending.frame());
+                    let account = self.dsa.account(bind.name);
+                    deferred::wait(session, &mut self.scratch.passwords, account, self.now);
+                }
                 // What is behind it in the input is not looked at as a request of a session.
                 session.pauses |= session.exchange.is_some();
             }

@@ -30,6 +30,8 @@ pub struct ClientLimits {
     pub unbound_message_bytes_max: usize,
     /// Connections of one address; 0: any number.
     pub address_connections_max: u32,
+    /// Binds of one address that may fail in a second; 0: any number.
+    pub failed_binds_per_second: u32,
 }
 
 impl Default for ClientLimits {
@@ -39,6 +41,7 @@ impl Default for ClientLimits {
             memory_bytes_max: 256 << 20,
             unbound_message_bytes_max: 256 << 10,
             address_connections_max: 0,
+            failed_binds_per_second: 10,
         }
     }
 }

@@ -52,8 +52,8 @@ impl Session {
                 bundle::go_on(self, worker, out);
                 continue;
             }
-            if self.suspended.is_some() && !self.is_in_message() {
-                // Without input it goes on with the suspended update and takes nothing else.
+            if (self.suspended.is_some() || self.has_deferred_bind()) && !self.is_in_message() {
+                // Without input it goes on with the suspended request and takes nothing else.
                 bundle::run(self, worker, &[], out);
                 // It is on its way to the log: what the session would do next may depend on it.
                 if self.waits() || self.is_closing() {
@@ -135,6 +135,12 @@ impl Session {
                 self.enter(Phase::Open);
                 self.written(worker, &out[before..]);
             }
+            Phase::Hashing(ticket) => {
+                let done = ready!(ticket.poll(cx));
+                self.deferred.get_or_insert_default().outcomes.add(done);
+                // It goes on with the request that waited.
+                self.enter(Phase::Open);
+            }
             Phase::Open | Phase::Admitted(_) | Phase::Closing => {}
         }
         Poll::Ready(self.state())
@@ -160,7 +166,8 @@ impl Session {
     fn written(&mut self, worker: &Worker, written: &[u8]) {
         count(&worker.counters.bytes_out, written.len() as u64);
         let Some(mut queue) = self.queue.take() else { return };
-        queue.count(written, self.waits() || self.mixed.is_due() || self.suspended.is_some());
+        let goes_on = self.mixed.is_due() || self.suspended.is_some() || self.deferred.is_some();
+        queue.count(written, self.waits() || goes_on);
         self.queue = Some(queue);
     }
 }

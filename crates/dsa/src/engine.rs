@@ -9,6 +9,7 @@ use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
+use crate::password::{Failures, Forms, Pool};
 use crate::peers::Peers;
 use crate::settings::Chosen;
 use crate::system::System;
@@ -43,6 +44,9 @@ pub struct Dsa {
     pub(crate) client_memory: Arc<ClientMemory>,
     pub(crate) peers: Arc<Peers>,
     pub(crate) held: Held,
+    pub(crate) password_pool: Arc<Pool>,
+    pub(crate) password_forms: Forms,
+    pub(crate) failed_binds: Failures,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -69,6 +73,20 @@ impl Dsa {
     /// What is kept for clients.
     pub fn client_memory(&self) -> &Arc<ClientMemory> {
         &self.client_memory
+    }
+
+    /// Number of an account, by its name: the same for all spellings, and whether or not there is such an entry.
+    pub(crate) fn account(&self, dn: &[u8]) -> u64 {
+        let mut key = Vec::new();
+        match self.shard.schema().normalise_dn(dn, &mut key) {
+            Ok(()) => self.shard.value_hash(&key),
+            Err(_) => self.shard.value_hash(dn),
+        }
+    }
+
+    /// Jobs of passwords, for threads that do nothing else.
+    pub fn password_pool(&self) -> &Arc<Pool> {
+        &self.password_pool
     }
 
     /// The configuration.

@@ -154,6 +154,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(time());
     items.extend(waiters());
     items.extend(threads());
+    items.extend(passwords());
     items.extend(memory());
     items.extend(log());
     items.push(indexes());
@@ -281,6 +282,17 @@ fn threads() -> impl Iterator<Item = Item> {
         ("Open", "Threads of the whole process; 0 if unknown", Text(all)),
     ];
     group("cn=Threads", "Threads of the server", rows)
+}
+
+/// What takes long of them: threads of their own verify and hash passwords, one job for each request.
+fn passwords() -> impl Iterator<Item = Item> {
+    let refused = "Jobs that were refused, because too many waited or they waited too long";
+    let rows = [
+        ("Waiting", "Jobs that wait", Number(|dsa, _| dsa.password_pool.metrics().waiting)),
+        ("Done", "Jobs that were done", Number(|dsa, _| dsa.password_pool.metrics().done)),
+        ("Refused", refused, Number(|dsa, _| dsa.password_pool.metrics().refused)),
+    ];
+    group("cn=Passwords", "Passwords that are verified or hashed by threads of their own", rows)
 }
 
 /// `Total` is what counts against memory-max; the lines below it are its parts. `Resident` is what the system sees, with buffers of clients and

@@ -10,4 +10,5 @@ pub(crate) mod extended;
 pub(crate) mod modify;
 pub(crate) mod modify_dn;
 pub(crate) mod own_password;
+pub(crate) mod password_values;
 pub(crate) mod search;

@@ -2,10 +2,26 @@
 //! The schemes are the crate `password`'s. A value that is no hash of a known scheme never matches: a directory that was loaded from
 //! elsewhere does not take the text of a hash for a password.
 
+mod failures;
+mod forms;
+mod pool;
+mod work;
+
+pub use self::failures::FailedBinds;
+pub(crate) use self::failures::{FailureRate, Failures};
+pub(crate) use self::forms::Forms;
+pub(crate) use self::pool::{Owner, Ticket};
+pub use self::pool::{Pool, PoolMetrics};
+pub(crate) use self::work::{Done, Later};
+use self::work::{Task, make};
+use crate::outcome::FixedRefusal;
 use ::password::{Memory, SALT_BYTES, Stored, split_scheme};
 use env::entropy::Entropy;
-use model::Description;
+use model::limits::PASSWORD_BYTES_MAX;
+use model::{Description, ResultCode};
+use std::sync::Arc;
 use store::{EntryRef, ReadPoint, Values};
+use zeroize::Zeroizing;
 
 pub use ::password::{Refused, Scheme};
 
@@ -16,45 +32,159 @@ const GENERATED_CHARS: usize = 16;
 /// Values of an entry that take long to verify and are tried for one password.
 const SLOW_MAX: usize = 2;
 
+/// What an operation returns that lacks an outcome. Its client never sees it: the operation is run again.
+pub(crate) const LATER: FixedRefusal = (ResultCode::Busy, "a password is being verified or stored");
+
 /// What one thread verifies and makes stored passwords with.
 #[derive(Default)]
 pub(crate) struct Passwords {
     memory: Memory,
+    pool: Arc<Pool>,
+    /// Of the request that runs: outcomes that were worked out for it, and why there are no more.
+    known: Vec<Done>,
+    refusal: Option<FixedRefusal>,
+    is_again: bool,
+    /// The password that was made for it.
+    generated: Option<Zeroizing<Vec<u8>>>,
+    /// It is a bind that is wrong whatever it says.
+    is_given_up: bool,
+    /// What it lacks.
+    lacking: Vec<Task>,
+}
+
+/// What was worked out for a request that waited.
+#[derive(Default)]
+pub(crate) struct Outcomes {
+    known: Vec<Done>,
+    refusal: Option<FixedRefusal>,
+    generated: Option<Zeroizing<Vec<u8>>>,
+    is_given_up: bool,
+}
+
+impl Outcomes {
+    /// Adds what came of a job.
+    pub(crate) fn add(&mut self, done: Result<Vec<Done>, FixedRefusal>) {
+        match done {
+            Ok(done) => self.known.extend(done),
+            Err(refusal) => self.refusal = Some(refusal),
+        }
+    }
 }
 
 impl Passwords {
+    /// For a thread of an agent with this pool.
+    pub(crate) fn of(pool: &Arc<Pool>) -> Passwords {
+        Passwords { pool: Arc::clone(pool), ..Passwords::default() }
+    }
+
+    /// A request runs that waited.
+    pub(crate) fn begin_again(&mut self, outcomes: Outcomes) {
+        (self.known, self.refusal, self.generated) = (outcomes.known, outcomes.refusal, outcomes.generated);
+        (self.is_again, self.is_given_up) = (true, outcomes.is_given_up);
+    }
+
+    /// It has run.
+    pub(crate) fn end(&mut self) {
+        self.known.clear();
+        self.lacking.clear();
+        (self.refusal, self.is_again, self.is_given_up, self.generated) = (None, false, false, None);
+    }
+
+    /// Is a bind wrong whatever it says? It is decided when the bind runs first.
+    pub(crate) fn is_given_up(&mut self, decide: impl FnOnce() -> bool) -> bool {
+        self.is_given_up = if self.is_again { self.is_given_up } else { decide() };
+        self.is_given_up
+    }
+
+    /// Was anything worked out for the request that runs?
+    pub(crate) fn has_outcomes(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Does a request run that has run before?
+    pub(crate) fn is_again(&self) -> bool {
+        self.is_again
+    }
+
+    /// Must the request that just ran be run again? Not if what it lacks was refused.
+    #[inline]
+    pub(crate) fn lacks(&self) -> bool {
+        !self.lacking.is_empty() && self.refusal.is_none()
+    }
+
+    /// Why the request that just ran cannot have what it lacks.
+    #[inline]
+    pub(crate) fn refusal(&self) -> Option<FixedRefusal> {
+        self.refusal.filter(|_| !self.lacking.is_empty())
+    }
+
+    /// Queues what the request lacks. Returns what its session waits with, and what is known so far.
+    pub(crate) fn submit(&mut self, owner: Owner, now_ns: u64) -> (Option<Arc<Ticket>>, Outcomes) {
+        let tasks = std::mem::take(&mut self.lacking);
+        let outcomes = Outcomes {
+            known: std::mem::take(&mut self.known),
+            refusal: None,
+            generated: self.generated.take(),
+            is_given_up: self.is_given_up,
+        };
+        match self.pool.submit(tasks, owner, now_ns) {
+            Ok(ticket) => (Some(ticket), outcomes),
+            Err(refusal) => (None, Outcomes { refusal: Some(refusal), ..outcomes }),
+        }
+    }
+
+    /// A password that nobody can guess; the same one for a request that runs again.
+    pub(crate) fn generate(&mut self, entropy: &mut dyn Entropy) -> Vec<u8> {
+        if !self.is_again {
+            self.generated = None;
+        }
+        self.generated.get_or_insert_with(|| generate(entropy).into()).to_vec()
+    }
+
     /// Is it the password that a stored value stands for?
-    pub(crate) fn verify(&mut self, stored: &[u8], given: &[u8]) -> bool {
-        Stored::read(stored).is_ok_and(|stored| stored.verify(given, &mut self.memory))
+    pub(crate) fn verify(&mut self, value: &[u8], given: &[u8]) -> Result<bool, Later> {
+        let Ok(stored) = Stored::read(value) else { return Ok(false) };
+        if stored.is_fast() || !self.pool.is_served() || given.len() > PASSWORD_BYTES_MAX {
+            return Ok(stored.verify(given, &mut self.memory));
+        }
+        self.known.iter().find_map(|done| done.verified(value, given)).ok_or_else(|| {
+            self.lacking.push(Task::verify(value, given));
+            Later
+        })
     }
 
     /// What is stored for a new password: a value of each scheme.
-    ///
-    /// # Errors
-    /// What would be right, if a scheme cannot stand for it.
     pub(crate) fn store(
         &mut self,
         schemes: &[Scheme],
         password: &[u8],
         entropy: &mut dyn Entropy,
-    ) -> Result<Vec<Vec<u8>>, &'static str> {
+    ) -> Result<Result<Vec<Vec<u8>>, &'static str>, Later> {
         assert!(!schemes.is_empty(), "a configuration has a scheme");
-        let make = |scheme: &Scheme| {
+        let mut all = Vec::new();
+        for scheme in schemes {
             let mut salt = [0; SALT_BYTES];
             entropy.fill(&mut salt);
-            scheme.make(password, salt, &mut self.memory).map_err(|not_made| not_made.0)
-        };
-        schemes.iter().map(make).collect()
+            if scheme.is_fast() || !self.pool.is_served() {
+                all.push(make(*scheme, password, salt, &mut self.memory));
+                continue;
+            }
+            match self.known.iter().find_map(|done| done.made(*scheme, password)) {
+                Some(made) => all.push(made.map(<[u8]>::to_vec)),
+                None => self.lacking.push(Task::make(*scheme, password, salt)),
+            }
+        }
+        if all.len() < schemes.len() { Err(Later) } else { Ok(all.into_iter().collect()) }
     }
 
-    /// The userPassword values of an entry that stand for a password; none if it is not the entry's.
+    /// The userPassword value of an entry that stands for a password.
     /// The fast ones are tried first, and of the slow ones no more than [`SLOW_MAX`]: nothing keeps an entry from having hundreds.
     pub(crate) fn find(
         &mut self,
         read_point: ReadPoint<'_>,
         entry: &EntryRef<'_>,
         password: &[u8],
-    ) -> Option<Vec<u8>> {
+    ) -> Result<Option<Vec<u8>>, Later> {
         let mut slow: Vec<Vec<u8>> = Vec::new();
         let found = first(read_point, entry, |value| match Stored::read(value) {
             Ok(stored) if stored.is_fast() => stored.verify(password, &mut self.memory),
@@ -64,13 +194,23 @@ impl Passwords {
             }
             _ => false,
         });
-        found.or_else(|| slow.into_iter().find(|stored| self.verify(stored, password)))
+        if found.is_some() {
+            return Ok(found);
+        }
+        // All of them in one job, so that it takes the same time whichever is right.
+        let verified: Vec<Result<bool, Later>> =
+            slow.iter().map(|value| self.verify(value, password)).collect();
+        match verified.iter().position(|verified| *verified == Ok(true)) {
+            Some(at) => Ok(Some(slow.swap_remove(at))),
+            None if verified.contains(&Err(Later)) => Err(Later),
+            None => Ok(None),
+        }
     }
 }
 
 /// A password that nobody can guess.
 /// RFC 3062 section 2: the server makes one where the client sends none.
-pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
+fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
     let mut password = Vec::with_capacity(GENERATED_CHARS);
     // Each character is as likely as any other: what lies above the last multiple is not used.
     let fair = 256 / ALPHABET.len() * ALPHABET.len();
@@ -86,16 +226,31 @@ pub(crate) fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
 
 /// The first userPassword value of an entry of which something is true. Values with options, as of `userPassword;x-old`, stand for
 /// no password.
-/// Big sets too: nothing keeps an entry from having hundreds of passwords.
 pub(crate) fn first(
     read_point: ReadPoint<'_>,
     entry: &EntryRef<'_>,
-    mut is_it: impl FnMut(&[u8]) -> bool,
+    is_it: impl FnMut(&[u8]) -> bool,
 ) -> Option<Vec<u8>> {
     let user_password = Description::plain(read_point.shard().schema().well_known().user_password);
+    visit(read_point, entry, |description| description == user_password, is_it)
+}
+
+/// Has an entry a password that can be verified?
+pub(crate) fn is_there(read_point: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
+    first(read_point, entry, |stored| Stored::read(stored).is_ok()).is_some()
+}
+
+/// Looks at the values of some descriptions of an entry until something is true of one, which is returned.
+/// Big sets too: nothing keeps an entry from having hundreds of passwords.
+pub(crate) fn visit(
+    read_point: ReadPoint<'_>,
+    entry: &EntryRef<'_>,
+    is_wanted: impl Fn(Description) -> bool,
+    mut is_it: impl FnMut(&[u8]) -> bool,
+) -> Option<Vec<u8>> {
     let mut slots = entry.shape.slots.iter().zip(entry.slots());
     slots.find_map(|(slot, values)| match values {
-        _ if slot.description != user_password => None,
+        _ if !is_wanted(slot.description) => None,
         Values::Inline(mut values) => values.find(|stored| is_it(stored)).map(<[u8]>::to_vec),
         // So many passwords that they are a big set: walked through in pieces, and to its end, so no early return inside of a leaf.
         Values::Set(set) => {
@@ -110,6 +265,22 @@ pub(crate) fn first(
             found
         }
     })
+}
+
+/// Is a value a hash that a password can match?
+pub(crate) fn is_hash(value: &[u8]) -> bool {
+    has_scheme(value) && Stored::read(value).is_ok_and(|stored| !stored.is_clear())
+}
+
+/// The password that a value in the clear stands for; `None` of one with another scheme.
+pub(crate) fn word(value: &[u8]) -> Option<&[u8]> {
+    match split_scheme(value) {
+        None => Some(value),
+        Some((scheme, rest)) => {
+            let is_clear = scheme.eq_ignore_ascii_case(b"CLEARTEXT") || scheme.eq_ignore_ascii_case(b"CLEAR");
+            is_clear.then_some(rest)
+        }
+    }
 }
 
 /// Why no password can ever be the one that a stored value stands for; `None` if there may be one.
@@ -130,14 +301,14 @@ const RECORDED: Scheme = Scheme::SaltedSha512;
 /// What is recorded of the root password: its hash. One that is a hash already stays as it is.
 /// A configured password may be clear text in a file that only the server reads; what is recorded goes into backups.
 pub fn recorded(password: &[u8], entropy: &mut dyn Entropy) -> String {
-    let mut hash = || Passwords::default().store(&[RECORDED], password, entropy).ok()?.pop();
+    let mut hash = || Passwords::default().store(&[RECORDED], password, entropy).ok()?.ok()?.pop();
     let value = if has_scheme(password) { None } else { hash() };
     String::from_utf8_lossy(&value.unwrap_or_else(|| password.to_vec())).into_owned()
 }
 
 /// Is a configured root password the one of which `stored` was recorded?
 pub fn is_recorded(stored: &[u8], password: &[u8]) -> bool {
-    ::password::same(stored, password) || Passwords::default().verify(stored, password)
+    ::password::same(stored, password) || Passwords::default().verify(stored, password) == Ok(true)
 }
 
 #[cfg(test)]
@@ -168,12 +339,12 @@ mod tests {
     fn what_is_stored_is_of_each_scheme_and_never_the_same() {
         let (mut entropy, mut passwords) = (SeededEntropy::new(7), Passwords::default());
         let schemes = [Scheme::SaltedSha1, Scheme::SaltedSha512];
-        let mut store = || passwords.store(&schemes, b"abc", &mut entropy).unwrap();
+        let mut store = || passwords.store(&schemes, b"abc", &mut entropy).unwrap().unwrap();
         let (one, two) = (store(), store());
         assert!(one[0].starts_with(b"{SSHA}") && one[1].starts_with(b"{SSHA512}"));
-        assert!(one.iter().chain(&two).all(|value| passwords.verify(value, b"abc")));
-        assert!(one != two && !passwords.verify(&one[0], b"abd"));
-        let text = passwords.store(&[Scheme::Clear], b"{SHA}x", &mut entropy).unwrap_err();
+        assert!(one.iter().chain(&two).all(|value| passwords.verify(value, b"abc") == Ok(true)));
+        assert!(one != two && passwords.verify(&one[0], b"abd") == Ok(false));
+        let text = passwords.store(&[Scheme::Clear], b"{SHA}x", &mut entropy).unwrap().unwrap_err();
         assert!(text.contains("braces"), "{text}");
     }
 

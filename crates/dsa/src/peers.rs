@@ -5,6 +5,7 @@
 //! All counts are atomic and taken without a lock; the map of addresses is locked when a connection comes or goes. A permit gives its
 //! place back when it is dropped, so no way out of a search can forget to.
 
+use crate::password::FailureRate;
 use env::net::PeerAddress;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -43,6 +44,7 @@ pub(crate) struct Peers {
 struct Counts {
     connections: AtomicU32,
     searches: Searches,
+    failed_binds: FailureRate,
 }
 
 /// Searches in progress.
@@ -145,6 +147,16 @@ impl Peer {
     /// Where the client is, if it is known.
     pub(crate) fn client(&self) -> Option<PeerAddress> {
         self.client
+    }
+
+    /// Binds of its address that failed. A client without an address has a rate of its own.
+    pub(crate) fn failed_binds(&self) -> &FailureRate {
+        &self.counts.failed_binds
+    }
+
+    /// A number that the clients of its address have in common.
+    pub(crate) fn number(&self) -> u64 {
+        Arc::as_ptr(&self.counts).addr() as u64
     }
 
     /// One more suspended search; `None` if there are too many.

@@ -17,6 +17,7 @@ use crate::monitor::count;
 use crate::op::bind::Exchange;
 use crate::op::search::SuspendedSearch;
 use crate::outcome;
+use crate::password::{Outcomes, Ticket as PasswordTicket};
 use crate::peers::Peer;
 use crate::queue::Queue;
 use crate::throttle::{Throttle, Ticket};
@@ -29,6 +30,7 @@ use proto::ext::notice_of_disconnection;
 use proto::tag;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// What a session wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +97,22 @@ pub(crate) struct SuspendedUpdate {
     pub(crate) _kept: Kept,
 }
 
+/// A request that waits for passwords to be verified or stored, and is run again then. An update waits as [`SuspendedUpdate`].
+#[derive(Default)]
+pub(crate) struct Deferred {
+    /// What was worked out for it so far.
+    pub(crate) outcomes: Outcomes,
+    /// The message of a bind.
+    pub(crate) bind: Option<DeferredBind>,
+}
+
+/// A bind that is run again.
+pub(crate) struct DeferredBind {
+    pub(crate) message: Zeroizing<Vec<u8>>,
+    /// Its bytes are the client's.
+    pub(crate) _kept: Kept,
+}
+
 impl Batch {
     /// Before its first update it is nobody's but the session's.
     #[inline]
@@ -133,6 +151,8 @@ pub(crate) enum Phase {
     Admitted(Arc<Ticket>),
     /// Its updates are on their way through the log. If they are the change of a password, that makes the answer.
     Submitted(Option<Box<Change>>),
+    /// Passwords of a request are being verified or stored.
+    Hashing(Arc<PasswordTicket>),
     /// Its connection is to be closed.
     Closing,
 }
@@ -155,6 +175,8 @@ pub struct Session {
     pub(crate) batch: Batch,
     /// The update that comes after them and must not go with them.
     pub(crate) suspended: Option<Box<SuspendedUpdate>>,
+    /// The request that waits for passwords.
+    pub(crate) deferred: Option<Box<Deferred>>,
     /// Reads that stand between its updates, and wait with them.
     pub(crate) mixed: Mixed,
     /// Where their answers come, once there were any.
@@ -187,6 +209,7 @@ impl Session {
             phase: Phase::Open,
             batch: Batch::default(),
             suspended: None,
+            deferred: None,
             mixed: Mixed::default(),
             reply: None,
             transactions: Transactions::default(),
@@ -248,16 +271,24 @@ impl Session {
     pub(crate) fn enter(&mut self, phase: Phase) {
         let former = std::mem::replace(&mut self.phase, phase);
         match former {
-            Phase::Queued(_) | Phase::Admitted(_) | Phase::Submitted(Some(_)) => drop(former),
+            Phase::Queued(_) | Phase::Admitted(_) | Phase::Submitted(Some(_)) | Phase::Hashing(_) => {
+                drop(former)
+            }
             // Without this the compiler calls what drops the others.
             Phase::Open | Phase::Closing | Phase::Submitted(None) => std::mem::forget(former),
         }
     }
 
-    /// Does it wait for the log, or for its turn to submit updates to it?
+    /// Does it wait for the log, for its turn to submit updates to it, or for passwords?
     #[inline]
     pub(crate) fn waits(&self) -> bool {
-        matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_))
+        matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_) | Phase::Hashing(_))
+    }
+
+    /// Has it a bind that is to be run again?
+    #[inline]
+    pub(crate) fn has_deferred_bind(&self) -> bool {
+        self.deferred.as_ref().is_some_and(|deferred| deferred.bind.is_some())
     }
 
     #[inline]
@@ -332,6 +363,7 @@ impl Session {
         }
         self.end();
         self.suspended = None;
+        self.deferred = None;
         self.mixed = Mixed::default();
     }
 
@@ -380,13 +412,16 @@ impl Session {
     /// Has it nothing to go on with?
     #[inline]
     fn is_at_rest(&self) -> bool {
-        self.searches.is_empty() && !self.mixed.is_due() && self.suspended.is_none()
+        self.searches.is_empty()
+            && !self.mixed.is_due()
+            && self.suspended.is_none()
+            && self.deferred.is_none()
     }
 
     pub(crate) fn state(&self) -> State {
         match &self.phase {
             Phase::Closing => State::Close,
-            Phase::Queued(_) | Phase::Submitted(_) => State::Waiting,
+            Phase::Queued(_) | Phase::Submitted(_) | Phase::Hashing(_) => State::Waiting,
             Phase::Open | Phase::Admitted(_) if self.is_at_rest() => State::Idle,
             Phase::Open | Phase::Admitted(_) => State::Busy,
         }

@@ -10,6 +10,7 @@ use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::monitor::Monitor;
 use crate::offer::Offer;
+use crate::password::{Failures, Forms};
 use crate::peers::Peers;
 use crate::settings::{Choices, Chosen};
 use crate::system::{CONFIG_DN, ROOT_DSES, System};
@@ -104,6 +105,9 @@ impl Dsa {
             config,
             intents: Arc::default(),
             held: Held::default(),
+            password_pool: Arc::default(),
+            password_forms: Forms::default(),
+            failed_binds: Failures::default(),
             journal: OnceLock::new(),
         }))
     }

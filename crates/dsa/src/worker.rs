@@ -7,7 +7,7 @@ use crate::held::MemoryNotice;
 use crate::journal::Buffers;
 use crate::marks::Marks;
 use crate::monitor::Counters;
-use crate::password::Passwords;
+use crate::password::{FailedBinds, Passwords};
 use crate::prepared_writes::PreparedWrites;
 use crate::recent::Recent;
 use crate::session::security::Security;
@@ -144,7 +144,7 @@ impl Worker {
             dsa: Arc::clone(dsa),
             reader: Reader::register(&dsa.shard)?,
             system_reader: Reader::register(dsa.system.shard())?,
-            scratch: Scratch::default(),
+            scratch: Scratch { passwords: Passwords::of(&dsa.password_pool), ..Scratch::default() },
             counters: dsa.monitor.register(),
             now: Now::default(),
             wakes: Arc::default(),
@@ -209,6 +209,11 @@ impl Worker {
     /// What is to be reported of memory at its limit. To be called about once a second by any thread.
     pub fn memory_notice(&self, now: Now) -> Option<MemoryNotice> {
         self.dsa.held.memory_notice(&self.dsa, now.monotonic_ns)
+    }
+
+    /// What is to be reported of failed binds. To be called about once a second by any thread.
+    pub fn failed_binds(&self) -> Option<FailedBinds> {
+        self.dsa.failed_binds.take_notice()
     }
 
     /// Takes the time; to be called before each bundle.

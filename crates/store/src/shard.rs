@@ -331,7 +331,7 @@ impl Shard {
     }
 
     /// Ids of entries are below this.
-    pub(crate) fn ids_end(&self) -> u32 {
+    pub fn ids_end(&self) -> u32 {
         self.ids_end.load(Ordering::Acquire) as u32
     }
 

@@ -26,12 +26,14 @@ pub(super) use self::authorize::authorize_proxied;
 pub(crate) use self::classify::Suspended;
 pub(super) use self::classify::{Classified, Kind, Request, classify};
 use self::door::Door;
+use super::deferred;
 use super::group::{Group, Pending, gather};
 use super::transaction;
 use crate::client_memory::Kept;
 use crate::control::{self, ControlError, Requested};
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::op;
+use crate::op::password_values::Needs;
 use crate::outcome;
 use crate::session::{ActingIdentity, Session, SuspendedUpdate};
 use crate::worker::Parts;
@@ -53,6 +55,10 @@ enum Admission {
     Done,
     /// What is collected must be applied before anything is done about it.
     Barrier,
+    /// It goes with those before it, in another form than it was sent: a whole message.
+    Rewritten(Vec<u8>),
+    /// It waits for passwords to be verified or stored.
+    Later,
 }
 
 /// How far a run of updates came.
@@ -119,7 +125,9 @@ pub(super) fn run(
                     submit::accepted(session, parts, &updates[..=count], out);
                     return Progress { taken: count + 1, must_submit: submit::is_closed(session) };
                 }
-                Admission::Done => return Progress::of(count + 1),
+                Admission::Done | Admission::Rewritten(_) | Admission::Later => {
+                    return Progress { taken: count + 1, must_submit: submit::is_closed(session) };
+                }
                 // Taken, though nothing is decided of it: the session keeps it.
                 Admission::Barrier => return Progress::submit(count + 1),
             }
@@ -147,36 +155,61 @@ fn look(
     let is_first = before.is_empty() && session.batch.is_empty();
     if is_first || parts.dsa.journal.get().is_none() {
         let classified = classify(parts.dsa, update.frame());
-        let admission = admit(session, parts, &classified, is_first, out);
-        if !matches!(admission, Admission::Barrier) {
-            return admission;
-        }
-        // Without a log nothing is to be waited for.
-        submit::accepted(session, parts, before, out);
-        session.batch.begin();
-        return match admit(session, parts, &classified, true, out) {
-            Admission::Joins | Admission::JoinsLast => {
+        let mut admission = admit(session, parts, &classified, is_first, out);
+        if matches!(admission, Admission::Barrier) {
+            // Without a log nothing is to be waited for.
+            submit::accepted(session, parts, before, out);
+            session.batch.begin();
+            admission = admit(session, parts, &classified, true, out);
+            if matches!(admission, Admission::Joins | Admission::JoinsLast) {
                 submit::accepted(session, parts, std::slice::from_ref(update), out);
-                Admission::Done
+                return Admission::Done;
             }
-            admission => admission,
-        };
+        }
+        match &admission {
+            Admission::Rewritten(message) => accept_rewritten(session, parts, message, out),
+            Admission::Later => {
+                suspend(session, parts, Suspended::classify(parts.dsa, update.frame()));
+                wait_for_passwords(session, parts);
+            }
+            _ => {}
+        }
+        return admission;
     }
     // With a log and something before it the update may have to wait, and the input is gone by then.
     let suspended = Suspended::classify(parts.dsa, update.frame());
     let admission = admit(session, parts, suspended.borrow_dependent(), is_first, out);
     if matches!(admission, Admission::Barrier) {
         submit::accepted(session, parts, before, out);
-        // Counted as memory of the client, like input that it has not completed.
-        let mut kept = Kept::new(&parts.dsa.client_memory);
-        kept.set(update.frame().len(), session.is_bound());
-        assert!(
-            session.suspended.is_none(),
-            "a session keeps one update, and takes no other before it is done"
-        );
-        session.suspended = Some(Box::new(SuspendedUpdate { update: suspended, _kept: kept }));
+        suspend(session, parts, suspended);
+    } else if let Admission::Rewritten(message) = &admission {
+        submit::accepted(session, parts, before, out);
+        accept_rewritten(session, parts, message, out);
     }
     admission
+}
+
+/// Keeps an update until it can go on.
+fn suspend(session: &mut Session, parts: &Parts<'_>, update: Suspended) {
+    // Counted as memory of the client, like input that it has not completed.
+    let mut kept = Kept::new(&parts.dsa.client_memory);
+    kept.set(update.borrow_owner().len(), session.is_bound());
+    assert!(session.suspended.is_none(), "a session keeps one update, and takes no other before it is done");
+    session.suspended = Some(Box::new(SuspendedUpdate { update, _kept: kept }));
+}
+
+/// Makes a session wait for what its suspended update lacks.
+fn wait_for_passwords(session: &mut Session, parts: &mut Parts<'_>) {
+    let account = parts.dsa.account(&session.identity.dn);
+    deferred::wait(session, &mut parts.scratch.passwords, account, parts.now);
+}
+
+/// Takes an update in another form than it was sent.
+fn accept_rewritten(session: &mut Session, parts: &mut Parts<'_>, message: &[u8], out: &mut Vec<u8>) {
+    let mut group = Group::new();
+    gather(message, 0, &mut group);
+    assert!(group.len() == 1, "an update is rewritten as one message");
+    submit::accepted(session, parts, &group, out);
 }
 
 /// Goes on with an update that waited until what was collected before it was applied.
@@ -189,20 +222,27 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
         return;
     }
     let Some(suspended) = session.suspended.take() else { return };
+    if let Some(deferred) = session.deferred.take() {
+        parts.scratch.passwords.begin_again(deferred.outcomes);
+    }
     session.batch.begin();
     match admit(session, parts, suspended.update.borrow_dependent(), true, out) {
         Admission::Joins | Admission::JoinsLast => {
-            let mut group = Group::new();
-            gather(suspended.update.borrow_owner(), 0, &mut group);
-            assert!(group.len() == 1, "a suspended update is one message");
-            submit::accepted(session, parts, &group, out);
-            if submit::is_closed(session) {
-                submit::submit_collected(session, parts.dsa);
-            }
+            accept_rewritten(session, parts, suspended.update.borrow_owner(), out);
+        }
+        Admission::Rewritten(message) => accept_rewritten(session, parts, &message, out),
+        Admission::Later => {
+            session.suspended = Some(suspended);
+            wait_for_passwords(session, parts);
         }
         Admission::Done => {}
         Admission::Barrier => unreachable!("nothing is collected before it"),
     }
+    if submit::is_closed(session) {
+        submit::submit_collected(session, parts.dsa);
+    }
+    // Nothing of it may be found by another request of this thread.
+    parts.scratch.passwords.end();
 }
 
 /// Takes a decoded update through the stages before the log. `is_first`: nothing is collected that comes before it.
@@ -219,7 +259,7 @@ fn admit(
         return match is_first {
             true => {
                 transaction::run(session, parts, classified, out);
-                Admission::Done
+                if parts.scratch.passwords.lacks() { Admission::Later } else { Admission::Done }
             }
             false => Admission::Barrier,
         };
@@ -236,8 +276,15 @@ fn admit(
     match pass(session, parts, request, is_first, out) {
         Ok(admission) => admission,
         // It may go through when those before it are applied, so it is judged again then, and only then counted and answered.
-        Err(_) if !is_first => Admission::Barrier,
+        Err(_) if !is_first => {
+            // It asks again when it is the first.
+            parts.scratch.passwords.end();
+            Admission::Barrier
+        }
+        Err(_) if parts.scratch.passwords.lacks() => Admission::Later,
         Err(refused) => {
+            let busy = parts.scratch.passwords.refusal();
+            let refused = busy.map_or(refused, Refused::from);
             parts.counters.count_operation(&request.message.request);
             refused.answer(request, out);
             Admission::Done
@@ -313,6 +360,8 @@ fn pass<'a>(
         Kind::OwnPassword if may_be_own() && !is_first => return Ok(Admission::Barrier),
         Kind::Extended(writes, value) => {
             let change = change::of_extended(parts, &identity, request.message.id, (writes, *value))?;
+            // A password that was made for it is in the change now, and nowhere else.
+            parts.scratch.passwords.end();
             change::submit(session, parts, request, change, out);
             return Ok(Admission::Done);
         }
@@ -323,6 +372,13 @@ fn pass<'a>(
             }
         }
         _ => {}
+    }
+    let needs = match request.kind {
+        Kind::Config => Needs::Nothing,
+        _ => op::password_values::needs(parts.dsa.shard.schema(), &request.message.request),
+    };
+    if needs == Needs::Entry && !is_first {
+        return Ok(Admission::Barrier);
     }
     if matches!(request.kind, Kind::Config) {
         refuse_critical(requested)?;
@@ -351,9 +407,16 @@ fn pass<'a>(
     if !submit::has_room_for_reads(session, reads, is_first) {
         return Ok(Admission::Barrier);
     }
+    let rewritten = match needs {
+        Needs::Nothing => None,
+        _ => Some(change::rewrite(parts, request)?),
+    };
     session.batch.conditions = conditions;
     if reads > 0 {
         session.batch.reader = parts.scratch.views.reader(identity.requester());
+    }
+    if let Some(rewritten) = rewritten {
+        return Ok(Admission::Rewritten(rewritten));
     }
     if !session.batch.conditions.is_empty() {
         return Ok(Admission::JoinsLast);

@@ -14,6 +14,7 @@ use crate::context::Reading;
 use crate::control::proxied_authorization;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
+use crate::password;
 use crate::peer_identity;
 use crate::session::security;
 use ::access::{AuthMethod, Operation, Right};
@@ -49,7 +50,8 @@ pub(crate) struct Known<'s> {
 /// One answer for every way to fail, so that nobody learns which entries exist.
 const WRONG: FixedRefusal = (ResultCode::InvalidCredentials, "");
 
-/// Answers a bind. Whatever comes of it, the session is no longer who it was (RFC 4511 section 4.2.1).
+/// Answers a bind, and returns the code; `None` if it lacks a verification and is to be run again. Whatever comes of it, the session is no
+/// longer who it was (RFC 4511 section 4.2.1).
 /// Searches and transactions of the session were ended by the caller.
 pub(crate) fn run(
     reading: &mut Reading<'_>,
@@ -57,7 +59,7 @@ pub(crate) fn run(
     id: i32,
     request: &Bind<'_>,
     out: &mut Vec<u8>,
-) {
+) -> Option<ResultCode> {
     let Binding { identity, exchange, known } = binding;
     // Whether a password may be verified is decided for anonymous: who binds is not known yet.
     *identity = Identity::anonymous();
@@ -66,18 +68,31 @@ pub(crate) fn run(
     reading.classify(identity, security);
     let anonymous = identity.requester();
     // Whatever comes, a former exchange is gone on with or over.
-    match authenticate(reading, (anonymous, known), exchange.take(), request) {
+    let former = exchange.take();
+    let done = authenticate(reading, (anonymous, known), former, request);
+    if reading.scratch.passwords.lacks() {
+        // It is run again, and answered then.
+        *exchange = former;
+        return None;
+    }
+    let done = reading.scratch.passwords.refusal().map_or(done, Err);
+    match done {
         Ok(Outcome::Bound(mut who)) => {
             reading.classify(&mut who, security);
             *identity = who;
             outcome::succeed(out, id, BIND_RESPONSE);
+            Some(ResultCode::Success)
+        }
+        Err((code, text)) => {
+            outcome::say(out, id, BIND_RESPONSE, code, text);
+            Some(code)
         }
         Ok(Outcome::GoOn(begun)) => {
             *exchange = Some(begun);
             let result = LdapResult::new(ResultCode::SaslBindInProgress);
             BindResponse { result, server_sasl_credentials: Some(b"") }.encode(out, id, &[]);
+            Some(ResultCode::SaslBindInProgress)
         }
-        Err((code, text)) => outcome::say(out, id, BIND_RESPONSE, code, text),
     }
 }
 
@@ -135,7 +150,15 @@ fn simple(
             Err((ResultCode::UnwillingToPerform, text))
         }
         (true, false) => Err(WRONG),
-        (false, false) => prove(reading, anonymous, name, password).ok_or(WRONG),
+        (false, false) => prove(reading, anonymous, name, password).ok_or_else(|| why_wrong(reading, name)),
+    }
+}
+
+/// What a simple bind is answered that proved nothing. A name that is no DN is nobody's secret: a client that sends one learns it.
+fn why_wrong(reading: &Reading<'_>, name: &[u8]) -> FixedRefusal {
+    match reading.dsa.shard.schema().normalise_dn(name, &mut Vec::new()) {
+        Ok(()) => WRONG,
+        Err(_) => (ResultCode::InvalidDnSyntax, "the name of a simple bind is a DN, and this is none"),
     }
 }
 
@@ -181,22 +204,66 @@ fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
     Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
 }
 
+/// Who has this name and this password? Whatever is wrong takes the time of one verification.
+/// The tries of an account that has failed too often are wrong, whatever they are.
+fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: &[u8]) -> Option<Identity> {
+    let (dsa, now_ns) = (reading.dsa, reading.now.monotonic_ns);
+    let failures = &dsa.failed_binds;
+    let is_recent = failures.are_recent(now_ns);
+    let passwords = &mut reading.scratch.passwords;
+    let is_throttled =
+        passwords.is_given_up(|| is_recent && failures.is_throttled(dsa.account(name), now_ns));
+    let found = match is_throttled {
+        true => {
+            verify_for_nobody(reading, name, password);
+            None
+        }
+        false => find(reading, anonymous, name, password),
+    };
+    match &found {
+        _ if reading.scratch.passwords.lacks() || reading.scratch.passwords.refusal().is_some() => {}
+        Some(_) if is_recent => failures.succeeded(dsa.account(name)),
+        Some(_) => {}
+        // A try that was not looked at makes nothing worse.
+        None if is_throttled => {}
+        None => failures.failed(dsa.account(name), now_ns),
+    }
+    found
+}
+
+/// The work of a verification for a name that has no password, in a form that the directory has.
+fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) {
+    let dsa = reading.dsa;
+    // Once is enough.
+    if reading.scratch.passwords.has_outcomes() {
+        return;
+    }
+    let scheme = dsa.config.password_schemes[0];
+    let account = dsa.account(name);
+    let form = dsa.password_forms.pick(reading.read_point, scheme, account, reading.now.monotonic_ns);
+    // Whatever comes of it, or later.
+    let _ = reading.scratch.passwords.verify(&form, password);
+}
+
 /// Who has this name and this password?
 /// The root DN works without an entry, so that an administrator gets in where the directory is empty or damaged.
-/// The order is by time. Who is not there, who has no password and who may not be verified take less time than a wrong
-/// password only by what is not done behind it; the right to be verified is asked last, of one whose password was right.
-fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: &[u8]) -> Option<Identity> {
+/// The right to be verified is asked last, of one whose password was right.
+fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: &[u8]) -> Option<Identity> {
     let dsa = reading.dsa;
     let is_root = dsa.is_root(name);
     if is_root && let Some(stored) = &dsa.config.root_password {
         // An entry of that name may be there, but its passwords are not those of the root DN.
-        return reading.scratch.passwords.verify(stored, password).then(|| dsa.root());
+        return reading.scratch.passwords.verify(stored, password).ok()?.then(|| dsa.root());
     }
     let read_point = reading.read_point;
     let cache = &mut reading.scratch.evaluator.cache;
-    let entry = read_point.entry(read_point.resolve(name, cache).ok()?)?;
+    let entry = read_point.resolve(name, cache).ok().and_then(|id| read_point.entry(id));
+    let Some(entry) = entry.filter(|entry| password::is_there(read_point, entry)) else {
+        verify_for_nobody(reading, name, password);
+        return None;
+    };
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
-    reading.scratch.passwords.find(read_point, &entry, password)?;
+    reading.scratch.passwords.find(read_point, &entry, password).ok()??;
     // After the password, which takes its time: the answer tells no more than that of a wrong one.
     let view = reading.scratch.view(anonymous, Action::of(Operation::Bind), &entry, read_point);
     let schema = dsa.shard.schema();
@@ -256,7 +323,6 @@ mod tests {
             ("dc=com", "secret"),
             ("dc=org", "secret"),
             ("cn=Monitor", "secret"),
-            ("nonsense", "secret"),
             ("", "secret"),
         ];
         let answers = wrong.map(|(dn, password)| {
@@ -267,6 +333,17 @@ mod tests {
         });
         assert_eq!(answers[0].code, InvalidCredentials);
         assert!(answers.iter().all(|answer| *answer == answers[0]));
+    }
+
+    /// P7: only a name that is no DN is answered otherwise.
+    #[test]
+    fn test_p7_a_name_that_is_no_dn() {
+        let mut fixture = Fixture::new();
+        fixture.bind(ROOT_DN, "secret");
+        let answer = fixture.bind("nonsense", "secret");
+        assert_eq!(answer.code, InvalidDnSyntax);
+        assert!(!answer.text.contains("nonsense"), "people type passwords there");
+        assert!(!fixture.identity.is_somebody());
     }
 
     #[test]

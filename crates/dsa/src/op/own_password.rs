@@ -5,7 +5,8 @@
 use crate::context::Reading;
 use crate::extension::{Change, result_of};
 use crate::identity::Identity;
-use crate::op::extended::password_modify::{Changed, NOT_THE_SAME, USER_PASSWORD, make, sign_of, store};
+use crate::op::extended::password_modify::{Changed, NOT_THE_SAME, USER_PASSWORD, make, sign_of};
+use crate::op::password_values;
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
 use crate::rights::{REPLACE, may_set_password, visible};
@@ -99,15 +100,13 @@ pub(crate) fn prepare(
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     for (kind, password) in steps {
         let values = match kind {
-            ModifyKind::Delete => {
-                let found = reading.scratch.passwords.find(read_point, &entry, password);
-                vec![found.ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?]
-            }
+            ModifyKind::Delete => password_values::of_word(reading, &entry, password)?
+                .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
             _ if password::has_scheme(password) => {
                 let text = "the new password looks like a hash: send it in clear text, the server hashes it";
                 return Err((ResultCode::ConstraintViolation, text));
             }
-            _ => store(reading, password)?,
+            _ => password_values::hash(reading, password)?,
         };
         changes.push((*kind, USER_PASSWORD.to_vec(), values));
     }

@@ -182,12 +182,12 @@ fn rfc3062_s3_unknown_fields() {
 #[test]
 fn rfc3062_s3_one_password_is_left() {
     let mut client = Client::new();
-    let many: Vec<String> = (0..100).map(|n| format!("p{n}")).collect();
+    let many: Vec<String> = (0..8).map(|n| format!("p{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(client.modify(ADA, &[(ModifyKind::Replace, "userPassword", &many)]).code, Success);
-    assert!(can_bind(&mut client, ADA, "p77"));
-    assert_eq!(change(&mut client, None, Some("p42"), Some("new")).code, Success);
-    assert!(can_bind(&mut client, ADA, "new") && !can_bind(&mut client, ADA, "p77"));
+    assert!(can_bind(&mut client, ADA, "p7"));
+    assert_eq!(change(&mut client, None, Some("p4"), Some("new")).code, Success);
+    assert!(can_bind(&mut client, ADA, "new") && !can_bind(&mut client, ADA, "p7"));
 }
 
 /// As it is configured.

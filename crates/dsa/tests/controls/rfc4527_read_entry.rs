@@ -221,7 +221,7 @@ fn rfc4527_s3_entries_that_are_too_long() {
 fn rfc4527_s3_what_is_too_long_does_not_depend_on_rights() {
     let mut client = Client::with(dsa::Config { writers: vec![ADA.to_owned()], ..config() });
     let secret = "x".repeat(READ_ENTRY_BYTES_MAX);
-    assert_eq!(client.modify(ADA, &[(Add, "userPassword", &[&secret])]).code, Success);
+    assert_eq!(client.modify(ADA, &[(Add, "userPKCS12", &[&secret])]).code, Success);
     let all = wanted(&["*"]);
     for is_root in [true, false] {
         if !is_root {

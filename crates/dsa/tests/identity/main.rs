@@ -8,6 +8,7 @@ mod common;
 mod fixture;
 
 mod certificates;
+mod hashed;
 mod names;
 mod own_entry;
 mod own_password;
@@ -54,13 +55,14 @@ impl Client {
     /// Another client of the same directory, bound.
     fn another_as(&self, dn: &str, password: &str) -> Client {
         let mut other = Client::of(&self.dsa);
-        other.commit = self.commit.clone();
+        (other.commit, other.is_pooled) = (self.commit.clone(), self.is_pooled);
         other.must_bind(dn, password);
         other
     }
 
     fn binds(&self, dn: &str, password: &str) -> bool {
         let mut other = Client::of(&self.dsa);
+        other.is_pooled = self.is_pooled;
         other.bind(dn, password).code == ResultCode::Success
     }
 

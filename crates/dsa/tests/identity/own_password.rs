@@ -150,7 +150,7 @@ fn several_in_a_bundle() {
     });
 }
 
-/// Those who may change every entry change their own in the same way; what they give others is stored as it is.
+/// Those who may change every entry change their own and those of others in the same way.
 #[test]
 fn a_writer_has_a_password_too() {
     each_with(&with_tool(), |mut client| {
@@ -159,7 +159,7 @@ fn a_writer_has_a_password_too() {
         assert_eq!(client.modify(TOOL, changes).code, Success);
         assert!(client.binds(TOOL, "x") && stored(&client, TOOL)[0].starts_with("{SSHA}"));
         assert_eq!(client.modify(ADA, &[(Replace, "userPassword", &["y"])]).code, Success);
-        assert_eq!(stored(&client, ADA), ["y"]);
+        assert!(client.binds(ADA, "y") && stored(&client, ADA)[0].starts_with("{SSHA}"));
     });
 }
 

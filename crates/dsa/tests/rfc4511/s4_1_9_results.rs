@@ -60,12 +60,12 @@ fn s4_1_9_texts_are_short() {
 fn s4_1_9_texts_have_no_secrets() {
     let mut client = Client::new();
     assert_eq!(client.modify(ADA, &[(Add, "userPassword", &[TOKEN])]).code, Success);
-    let many: Vec<String> = (0..200).map(|n| format!("{TOKEN}-{n}")).collect();
+    let many: Vec<String> = (0..7).map(|n| format!("{TOKEN}-{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(client.modify(ADA, &[(Add, "userPassword;x-many", &many)]).code, Success);
     for (changes, code) in [
         ((Add, "userPassword", &[TOKEN][..]), AttributeOrValueExists),
-        ((Add, "userPassword;x-many", &[many[7]]), AttributeOrValueExists),
+        ((Add, "userPassword;x-many", &[many[6]]), AttributeOrValueExists),
         ((Add, "userPassword;x-many", &["s3cr3t-token-x", "s3cr3t-token-x"]), AttributeOrValueExists),
         ((Replace, "userPassword", &["s3cr3t-token-x", "s3cr3t-token-x"]), AttributeOrValueExists),
         ((Delete, "userPassword", &["s3cr3t-token-x"]), NoSuchAttribute),

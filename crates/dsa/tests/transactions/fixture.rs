@@ -55,7 +55,7 @@ impl Client {
     /// Another client of the same directory, bound as the root DN.
     pub(crate) fn another(&self) -> Client {
         let mut other = Client::of(&self.dsa);
-        other.commit = self.commit.clone();
+        (other.commit, other.is_pooled) = (self.commit.clone(), self.is_pooled);
         other.bind_root();
         other
     }

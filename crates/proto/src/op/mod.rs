@@ -7,6 +7,7 @@ pub mod bind;
 pub mod compare;
 pub mod delete;
 pub mod extended;
+pub mod given;
 pub mod intermediate;
 pub mod modify;
 pub mod modify_dn;

@@ -6,15 +6,20 @@ use super::member::CONTENT;
 use super::{CONFLICT, member};
 use crate::context::Reading;
 use crate::control;
+use crate::control::update::target;
+use crate::engine::Dsa;
 use crate::extension::{Change, Writes};
+use crate::op::password_values::{self, Needs};
 use crate::outcome::{self, Refusal};
 use crate::session::security::Security;
 use crate::transaction::Transaction;
 use crate::worker::{Parts, Scratch};
+use env::clock::Now;
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::tag;
 use store::Reader;
+use store::overlay::Overlay;
 
 /// Accepts an extended operation as the modify that it comes to, and answers it.
 /// The client sees an extended response now; at the end of the transaction the modify counts as any other update.
@@ -77,31 +82,68 @@ fn prepare(
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }
-    // The operation reads the overlay like a directory of its own, by a reader that is registered there for this one time.
-    let shard = std::sync::Arc::clone(overlay.shard());
-    // Slots of readers are bounded, and an overlay has a table of its own: only its own readers count there.
-    let Some(mut reader) = Reader::register(&shard) else {
-        return Err(own_words(outcome::NO_READER));
-    };
-    let pin = reader.pin();
-    // Nothing of the thread is used: what it remembers are numbers of the directory.
-    // Ids of names are others in the overlay.
-    let outside = scratch;
-    let mut scratch = Scratch::default();
-    let mut reading = Reading {
-        dsa,
-        read_point: pin.read_point(),
-        scratch: &mut scratch,
-        now: *now,
-        security: Security::INTERNAL,
-    };
-    std::mem::swap(&mut outside.views, &mut reading.scratch.views);
-    let prepared = (writes.prepare)(&mut reading, &identity, id, value, target.as_deref());
-    std::mem::swap(&mut outside.views, &mut reading.scratch.views);
-    let change = prepared.map_err(own_words)?;
+    let change = in_overlay(dsa, overlay, scratch, *now, |reading| {
+        (writes.prepare)(reading, &identity, id, value, target.as_deref()).map_err(own_words)
+    })?;
     // Held at the end: only now is it known which entry the operation changes.
     match transaction.hold(dsa, change.dn()) {
         Ok(()) => Ok(change),
         Err(_) => Err((ResultCode::Busy, CONFLICT.to_owned())),
     }
+}
+
+/// The message as which an update is kept that brings passwords or takes some away; `None` if it is kept as it was sent.
+pub(super) fn hashed(
+    transaction: &mut Transaction,
+    parts: &mut Parts<'_>,
+    message: &Message<'_>,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let own_words = |(code, text): (ResultCode, &str)| (code, text.to_owned());
+    let Parts { dsa, reader, scratch, now, .. } = parts;
+    let needs = password_values::needs(dsa.shard.schema(), &message.request);
+    if needs == Needs::Nothing {
+        return Ok(None);
+    }
+    let pin = reader.pin();
+    let base = pin.read_point();
+    scratch.evaluator.cache.refresh(base);
+    let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: Security::INTERNAL };
+    if needs == Needs::Update {
+        return password_values::rewrite(&mut reading, message).map(Some).map_err(own_words);
+    }
+    // Which values there are the updates before this one have a say in.
+    member::ensure_overlay(transaction, &mut reading).map_err(own_words)?;
+    let overlay = transaction.overlay.as_mut().expect("there is one now");
+    if let Some(dn) = target(&message.request) {
+        let brought = overlay.bring(base, dn, &[]);
+        brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
+    }
+    let rewrite = |reading: &mut Reading<'_>| password_values::rewrite(reading, message).map_err(own_words);
+    in_overlay(dsa, overlay, scratch, *now, rewrite).map(Some)
+}
+
+/// Looks at an overlay like at a directory of its own, by a reader that is registered there for this one time.
+fn in_overlay<T>(
+    dsa: &Dsa,
+    overlay: &Overlay,
+    of_thread: &mut Scratch,
+    now: Now,
+    look: impl FnOnce(&mut Reading<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let shard = std::sync::Arc::clone(overlay.shard());
+    // Slots of readers are bounded, and an overlay has a table of its own: only its own readers count there.
+    let Some(mut reader) = Reader::register(&shard) else {
+        let (code, text) = outcome::NO_READER;
+        return Err((code, text.to_owned()));
+    };
+    let pin = reader.pin();
+    // Nothing of the thread is used but what it knows of passwords: what else it remembers are numbers of the directory.
+    // Ids of names are others in the overlay.
+    let (passwords, views) = (std::mem::take(&mut of_thread.passwords), std::mem::take(&mut of_thread.views));
+    let mut scratch = Scratch { passwords, views, ..Scratch::default() };
+    let read_point = pin.read_point();
+    let looked =
+        look(&mut Reading { dsa, read_point, scratch: &mut scratch, now, security: Security::INTERNAL });
+    (of_thread.passwords, of_thread.views) = (scratch.passwords, scratch.views);
+    looked
 }

@@ -149,6 +149,11 @@ impl<'u> Preparing<'_, 'u> {
         let Submission { messages, prepared_writes, .. } = &mut **submission;
         // Anything but a replacement by single values is left to the overlay.
         let replacements = self.replacing.of_operation(outline)?;
+        // A password is hashed first.
+        let user_password = self.dsa.shard.schema().well_known().user_password;
+        if replacements.iter().any(|replacement| replacement.description.attribute_type == user_password) {
+            return None;
+        }
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
         let at = *updates as usize;
         assert!(at == prepared_writes.len(), "each update has a place among the prepared writes");
@@ -193,7 +198,9 @@ pub(super) fn judge(
         }
     };
     // Here, for the short way counts those that it accepts.
-    parts.counters.count_operation(&request.message.request);
+    if !parts.scratch.passwords.is_again() {
+        parts.counters.count_operation(&request.message.request);
+    }
     // Rights are those of now, whatever they were when it began.
     let security = parts.security;
     update::authorize::reading(parts, |reading| reading.classify(&mut transaction.identity, security));
@@ -208,10 +215,30 @@ pub(super) fn judge(
             change::accept(transaction, parts, &request.message, (writes, value), out)
         }
         Ok(Authorized::Entry(effective, requested)) => {
-            let update = (&request.message, request.frame, requested);
-            evaluate(transaction, effective, parts, update, out)
+            match change::hashed(transaction, parts, &request.message) {
+                Ok(None) => {
+                    let update = (&request.message, request.frame, requested);
+                    evaluate(transaction, effective, parts, update, out)
+                }
+                Ok(Some(frame)) => {
+                    let message = Message::decode(&frame).expect("it was just encoded");
+                    evaluate(transaction, effective, parts, (&message, &frame, requested), out)
+                }
+                Err((code, text)) => {
+                    outcome::say(out, request.message.id, response_tag(&request.message), code, &text);
+                    false
+                }
+            }
         }
     };
+    if parts.scratch.passwords.lacks() {
+        // It is judged again, and answered then.
+        return out.truncate(begin);
+    }
+    if let Some((code, text)) = parts.scratch.passwords.refusal().filter(|_| !is_accepted) {
+        out.truncate(begin);
+        outcome::say(out, request.message.id, response_tag(&request.message), code, text);
+    }
     if !is_accepted {
         transaction.abort_reason(request.message.id, &out[begin..]);
     }

@@ -9,7 +9,7 @@ use crate::bundle::transaction;
 use crate::control::Requested;
 use crate::extension::{Change, Writes};
 use crate::identity::Identity;
-use crate::op::own_password;
+use crate::op::{own_password, password_values};
 use crate::session::{ActingIdentity, Session};
 use crate::worker::Parts;
 use proto::tag;
@@ -51,6 +51,14 @@ pub(super) fn of_modify<'a>(
     // The modify that is logged has none of the client's controls, so one that is critical cannot be honoured.
     refuse_critical(requested)?;
     prepared?.map(|change| admit(parts, identity, change)).transpose()
+}
+
+/// The message as which an update is logged that brings passwords or takes some away.
+///
+/// # Errors
+/// The refusal.
+pub(super) fn rewrite(parts: &mut Parts<'_>, request: &Request<'_>) -> Result<Vec<u8>, Refused<'static>> {
+    Ok(reading(parts, |reading| password_values::rewrite(reading, &request.message))?)
 }
 
 /// The stages of an update that this one skips: its rights were decided by the operation itself.

@@ -11,6 +11,7 @@ use crate::access::Views;
 use crate::admission;
 use crate::engine::Dsa;
 use crate::op::own_password::may_be_asked;
+use crate::op::password_values::{is_password, may_concern};
 use crate::session::Session;
 use env::fast;
 use model::short;
@@ -83,6 +84,7 @@ impl<'d, 'a> Door<'d, 'a> {
         match only_replacement(outline.rest) {
             Some(only) if short::equal(only.description, self.admitted) => true,
             Some(only) if self.guards_secrets && is_secret(schema, only.description) => false,
+            Some(only) if is_password(schema, only.description) => false,
             Some(only) if admission::is_admitted(schema, only.description) => {
                 self.admitted = only.description;
                 true
@@ -91,6 +93,7 @@ impl<'d, 'a> Door<'d, 'a> {
                 !self.guards_secrets
                     && (self.is_root || replaces_only(outline))
                     && admission::is_plain(schema, outline)
+                    && !may_concern(schema, outline)
             }
         }
     }
@@ -99,6 +102,7 @@ impl<'d, 'a> Door<'d, 'a> {
         !(self.guards_secrets && outline.op_tag == tag::ADD)
             && (self.is_root || !self.dsa.names_root(outline.dn))
             && admission::is_plain(self.dsa.shard.schema(), outline)
+            && !may_concern(self.dsa.shard.schema(), outline)
     }
 }
 

@@ -10,12 +10,12 @@ use crate::context::Reading;
 use crate::control::proxied_authorization::find_user;
 use crate::extension::{Answer, Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
+use crate::op::password_values;
 use crate::outcome::FixedRefusal;
-use crate::password;
+use crate::password::{self, LATER};
 use crate::rights::{Conditions, REPLACE, may_set_password, visible};
 use ::access::Operation;
 use model::filter::Assertion;
-use model::limits::PASSWORD_BYTES_MAX;
 use model::{Description, EntryId, Filter, ResultCode};
 use proto::control::proxied_authorization::{self, AuthzId};
 use proto::control::{assertion, non_transaction, transaction_specification};
@@ -112,11 +112,11 @@ fn prepare(
     let (new, generated) = match request.new {
         Some(new) => (new.to_vec(), None),
         None => {
-            let made = password::generate(&mut **reading.dsa.entropy());
+            let made = reading.scratch.passwords.generate(&mut **reading.dsa.entropy());
             (made.clone(), Some(made))
         }
     };
-    let stored = store(reading, &new)?;
+    let stored = password_values::hash(reading, &new)?;
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     let proves = old.is_some();
     changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), vec![old])));
@@ -254,23 +254,8 @@ fn find<'r>(
 /// The stored value that an old password is right by.
 /// invalidCredentials, whatever is wrong: RFC 3062 section 2 leaves it open.
 fn prove(reading: &mut Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
-    let found = reading.scratch.passwords.find(reading.read_point, entry, old);
+    let found = reading.scratch.passwords.find(reading.read_point, entry, old).map_err(|_| LATER)?;
     found.ok_or((ResultCode::InvalidCredentials, "the old password is not right"))
-}
-
-/// What is stored for a new password.
-pub(crate) fn store(reading: &mut Reading<'_>, new: &[u8]) -> Result<Vec<Vec<u8>>, FixedRefusal> {
-    if new.is_empty() {
-        return Err((ResultCode::ConstraintViolation, "the new password is empty"));
-    }
-    // Hashing takes time by the length, on a thread that others share.
-    if new.len() > PASSWORD_BYTES_MAX {
-        return Err((ResultCode::ConstraintViolation, "the new password is too long"));
-    }
-    // Hashed once, with a fresh salt, on the thread of the session: not in the writer's role.
-    let schemes = &reading.dsa.config.password_schemes;
-    let stored = reading.scratch.passwords.store(schemes, new, &mut **reading.dsa.entropy());
-    stored.map_err(|text| (ResultCode::ConstraintViolation, text))
 }
 
 /// Answers a password modify, from the answer to the modify that it came to. `proves`: does that depend on the old password?

@@ -1,0 +1,45 @@
+//! A request that needs a password verified or stored, which takes long: it is given up, its session waits, and it is run again
+//! with the outcomes at hand ([`crate::password`]).
+
+use crate::client_memory::Kept;
+use crate::engine::Dsa;
+use crate::outcome::FixedRefusal;
+use crate::password::{Owner, Passwords};
+use crate::session::{DeferredBind, Phase, Session};
+use env::clock::Now;
+use model::ResultCode;
+
+/// Queues what the request lacks that just ran for a session, and makes the session wait.
+/// If the queue takes no more, the request is run again at once, and answers that.
+pub(super) fn wait(session: &mut Session, passwords: &mut Passwords, account: u64, now: Now) {
+    let owner = Owner { account, address: session.peer.number() };
+    let (ticket, outcomes) = passwords.submit(owner, now.monotonic_ns);
+    passwords.end();
+    session.deferred.get_or_insert_default().outcomes = outcomes;
+    // Nothing behind the request is looked at before it is answered.
+    session.pauses = true;
+    if let Some(ticket) = ticket {
+        session.enter(Phase::Hashing(ticket));
+    }
+}
+
+/// Keeps a bind, to be run again.
+pub(super) fn keep_bind(session: &mut Session, dsa: &Dsa, message: &[u8]) {
+    let mut kept = Kept::new(&dsa.client_memory);
+    kept.set(message.len(), session.is_bound());
+    let bind = DeferredBind { message: message.to_vec().into(), _kept: kept };
+    session.deferred.get_or_insert_default().bind = Some(bind);
+}
+
+/// Busy, and nothing was looked at: the client may try again.
+pub(super) const TOO_MANY_FAILED: FixedRefusal =
+    (ResultCode::Busy, "too many binds from this address have failed; try again in a second");
+
+/// Counts a bind that failed against the client's address, and notes it for the log.
+#[cold]
+pub(super) fn note_failed_bind(session: &Session, dsa: &Dsa, name: &[u8], now: Now) {
+    let per_second = dsa.config.clients.failed_binds_per_second;
+    session.peer.failed_binds().failed(per_second, now.monotonic_ns);
+    let is_dn = dsa.shard.schema().normalise_dn(name, &mut Vec::new()).is_ok();
+    dsa.failed_binds.note(name, is_dn, session.peer.client().and_then(|client| client.ip()));
+}

@@ -1,0 +1,389 @@
+//! Values of userPassword in adds and modifies: those in the clear are hashed before the update goes to the log, so that no file
+//! has the word.
+//!
+//! The update becomes another one, which is what is logged and applied: a value in the clear becomes one of each scheme that is
+//! configured; a delete of a word becomes one of the stored value that it verifies. A value that is a hash already stays, if a
+//! password can ever match it.
+
+use crate::context::Reading;
+use crate::outcome::FixedRefusal;
+use crate::password::{self, LATER, Later};
+use model::ResultCode;
+use model::attribute::split_options;
+use model::limits::{PASSWORD_BYTES_MAX, PASSWORD_VALUES_MAX};
+use proto::list::{Attributes, attribute_list};
+use proto::message::{Message, Request};
+use proto::op::Add;
+use proto::op::given::{AllGiven, Given};
+use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
+use proto::{Outline, tag};
+use schema::Schema;
+use store::EntryRef;
+
+const NO_SUCH_VALUE: FixedRefusal =
+    (ResultCode::NoSuchAttribute, "userPassword has no value that this password is right for");
+const EXISTS: FixedRefusal =
+    (ResultCode::AttributeOrValueExists, "userPassword has a value for this password already");
+const TOO_MANY: FixedRefusal =
+    (ResultCode::ConstraintViolation, "an entry has 8 values of userPassword at most");
+const NEVER_MATCHES: FixedRefusal = (
+    ResultCode::ConstraintViolation,
+    "a value of userPassword looks like a hash, but of no scheme that is known, or not as the scheme has it: no password would ever match it",
+);
+
+/// Is this userPassword, with options or without?
+pub(crate) fn is_password(schema: &Schema, description: &[u8]) -> bool {
+    let (name, _) = split_options(description);
+    schema.find_type(name) == Some(schema.well_known().user_password)
+}
+
+/// May an update be one that is logged in another form? It may say yes of one that is not, and is asked of every update.
+#[inline]
+pub(crate) fn may_concern(schema: &Schema, outline: &Outline<'_>) -> bool {
+    if !matches!(outline.op_tag, tag::ADD | tag::MODIFY) {
+        return false;
+    }
+    match AllGiven::of(outline.op_tag, outline.rest) {
+        Some(mut all) => {
+            let is_add = outline.op_tag == tag::ADD;
+            all.any(|given| given.is_none_or(|given| concerns(schema, is_add, &given)))
+        }
+        None => true,
+    }
+}
+
+#[inline]
+fn concerns(schema: &Schema, is_add: bool, given: &Given<'_>) -> bool {
+    is_password(schema, given.description)
+        && !((is_add || given.kind == ModifyKind::Replace) && are_hashes(given.values()))
+}
+
+/// Are these hashes, and no more than an entry may have?
+fn are_hashes<'v>(values: impl Iterator<Item = &'v [u8]>) -> bool {
+    let mut count = 0;
+    let mut values = values.inspect(|_| count += 1);
+    values.all(password::is_hash) && count <= PASSWORD_VALUES_MAX
+}
+
+/// What must be known to say in which form an update is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// It is logged as it was sent.
+    Nothing,
+    /// The update itself.
+    Update,
+    /// The entry as it is, with all updates before this one.
+    Entry,
+}
+
+/// What must be known of an update.
+pub(crate) fn needs(schema: &Schema, request: &Request<'_>) -> Needs {
+    match request {
+        Request::Add(add) => {
+            let mut passwords = add.attributes.iter().filter(|a| is_password(schema, a.description));
+            match passwords.all(|attribute| are_hashes(attribute.values.iter())) {
+                true => Needs::Nothing,
+                false => Needs::Update,
+            }
+        }
+        Request::Modify(modify) => {
+            let changes = modify.changes.iter();
+            let passwords = changes.filter(|change| is_password(schema, change.modification.description));
+            let needs = passwords.map(|change| match change.kind {
+                _ if change.modification.values.is_empty() => Needs::Nothing,
+                ModifyKind::Replace if are_hashes(change.modification.values.iter()) => Needs::Nothing,
+                ModifyKind::Replace => Needs::Update,
+                _ => Needs::Entry,
+            });
+            needs.fold(Needs::Nothing, |all, one| match (all, one) {
+                (Needs::Entry, _) | (_, Needs::Entry) => Needs::Entry,
+                (Needs::Update, _) | (_, Needs::Update) => Needs::Update,
+                _ => Needs::Nothing,
+            })
+        }
+        _ => Needs::Nothing,
+    }
+}
+
+/// The message as which an update is logged, with the same id and controls.
+///
+/// # Errors
+/// Code and text if it is refused; [`LATER`] if it lacks a verification or a hash.
+pub(crate) fn rewrite(reading: &mut Reading<'_>, message: &Message<'_>) -> Result<Vec<u8>, FixedRefusal> {
+    let controls: Vec<_> = message.controls.iter().collect();
+    let mut out = Vec::new();
+    match &message.request {
+        Request::Add(add) => {
+            let attributes = attributes_of(reading, add)?;
+            let attributes = Attributes::parse(&attributes).expect("just encoded");
+            Request::Add(Add { dn: add.dn, attributes }).encode(&mut out, message.id, &controls);
+        }
+        Request::Modify(modify) => {
+            let changes = changes_of(reading, modify)?;
+            let changes = Changes::parse(&changes).expect("just encoded");
+            Request::Modify(Modify { dn: modify.dn, changes }).encode(&mut out, message.id, &controls);
+        }
+        _ => unreachable!("only adds and modifies have values"),
+    }
+    Ok(out)
+}
+
+fn attributes_of(reading: &mut Reading<'_>, add: &Add<'_>) -> Result<Vec<u8>, FixedRefusal> {
+    let schema = reading.dsa.shard.schema().clone();
+    let mut is_later = false;
+    let mut all: Vec<(&[u8], Vec<Vec<u8>>)> = Vec::new();
+    for attribute in add.attributes.iter() {
+        let given = attribute.values.iter();
+        let values = match is_password(&schema, attribute.description) {
+            true => match stored(reading, given)? {
+                Some(values) if values.len() > PASSWORD_VALUES_MAX => return Err(TOO_MANY),
+                Some(values) => values,
+                None => {
+                    is_later = true;
+                    continue;
+                }
+            },
+            false => given.map(<[u8]>::to_vec).collect(),
+        };
+        all.push((attribute.description, values));
+    }
+    if is_later {
+        return Err(LATER);
+    }
+    Ok(attribute_list(
+        all.iter().map(|(description, values)| (*description, values.iter().map(Vec::as_slice))),
+    ))
+}
+
+/// What is stored for values that were sent; `None` if it lacks a hash.
+fn stored<'v>(
+    reading: &mut Reading<'_>,
+    given: impl Iterator<Item = &'v [u8]>,
+) -> Result<Option<Vec<Vec<u8>>>, FixedRefusal> {
+    let (mut all, mut is_later) = (Vec::new(), false);
+    let mut words: Vec<&[u8]> = Vec::new();
+    for (at, value) in given.enumerate() {
+        // No more work than for what can be stored.
+        if at >= PASSWORD_VALUES_MAX {
+            return Err(TOO_MANY);
+        }
+        if password::is_hash(value) {
+            all.push(value.to_vec());
+            continue;
+        }
+        let Some(word) = password::word(value) else { return Err(NEVER_MATCHES) };
+        if words.contains(&word) {
+            return Err(EXISTS);
+        }
+        words.push(word);
+        match hash(reading, word) {
+            Ok(values) => all.extend(values),
+            Err(LATER) => is_later = true,
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    Ok((!is_later).then_some(all))
+}
+
+/// What is stored for a new password.
+pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>>, FixedRefusal> {
+    if word.is_empty() {
+        return Err((ResultCode::ConstraintViolation, "the new password is empty"));
+    }
+    // Hashing takes time by the length.
+    if word.len() > PASSWORD_BYTES_MAX {
+        return Err((ResultCode::ConstraintViolation, "the new password is too long"));
+    }
+    let schemes = &reading.dsa.config.password_schemes;
+    let stored = reading.scratch.passwords.store(schemes, word, &mut **reading.dsa.entropy());
+    stored.map_err(|_| LATER)?.map_err(|text| (ResultCode::ConstraintViolation, text))
+}
+
+/// Values of one description, as a modify has made them so far.
+struct Current {
+    /// In lower case.
+    description: Vec<u8>,
+    values: Vec<Value>,
+}
+
+struct Value {
+    stored: Vec<u8>,
+    /// What it was made of, if this modify has brought it.
+    word: Option<Vec<u8>>,
+}
+
+fn changes_of(reading: &mut Reading<'_>, modify: &Modify<'_>) -> Result<Vec<u8>, FixedRefusal> {
+    let schema = reading.dsa.shard.schema().clone();
+    let mut current: Vec<Current> = Vec::new();
+    let mut all: Vec<(ModifyKind, &[u8], Vec<Vec<u8>>)> = Vec::new();
+    let mut is_later = false;
+    for change in modify.changes.iter() {
+        let (kind, description) = (change.kind, change.modification.description);
+        let given = change.modification.values;
+        if !is_password(&schema, description) || kind == ModifyKind::Increment {
+            all.push((kind, description, given.iter().map(<[u8]>::to_vec).collect()));
+            continue;
+        }
+        let key = key_of(description);
+        let at = match current.iter().position(|current| current.description == key) {
+            Some(at) => at,
+            None => {
+                let values = values_of(reading, modify.dn, &key);
+                current.push(Current { description: key, values });
+                current.len() - 1
+            }
+        };
+        let now = &mut current[at].values;
+        let values = match kind {
+            ModifyKind::Delete if given.is_empty() => {
+                now.clear();
+                Some(Vec::new())
+            }
+            ModifyKind::Delete => taken(reading, now, given.iter())?,
+            _ => {
+                if kind == ModifyKind::Replace {
+                    now.clear();
+                }
+                brought(reading, now, given.iter())?
+            }
+        };
+        match values {
+            Some(values) => all.push((kind, description, values)),
+            None => is_later = true,
+        }
+    }
+    if is_later {
+        return Err(LATER);
+    }
+    let changes = all.iter().map(|(kind, name, values)| (*kind, *name, values.iter().map(Vec::as_slice)));
+    Ok(change_list(changes))
+}
+
+/// What is stored of values that come; they are then among those that are there.
+fn brought<'v>(
+    reading: &mut Reading<'_>,
+    now: &mut Vec<Value>,
+    given: impl Iterator<Item = &'v [u8]>,
+) -> Result<Option<Vec<Vec<u8>>>, FixedRefusal> {
+    let (mut all, mut is_later) = (Vec::new(), false);
+    for value in given {
+        match is_among(reading, now, value) {
+            Ok(true) => return Err(EXISTS),
+            Ok(false) => {}
+            Err(Later) => is_later = true,
+        }
+        let Some(values) = stored(reading, std::iter::once(value))? else {
+            is_later = true;
+            continue;
+        };
+        let word = password::word(value).map(<[u8]>::to_vec);
+        now.extend(values.iter().map(|stored| Value { stored: stored.clone(), word: word.clone() }));
+        all.extend(values);
+        if now.len() > PASSWORD_VALUES_MAX {
+            return Err(TOO_MANY);
+        }
+    }
+    Ok((!is_later).then_some(all))
+}
+
+/// Is there a value already for what comes?
+fn is_among(reading: &mut Reading<'_>, now: &[Value], value: &[u8]) -> Result<bool, Later> {
+    let Some(word) = password::word(value) else { return Ok(false) };
+    let mut is_later = false;
+    for Value { stored, word: of } in now {
+        match of {
+            Some(of) if of == word => return Ok(true),
+            Some(_) => {}
+            None => match reading.scratch.passwords.verify(stored, word) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(Later) => is_later = true,
+            },
+        }
+    }
+    if is_later { Err(Later) } else { Ok(false) }
+}
+
+/// The stored values that go by values or words that were sent.
+fn taken<'v>(
+    reading: &mut Reading<'_>,
+    now: &mut Vec<Value>,
+    given: impl Iterator<Item = &'v [u8]>,
+) -> Result<Option<Vec<Vec<u8>>>, FixedRefusal> {
+    let (mut all, mut is_later) = (Vec::new(), false);
+    for value in given {
+        let before = all.len();
+        let word = if password::has_scheme(value) { None } else { Some(value) };
+        let mut left = Vec::new();
+        for Value { stored, word: of } in now.drain(..) {
+            let goes = match (word, &of) {
+                (None, _) => stored == value,
+                (Some(word), Some(of)) => of == word,
+                (Some(word), None) => match reading.scratch.passwords.verify(&stored, word) {
+                    Ok(is_right) => is_right,
+                    Err(_) => {
+                        is_later = true;
+                        false
+                    }
+                },
+            };
+            if goes { all.push(stored) } else { left.push(Value { stored, word: of }) }
+        }
+        *now = left;
+        if all.len() == before && !is_later {
+            // The word is in no answer and goes to no log.
+            return Err(NO_SUCH_VALUE);
+        }
+    }
+    Ok((!is_later).then_some(all))
+}
+
+/// The stored values that a password is right for: with several schemes there are several. `None` if there are none.
+///
+/// # Errors
+/// [`LATER`] if it lacks a verification.
+pub(crate) fn of_word(
+    reading: &mut Reading<'_>,
+    entry: &EntryRef<'_>,
+    word: &[u8],
+) -> Result<Option<Vec<Vec<u8>>>, FixedRefusal> {
+    let passwords = &mut reading.scratch.passwords;
+    let Some(first) = passwords.find(reading.read_point, entry, word).map_err(|_| LATER)? else {
+        return Ok(None);
+    };
+    let (mut all, mut others, mut is_later) = (vec![first], Vec::new(), false);
+    password::first(reading.read_point, entry, |stored| {
+        others.push(stored.to_vec());
+        others.len() > PASSWORD_VALUES_MAX
+    });
+    others.retain(|stored| *stored != all[0]);
+    for stored in others {
+        match passwords.verify(&stored, word) {
+            Ok(true) => all.push(stored),
+            Ok(false) => {}
+            Err(_) => is_later = true,
+        }
+    }
+    if is_later { Err(LATER) } else { Ok(Some(all)) }
+}
+
+/// A description in the form of the schema, in lower case.
+fn key_of(description: &[u8]) -> Vec<u8> {
+    let options = description.iter().position(|byte| *byte == b';').map_or(&b""[..], |at| &description[at..]);
+    [&b"userpassword"[..], options].concat().to_ascii_lowercase()
+}
+
+/// Values that an entry has, as far as one update may look at them.
+fn values_of(reading: &mut Reading<'_>, dn: &[u8], key: &[u8]) -> Vec<Value> {
+    let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+    let entry = read_point.resolve(dn, cache).ok().and_then(|id| read_point.entry(id));
+    let Some(entry) = entry else { return Vec::new() };
+    let schema = read_point.shard().schema();
+    let mut values = Vec::new();
+    let is_it = |description| schema.describe(description).as_bytes().eq_ignore_ascii_case(key);
+    password::visit(read_point, &entry, is_it, |stored| {
+        values.push(Value { stored: stored.to_vec(), word: None });
+        values.len() > PASSWORD_VALUES_MAX
+    });
+    values
+}

@@ -1,0 +1,96 @@
+//! Verifications and hashes that take long: a thread of a pool does them, and the request that needs them is run again when
+//! they are done.
+//!
+//! A request asks for what it needs ([`super::Passwords`]). What is fast is done at once. Anything else it lacks: it is given up without an
+//! answer, its session waits, and it runs again with the outcomes at hand. It may lack others then, since a stored value may have
+//! changed. So an operation is written as if every verification were immediate, and nothing half done is kept.
+
+use ::password::{Memory, SALT_BYTES, Scheme, Stored};
+use zeroize::Zeroizing;
+
+/// A verification or a hash. It cannot be printed: it holds a password.
+pub(crate) struct Task {
+    kind: Kind,
+    password: Zeroizing<Vec<u8>>,
+}
+
+enum Kind {
+    /// Is it the password that this value stands for?
+    Verify(Vec<u8>),
+    /// What is stored of it?
+    Make(Scheme, [u8; SALT_BYTES]),
+}
+
+/// What came of a task.
+pub(crate) enum Outcome {
+    Verified(bool),
+    Made(Result<Vec<u8>, &'static str>),
+}
+
+/// A task with its outcome.
+pub(crate) struct Done {
+    task: Task,
+    outcome: Outcome,
+}
+
+/// A request lacks an outcome: it is run again when that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Later;
+
+impl Task {
+    pub(super) fn verify(stored: &[u8], password: &[u8]) -> Task {
+        Task { kind: Kind::Verify(stored.to_vec()), password: password.to_vec().into() }
+    }
+
+    pub(super) fn make(scheme: Scheme, password: &[u8], salt: [u8; SALT_BYTES]) -> Task {
+        Task { kind: Kind::Make(scheme, salt), password: password.to_vec().into() }
+    }
+
+    /// Does it.
+    pub(super) fn run(self, memory: &mut Memory) -> Done {
+        let outcome = match &self.kind {
+            Kind::Verify(stored) => {
+                let stored = Stored::read(stored);
+                Outcome::Verified(stored.is_ok_and(|stored| stored.verify(&self.password, memory)))
+            }
+            Kind::Make(scheme, salt) => Outcome::Made(make(*scheme, &self.password, *salt, memory)),
+        };
+        Done { task: self, outcome }
+    }
+}
+
+/// What is stored of a password.
+///
+/// # Errors
+/// What would be right, if the scheme cannot stand for it.
+pub(super) fn make(
+    scheme: Scheme,
+    password: &[u8],
+    salt: [u8; SALT_BYTES],
+    memory: &mut Memory,
+) -> Result<Vec<u8>, &'static str> {
+    scheme.make(password, salt, memory).map_err(|not_made| not_made.0)
+}
+
+impl Done {
+    /// Whether a stored value was verified with this password, if that was the task.
+    pub(super) fn verified(&self, of: &[u8], password: &[u8]) -> Option<bool> {
+        match (&self.task.kind, &self.outcome) {
+            (Kind::Verify(stored), Outcome::Verified(is_right)) => {
+                (stored == of && **self.task.password == *password).then_some(*is_right)
+            }
+            _ => None,
+        }
+    }
+
+    /// What is stored of this password with a scheme, if that was the task.
+    pub(super) fn made(&self, with: Scheme, password: &[u8]) -> Option<Result<&[u8], &'static str>> {
+        match (&self.task.kind, &self.outcome) {
+            (Kind::Make(scheme, _), Outcome::Made(made)) => {
+                let is_it = *scheme == with && **self.task.password == *password;
+                is_it.then_some(made.as_deref().map_err(|text| *text))
+            }
+            _ => None,
+        }
+    }
+}
