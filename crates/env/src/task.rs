@@ -112,6 +112,15 @@ pub fn run_with_workers<T>(count: usize, worker: impl Fn(usize) + Sync, here: im
     })
 }
 
+/// Makes the calling thread stand back behind others: `nice` is its distance from the usual priority, up to 19.
+///
+/// # Errors
+/// What the system says.
+pub fn stand_back(nice: i32) -> io::Result<()> {
+    // On Linux a priority is a thread's own, and the caller's where no process is named.
+    Ok(rustix::process::setpriority_process(None, nice)?)
+}
+
 /// How many threads can run at once on this machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())

@@ -3,6 +3,7 @@
 pub mod config;
 mod connection;
 pub mod directory;
+mod hashers;
 mod hold;
 pub mod import;
 mod listener;

@@ -1,6 +1,7 @@
 //! Accepts connections and gives each to the IO thread that has the fewest.
 
 use crate::config::{self, Listen};
+use crate::hashers::Hashers;
 use crate::options::Options;
 use crate::rules::Rules;
 use crate::seldom::Seldom;
@@ -89,6 +90,8 @@ pub async fn serve_until(
     let threads: io::Result<Vec<IoThread<SocketPending>>> =
         (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), tls.clone(), options)).collect();
     let threads = Rc::new(threads?);
+    // They go on until the last session has ended.
+    let _hashers = Hashers::start(&dsa)?;
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();

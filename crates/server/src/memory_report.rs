@@ -2,6 +2,7 @@
 
 use dsa::Worker;
 use dsa::held::MemoryNotice;
+use dsa::password::FailedBinds;
 use env::clock::Now;
 use store::Revoked;
 
@@ -19,6 +20,14 @@ pub(crate) fn look_after_memory(worker: &Worker, now: Now) {
     if !others.is_empty() {
         tracing::warn!(searches = others.len(), "others were ended for the same reason");
     }
+}
+
+/// Reports binds that failed; to be called about once a second.
+pub(crate) fn report_failed_binds(worker: &Worker) {
+    let Some(FailedBinds { count, name, address }) = worker.failed_binds() else { return };
+    // As a value that is quoted: a name with a line break makes no line of its own.
+    let peer = address.map(tracing::field::display);
+    tracing::warn!(count, ?name, peer, "binds failed; the last one is named");
 }
 
 fn report_limit(notice: &MemoryNotice) {

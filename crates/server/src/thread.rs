@@ -1,7 +1,7 @@
 //! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
 
 use crate::connection::Connection;
-use crate::memory_report::look_after_memory;
+use crate::memory_report::{look_after_memory, report_failed_binds};
 use crate::options::Options;
 use crate::proxy::{Stated, read_header};
 use crate::rules::Rules;
@@ -296,6 +296,7 @@ impl Shared {
         let worker = &mut self.scratch.borrow_mut().worker;
         worker.count_write_waiters(write_waiters);
         look_after_memory(worker, self.clock.now());
+        report_failed_binds(worker);
     }
 
     fn drain(&self) {

@@ -163,7 +163,7 @@ impl Default for Config {
             root_password_file: None,
             proxies: Vec::new(),
             writers: Vec::new(),
-            password_schemes: vec![Scheme::SaltedSha1],
+            password_schemes: vec![Scheme::Argon2id],
             anonymous: Anonymous::None,
             schema: Vec::new(),
             recorded_schema: None,

@@ -173,11 +173,11 @@ pub(super) const ROWS: &[Row<Config>] = &[
         form: "SCHEME",
         values: Values::Each,
         scope: Scope::Directory,
-        default: "ssha",
-        text: "How passwords are stored that are set by password modify, or by users for themselves: argon2id, \
-               ssha512, ssha256, ssha, pbkdf2-sha256, pbkdf2-sha512, scram-sha-256, bcrypt, sha512-crypt or clear. \
-               Of several schemes a value of each is stored; all stand for the one password. In the file it is also \
-               called `passwords.schemes` ([passwords](passwords.md)).",
+        default: "argon2id",
+        text: "How passwords are stored that an add, a modify or password modify brings in clear text: argon2id, ssha512, \
+               ssha256, ssha, pbkdf2-sha256, pbkdf2-sha512, scram-sha-256, bcrypt, sha512-crypt or clear. Of several \
+               schemes a value of each is stored; all stand for the one password. In the file it is also called \
+               `passwords.schemes` ([passwords](passwords.md)).",
         set: |c, v| schemes(v).map(|schemes| c.password_schemes = schemes),
         show: |c| scheme_words(&c.password_schemes),
     },
@@ -550,6 +550,17 @@ pub(super) const ROWS: &[Row<Config>] = &[
         text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are closed at once.",
         set: |c, v| put(&mut c.clients.address_connections_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.clients.address_connections_max.to_string()],
+    },
+    Row {
+        name: "limits.failed-binds",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "10",
+        text: "Binds of one address (of IPv6: one network of 64 bits) that may fail in a second, with a burst of ten \
+               times as many. Beyond it binds are answered busy without being looked at. 0: any number.",
+        set: |c, v| put(&mut c.clients.failed_binds_per_second, v, |t| number(t, 0, 1_000_000)),
+        show: |c| vec![c.clients.failed_binds_per_second.to_string()],
     },
     Row {
         name: "limits.old-versions",
