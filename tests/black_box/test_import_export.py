@@ -317,7 +317,8 @@ class Served(Folder):
 
 @pytest.fixture
 def served(tmp_path, server):
-    return Served(tmp_path, server(ldif=None))
+    # Thousands of passwords in the clear are hashed.
+    return Served(tmp_path, server("--password-scheme", "ssha512", ldif=None))
 
 
 def test_into_and_out_of_a_server_that_runs(served, folder):

@@ -105,7 +105,7 @@ impl Batch {
             && let Some(record) = records.next()
         {
             match record {
-                Ok(record) if maker.row(&mut self.rows, &record).is_ok() => self.push_row(record.place),
+                Ok(record) if maker.begin_row(&mut self.rows, &record).is_ok() => self.push_row(record.place),
                 Ok(record) => {
                     if let Err(fault) = self.push_item(maker, &record) {
                         self.faults.push((fault, record.place.range));
@@ -150,7 +150,13 @@ impl<'s> Maker<'s> {
         Maker { shard, fields, patterns: Vec::new(), unlike: 0 }
     }
 
-    /// Makes an entry ready that is like one seen before.
+    /// Begins with a record, and makes an entry ready that is like one seen before.
+    #[inline]
+    fn begin_row(&mut self, rows: &mut Rows, record: &Record<'_>) -> Result<(), Unlike> {
+        self.fields.words.begin_record();
+        self.row(rows, record)
+    }
+
     #[inline]
     fn row(&mut self, rows: &mut Rows, record: &Record<'_>) -> Result<(), Unlike> {
         for at in 0..self.patterns.len() {
@@ -159,7 +165,11 @@ impl<'s> Maker<'s> {
                 Err(Unlike) => continue,
             };
             let pushed = record.content.try_each(|_, line| match line.value {
-                Value::Bytes(value) => row.push(line.description, value),
+                Value::Bytes(value) => match self.fields.words.stored(line.description, value) {
+                    Ok(stored) => row.push(line.description, &stored),
+                    // The other way finds the reason.
+                    Err(_) => Err(Unlike),
+                },
                 Value::Url(_) => Err(Unlike),
             });
             if pushed.and_then(|()| row.finish()).is_ok() {
@@ -194,15 +204,17 @@ impl<'s> Maker<'s> {
             return;
         }
         let mut values = Vec::new();
+        let words = &mut self.fields.words;
         let listed = record.content.try_each(|_, line| match line.value {
             Value::Bytes(value) => {
-                values.push((line.description, value));
+                // As it was stored just now.
+                values.push((line.description, words.stored(line.description, value).map_err(|_| Unlike)?));
                 Ok(())
             }
             Value::Url(_) => Err(Unlike),
         });
-        let learned =
-            listed.ok().and_then(|()| Pattern::learn(self.shard, item.prepared.clone(), values.into_iter()));
+        let values = values.iter().map(|(description, value)| (*description, &**value));
+        let learned = listed.ok().and_then(|()| Pattern::learn(self.shard, item.prepared.clone(), values));
         if let Some(pattern) = learned {
             self.patterns.truncate(PATTERNS_MAX - 1);
             self.patterns.insert(0, Arc::new(pattern));

@@ -3,10 +3,12 @@
 use crate::operational::{Foreign, Operational, foreign, uuid_of, without_state};
 use crate::record::Content;
 use crate::report::Fault;
+use crate::words::{Passwords, Words};
 use model::limits::VALUE_BYTES_MAX;
 use model::{Description, Entry};
 use proto::ldif::{Line, Value};
 use schema::{BinaryTransfer, Schema};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Descriptions remembered by their place in the record: records of a file mostly have the same attributes.
@@ -42,11 +44,13 @@ pub(crate) struct Fields<'s> {
     remembered: Vec<(Vec<u8>, Fate)>,
     /// Of the current record: what another server calls its entry, as an entryUUID.
     uuid: Option<[u8; 36]>,
+    pub(crate) words: Words,
 }
 
 impl<'s> Fields<'s> {
-    pub(crate) fn new(schema: &'s Schema, operational: Operational) -> Fields<'s> {
-        Fields { schema, operational, remembered: Vec::new(), uuid: None }
+    pub(crate) fn new(schema: &'s Schema, operational: Operational, passwords: Passwords) -> Fields<'s> {
+        let words = Words::new(schema, passwords);
+        Fields { schema, operational, remembered: Vec::new(), uuid: None, words }
     }
 
     /// Fills an empty entry. The values of an attribute become neighbours, attributes stay in the order in which
@@ -86,7 +90,8 @@ impl<'s> Fields<'s> {
             if begins {
                 entry.push_attribute(description);
             }
-            entry.push_value(value);
+            let stored = self.words.stored(line.description, value);
+            entry.push_value(&stored.map_err(|reason| Fault::at(line.line, reason))?);
             Ok(())
         })
     }
@@ -95,11 +100,13 @@ impl<'s> Fields<'s> {
     #[cold]
     fn fill_scattered(&mut self, entry: &mut Entry, content: Content<'_>) -> Result<(), Fault> {
         let mut places = BTreeMap::new();
-        let mut attributes: Vec<(Description, Vec<&[u8]>)> = Vec::new();
+        let mut attributes: Vec<(Description, Vec<Cow<'_, [u8]>>)> = Vec::new();
         content.try_each(|at, line| {
             let value = value_of(&line)?;
             let fate = self.fate(at, &line)?;
             let Fate::Keep(description) = fate else { return self.note(fate, &line, value) };
+            let stored = self.words.stored(line.description, value);
+            let value = stored.map_err(|reason| Fault::at(line.line, reason))?;
             let place = *places.entry(description).or_insert(attributes.len());
             if place == attributes.len() {
                 attributes.push((description, Vec::new()));
@@ -114,7 +121,7 @@ impl<'s> Fields<'s> {
         })?;
         for (description, values) in attributes {
             entry.push_attribute(description);
-            values.into_iter().for_each(|value| entry.push_value(value));
+            values.into_iter().for_each(|value| entry.push_value(&value));
         }
         Ok(())
     }

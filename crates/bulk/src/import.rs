@@ -14,6 +14,7 @@ use crate::record::{RecordOrFault, Records};
 use crate::report::{Callbacks, FAULTS_MAX, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
 use crate::streams::{self, Plan};
+use crate::words::Passwords;
 use env::memory::Pages;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -34,6 +35,8 @@ pub struct Import<'a> {
     pub stamp_ms: u64,
     /// What becomes of operational attributes; in a directory without them they are stripped.
     pub operational: Operational,
+    /// What becomes of passwords in the clear.
+    pub passwords: Passwords,
     /// Threads that read and check, beside the one that stores: 1 to 64, and one for each stream at least.
     pub threads: usize,
     /// Inputs that are read at a time: 1 to 64. With one of them entries are stored in the order of the inputs.
@@ -83,7 +86,7 @@ impl<'a> Import<'a> {
             true => self.operational,
             false => Operational::Strip,
         };
-        Maker::new(self.shard, Fields::new(self.shard.schema(), operational))
+        Maker::new(self.shard, Fields::new(self.shard.schema(), operational, self.passwords))
     }
 }
 

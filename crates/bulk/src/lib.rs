@@ -12,6 +12,7 @@ pub mod remote;
 mod report;
 mod source;
 mod streams;
+mod words;
 
 pub use export::{Export, ExportError, Exported, export, filter};
 pub use import::{Import, import};
@@ -20,3 +21,4 @@ pub use report::{
     Callbacks, FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, ProgressReport, Summary,
 };
 pub use source::{Input, ReadSeek};
+pub use words::Passwords;

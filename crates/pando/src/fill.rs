@@ -6,12 +6,13 @@ use crate::progress::Bar;
 use crate::remote::Remote;
 use crate::serve::{self, log_to_stderr};
 use crate::serve_data::{is_made, open, recover, refused};
-use bulk::{Operational, Summary};
+use bulk::{Operational, Passwords, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
 use env::clock::{Clock, SystemClock};
 use env::disk::RealDisk;
 use node::data::{Data, DataError, Made, Recovered};
 use node::keep::keep_and_close;
+use password::Scheme;
 use schema::Schema;
 use server::config::{self, Config};
 use server::import::{Job, OnFault, OnProgress, add_files, load_files};
@@ -58,6 +59,10 @@ pub(crate) struct Target {
     #[arg(long, value_enum, default_value_t)]
     operational: OperationalName,
 
+    /// What becomes of passwords in clear text; hashes stay as they are
+    #[arg(long, value_enum, default_value_t, conflicts_with = "url")]
+    passwords: PasswordsName,
+
     /// Add to the entries that the directory has
     #[arg(long, conflicts_with = "url")]
     add: bool,
@@ -72,6 +77,32 @@ pub(crate) struct Target {
     /// Show no progress and no summary
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// What becomes of passwords in clear text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PasswordsName {
+    /// They are hashed with salted SHA-512, which takes microseconds
+    #[default]
+    Ssha512,
+    /// They are hashed with Argon2, which takes some 20 ms of a core each
+    Argon2id,
+    /// They are stored as they are
+    Keep,
+    /// A record with one is a fault
+    Refuse,
+}
+
+impl PasswordsName {
+    /// As the loader has it.
+    fn of_loader(self) -> Passwords {
+        match self {
+            PasswordsName::Ssha512 => Passwords::Hash(Scheme::SaltedSha512),
+            PasswordsName::Argon2id => Passwords::Hash(Scheme::Argon2id),
+            PasswordsName::Keep => Passwords::Keep,
+            PasswordsName::Refuse => Passwords::Refuse,
+        }
+    }
 }
 
 /// What becomes of operational attributes.
@@ -116,7 +147,8 @@ impl Target {
 /// Takes files in and tells what came of it; `job` has what the target does not tell.
 pub(crate) fn run(target: &Target, doing: Doing, job: Job) -> Result<(), Failed> {
     log_to_stderr();
-    let job = Job { operational: target.operational.of_loader(), ..job };
+    let (operational, passwords) = (target.operational.of_loader(), target.passwords.of_loader());
+    let job = Job { operational, passwords, ..job };
     let Summary { rejected, .. } = fill(target, doing, &job)?;
     if rejected == 0 {
         return Ok(());

@@ -5,7 +5,9 @@ mod rejects;
 
 use crate::config::{Config, Fault};
 use bulk::remote::{self, Ways};
-use bulk::{Callbacks, Import, ImportError, Input, OnReject, Operational, ProgressReport, Summary};
+use bulk::{
+    Callbacks, Import, ImportError, Input, OnReject, Operational, Passwords, ProgressReport, Summary,
+};
 use client::Server;
 use env::clock::Clock;
 use env::stream::Stream;
@@ -33,6 +35,8 @@ pub struct Job {
     pub streams: usize,
     /// What becomes of operational attributes.
     pub operational: Operational,
+    /// What becomes of passwords in the clear.
+    pub passwords: Passwords,
     /// What becomes of records that cannot be stored.
     pub on_fault: OnFault,
     /// Do faults tell the byte at which a record begins?
@@ -42,7 +46,8 @@ pub struct Job {
 impl Default for Job {
     fn default() -> Job {
         let (operational, on_fault) = (Operational::Keep, OnFault::default());
-        Job { files: Vec::new(), streams: 1, operational, on_fault, tells_bytes: false }
+        let passwords = Passwords::default();
+        Job { files: Vec::new(), streams: 1, operational, passwords, on_fault, tells_bytes: false }
     }
 }
 
@@ -90,8 +95,9 @@ pub fn load_files(
     clock: &impl Clock,
     on_progress: OnProgress<'_>,
 ) -> Result<Summary, Vec<Fault>> {
-    let (stamp_ms, operational) = (clock.wall_ms(), job.operational);
-    let import = Import { shard, stamp_ms, operational, threads: task::cores(), streams: job.streams };
+    let (stamp_ms, operational, passwords) = (clock.wall_ms(), job.operational, job.passwords);
+    let (threads, streams) = (task::cores(), job.streams);
+    let import = Import { shard, stamp_ms, operational, passwords, threads, streams };
     let given_up = "not imported; given up after";
     read_files(job, on_progress, given_up, &mut |inputs, callbacks| bulk::import(import, inputs, callbacks))
 }

@@ -4,7 +4,7 @@
 use crate::disk::SimDisk;
 use crate::node::{digest, recover, schema};
 use crate::oracle::Held;
-use bulk::{Callbacks, Export, Import, Input, Operational};
+use bulk::{Callbacks, Export, Import, Input, Operational, Passwords};
 use dsa::Dsa;
 use env::disk::Disk;
 use env::entropy::SeededEntropy;
@@ -110,7 +110,14 @@ pub fn import(disk: &SimDisk, dir: &Path, log: wal::Settings, text: &str, seed: 
 /// # Errors
 /// In words.
 pub fn load(shard: &Shard, text: &str) -> Result<(), String> {
-    let import = Import { shard, stamp_ms: NOW_MS, operational: Operational::Keep, threads: 1, streams: 1 };
+    let import = Import {
+        shard,
+        stamp_ms: NOW_MS,
+        operational: Operational::Keep,
+        passwords: Passwords::Keep,
+        threads: 1,
+        streams: 1,
+    };
     let callbacks = Callbacks { on_progress: &mut |_| (), on_reject: None, is_over: &AtomicBool::new(false) };
     let loaded = bulk::import(import, &mut [Input::Seekable(&mut Cursor::new(text))], callbacks);
     loaded.map(|_| ()).map_err(|error| error.to_string())

@@ -26,6 +26,7 @@ fn loaded(text: &str) -> Arc<Shard> {
         shard: &shard,
         stamp_ms: 1_800_000_000_000,
         operational: Operational::Keep,
+        passwords: crate::Passwords::Keep,
         threads: 2,
         streams: 1,
     };

@@ -25,7 +25,14 @@ fn shard_with(operational_attributes: bool) -> Arc<Shard> {
 }
 
 fn import(shard: &Shard) -> Import<'_> {
-    Import { shard, stamp_ms: TIME_MS, operational: Operational::Keep, threads: 2, streams: 1 }
+    Import {
+        shard,
+        stamp_ms: TIME_MS,
+        operational: Operational::Keep,
+        passwords: Passwords::Keep,
+        threads: 2,
+        streams: 1,
+    }
 }
 
 /// Loads one input; nothing is handed out.

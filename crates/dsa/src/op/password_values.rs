@@ -199,6 +199,9 @@ pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>
     stored.map_err(|_| LATER)?.map_err(|text| (ResultCode::ConstraintViolation, text))
 }
 
+/// A change as it is logged.
+type Rewritten<'a> = (ModifyKind, &'a [u8], Vec<Vec<u8>>);
+
 /// Values of one description, as a modify has made them so far.
 struct Current {
     /// In lower case.
@@ -215,7 +218,7 @@ struct Value {
 fn changes_of(reading: &mut Reading<'_>, modify: &Modify<'_>) -> Result<Vec<u8>, FixedRefusal> {
     let schema = reading.dsa.shard.schema().clone();
     let mut current: Vec<Current> = Vec::new();
-    let mut all: Vec<(ModifyKind, &[u8], Vec<Vec<u8>>)> = Vec::new();
+    let mut all: Vec<Rewritten<'_>> = Vec::new();
     let mut is_later = false;
     for change in modify.changes.iter() {
         let (kind, description) = (change.kind, change.modification.description);

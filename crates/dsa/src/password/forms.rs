@@ -3,7 +3,7 @@
 //! A sample of the stored values is taken at most once a minute. A name without a password is judged by one of them, which its hash
 //! picks: the same one at every try, and each form as often as the directory has it. The outcome is thrown away.
 
-use super::first;
+use super::values::first;
 use ::password::{Scheme, Stored};
 use model::EntryId;
 use std::sync::{Mutex, PoisonError};

@@ -297,7 +297,7 @@ mod tests {
 
     /// P8: one job an account.
     #[test]
-    fn test_p8_an_account_has_one_job_at_a_time_whoever_asks() {
+    fn test_p8_an_account_has_one_job_at_a_time_of_all_addresses() {
         let pool = Pool::default();
         for address in 1..4 {
             pool.submit(task(), owner(7, address), 0).unwrap();

@@ -238,7 +238,7 @@ impl Client {
     /// Over an empty directory, nobody bound.
     pub fn empty(config: Config) -> Client {
         let dsa = Dsa::new(config, standard_schema()).expect("memory is plenty");
-        // Two directories that were made alike have the same salts.
+        // Two directories that were made in the same way have the same salts.
         dsa.draw_from(SeededEntropy::new(7));
         Client::of(&dsa)
     }

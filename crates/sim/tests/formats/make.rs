@@ -1,6 +1,6 @@
 //! Makes a fixture: the same each time, but for what changes with a format.
 
-use bulk::{Callbacks, Export, Import, Input, Operational};
+use bulk::{Callbacks, Export, Import, Input, Operational, Passwords};
 use env::clock::Clock as _;
 use env::disk::{Disk, RealDisk};
 use env::entropy::SeededEntropy;
@@ -166,7 +166,14 @@ impl Place {
     fn import(&mut self, text: &str) {
         let shard = self.node.recovered.dsa.shard();
         let stamp_ms = self.clock.wall_ms();
-        let import = Import { shard, stamp_ms, operational: Operational::Keep, threads: 1, streams: 1 };
+        let import = Import {
+            shard,
+            stamp_ms,
+            operational: Operational::Keep,
+            passwords: Passwords::Keep,
+            threads: 1,
+            streams: 1,
+        };
         let mut text = Cursor::new(text);
         let callbacks = Callbacks {
             on_progress: &mut |_| (),
