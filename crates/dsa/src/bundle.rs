@@ -9,6 +9,7 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
+mod binds;
 mod deferred;
 mod group;
 mod inside;
@@ -43,7 +44,6 @@ use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use proto::ext::notice_of_disconnection;
 use proto::message::{Message, Request};
-use proto::op::bind::Authentication;
 use proto::tag;
 use store::{Look, ReadPoint};
 
@@ -172,7 +172,7 @@ fn run_groups(
     count(&parts.counters.bundles, 1);
     // It came before the input, and its answer goes out before theirs.
     if session.has_deferred_bind() {
-        run_deferred_bind(session, parts, out);
+        binds::run_deferred(session, parts, out);
         if session.waits() || session.deferred.is_some() {
             return (0, input.len());
         }
@@ -224,20 +224,6 @@ fn run_groups(
         refuse_long(session, out);
     }
     (consumed, needed)
-}
-
-/// Runs a bind again that waited for a password.
-#[cold]
-fn run_deferred_bind(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
-    let Some(deferred) = session.deferred.take() else { return };
-    let Some(bind) = deferred.bind else { return };
-    parts.scratch.passwords.begin_again(deferred.outcomes);
-    let mut group = Group::new();
-    group::gather(&bind.message, 0, &mut group);
-    assert!(group.len() == 1 && !group[0].is_update(), "a bind is one message");
-    execute(session, parts, &mut group, out);
-    // Nothing of it may be found by another request of this thread.
-    parts.scratch.passwords.end();
 }
 
 /// Runs a group in order. Returns how many requests are done: all, unless one left a half-written answer or the session
@@ -553,36 +539,7 @@ impl ReadBatch<'_> {
                 let identity = acting.unwrap_or(&session.identity);
                 op::compare::run(&mut reading, identity, id, compare, requested, out)
             }
-            Request::Bind(bind) => {
-                // Requests behind it run as the new identity, though their hints were made with the rights of the old one. So a cached form
-                // is asked for its rights again when it is used (`Recent::form`).
-                // RFC 4511 section 4.2.1: what is in progress is abandoned.
-                session.searches.clear();
-                // RFC 5805 section 2.5: so are its transactions, silently.
-                session.transactions.clear();
-                let tries = !matches!(bind.authentication, Authentication::Simple(b""));
-                let is_again = reading.scratch.passwords.is_again();
-                if tries && !is_again && !session.peer.failed_binds().admits(self.now.monotonic_ns) {
-                    self.forget_bind(session, Some(tag::BIND));
-                    let (code, text) = deferred::TOO_MANY_FAILED;
-                    return outcome::say(out, id, tag::BIND_RESPONSE, code, text);
-                }
-                let (identity, exchange) = (&mut session.identity, &mut session.exchange);
-                let certificate = session.certificate.as_deref();
-                let known = op::bind::Known { address: session.peer.client(), certificate };
-                let binding = op::bind::Binding { identity, exchange, known };
-                let code = op::bind::run(&mut reading, binding, id, bind, out);
-                if code == Some(ResultCode::InvalidCredentials) {
-                    deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
-                }
-                if code.is_none() {
-                    deferred::keep_bind(session, self.dsa, pending.frame());
-                    let account = self.dsa.account(bind.name);
-                    deferred::wait(session, &mut self.scratch.passwords, account, self.now);
-                }
-                // What is behind it in the input is not looked at as a request of a session.
-                session.pauses |= session.exchange.is_some();
-            }
+            Request::Bind(bind) => self.bind(session, id, bind, pending.frame(), out),
             // Those that change something are updates, and went another way.
             Request::Extended(extended) => {
                 let active = session.stands_against_tls();

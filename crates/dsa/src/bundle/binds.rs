@@ -1,0 +1,78 @@
+//! Binds, among the requests that look: what a session loses by one, how many an address may fail, and binds that wait for a
+//! password to be verified.
+
+use super::group::{self, Group};
+use super::{ReadBatch, deferred, execute};
+use crate::context::Reading;
+use crate::op;
+use crate::outcome;
+use crate::session::Session;
+use crate::worker::Parts;
+use model::ResultCode;
+use proto::op::bind::{Authentication, Bind};
+use proto::tag;
+
+impl ReadBatch<'_> {
+    /// Runs a bind, whose whole message is `frame`.
+    #[cold]
+    pub(super) fn bind(
+        &mut self,
+        session: &mut Session,
+        id: i32,
+        bind: &Bind<'_>,
+        frame: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        // Requests behind it run as the new identity, though their hints were made with the rights of the old one. So a cached form
+        // is asked for its rights again when it is used (`Recent::form`).
+        // RFC 4511 section 4.2.1: what is in progress is abandoned.
+        session.searches.clear();
+        // RFC 5805 section 2.5: so are its transactions, silently.
+        session.transactions.clear();
+        let is_again = self.scratch.passwords.is_again();
+        let tries = !matches!(bind.authentication, Authentication::Simple(b""));
+        // It was admitted when it ran first.
+        if tries && !is_again && !session.peer.failed_binds().admits(self.now.monotonic_ns) {
+            self.forget_bind(session, Some(tag::BIND));
+            let (code, text) = deferred::TOO_MANY_FAILED;
+            return outcome::say(out, id, tag::BIND_RESPONSE, code, text);
+        }
+        let read_point = self.look.read_point();
+        let security = session.security;
+        let mut reading =
+            Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
+        let (identity, exchange) = (&mut session.identity, &mut session.exchange);
+        let certificate = session.certificate.as_deref();
+        let known = op::bind::Known { address: session.peer.client(), certificate };
+        let binding = op::bind::Binding { identity, exchange, known };
+        match op::bind::run(&mut reading, binding, id, bind, out) {
+            Some(ResultCode::InvalidCredentials) => {
+                deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
+            }
+            Some(_) => {}
+            // A password is being verified. The message outlives the input, for it is run again.
+            None => {
+                deferred::keep_bind(session, self.dsa, frame);
+                let account = self.dsa.account(bind.name);
+                deferred::wait(session, &mut self.scratch.passwords, account, self.now);
+            }
+        }
+        // What is behind it in the input is not looked at as a request of a session.
+        session.pauses |= session.exchange.is_some();
+    }
+}
+
+/// Runs a bind again that waited for a password.
+#[cold]
+pub(super) fn run_deferred(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
+    let Some(deferred) = session.deferred.take() else { return };
+    let Some(bind) = deferred.bind else { return };
+    parts.scratch.passwords.begin_again(deferred.outcomes);
+    let mut group = Group::new();
+    group::gather(&bind.message, 0, &mut group);
+    assert!(group.len() == 1 && !group[0].is_update(), "a bind is one message");
+    // As any other request: at a read point of its own, with everything that came since.
+    execute(session, parts, &mut group, out);
+    // Nothing of it may be found by another request of this thread.
+    parts.scratch.passwords.end();
+}
