@@ -155,10 +155,11 @@ fn look(
     let is_first = before.is_empty() && session.batch.is_empty();
     if is_first || parts.dsa.journal.get().is_none() {
         let classified = classify(parts.dsa, update.frame());
+        let mut before = before;
         let mut admission = admit(session, parts, &classified, is_first, out);
         if matches!(admission, Admission::Barrier) {
             // Without a log nothing is to be waited for.
-            submit::accepted(session, parts, before, out);
+            submit::accepted(session, parts, std::mem::take(&mut before), out);
             session.batch.begin();
             admission = admit(session, parts, &classified, true, out);
             if matches!(admission, Admission::Joins | Admission::JoinsLast) {
@@ -167,8 +168,12 @@ fn look(
             }
         }
         match &admission {
-            Admission::Rewritten(message) => accept_rewritten(session, parts, message, out),
+            Admission::Rewritten(message) => {
+                submit::accepted(session, parts, before, out);
+                accept_rewritten(session, parts, message, out);
+            }
             Admission::Later => {
+                assert!(before.is_empty(), "only the first of a batch waits for passwords");
                 suspend(session, parts, Suspended::classify(parts.dsa, update.frame()));
                 wait_for_passwords(session, parts);
             }

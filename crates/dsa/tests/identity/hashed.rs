@@ -113,6 +113,33 @@ fn an_entry_has_eight_values_at_most() {
     });
 }
 
+/// An update that is rewritten goes with those before it and those behind it.
+#[test]
+fn among_other_updates_of_a_bundle() {
+    each(|mut client| {
+        let mut bytes = Vec::new();
+        for (n, password) in
+            [None, None, Some("one"), None, Some("two"), Some(HASH), None].into_iter().enumerate()
+        {
+            let values = password.map(|password| [password]);
+            let given = person(values.as_ref().map_or(&[], |values| &values[..]));
+            let given = if password.is_some() { &given[..] } else { &given[..3] };
+            let list = attributes_of(given);
+            let attributes = proto::list::Attributes::parse(&list).expect("just encoded");
+            let dn = format!("uid=n{n},ou=people,dc=example");
+            let add = Request::Add(proto::op::Add { dn: dn.as_bytes(), attributes });
+            bytes.extend(client.encode(&add, &[]).1);
+            bytes.extend(client.modify_bytes(&dn, &[(Replace, "sn", &["y"])], &[]));
+        }
+        let (answers, _) = client.raw(&bytes);
+        assert_eq!(codes(&answers), [Success; 14]);
+        assert!(
+            client.binds("uid=n2,ou=people,dc=example", "one")
+                && client.binds("uid=n4,ou=people,dc=example", "two")
+        );
+    });
+}
+
 #[test]
 fn several_schemes_are_one_password() {
     let schemes = vec![Scheme::SaltedSha512, Scheme::SaltedSha1];
