@@ -174,10 +174,9 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::Each,
         scope: Scope::Directory,
         default: "argon2id",
-        text: "How passwords are stored that an add, a modify or password modify brings in clear text: argon2id, ssha512, \
-               ssha256, ssha, pbkdf2-sha256, pbkdf2-sha512, scram-sha-256, bcrypt, sha512-crypt or clear. Of several \
-               schemes a value of each is stored; all stand for the one password. In the file it is also called \
-               `passwords.schemes` ([passwords](passwords.md)).",
+        text: "How passwords are stored that come in clear text: argon2id, ssha512, ssha256, ssha, pbkdf2-sha256, pbkdf2-sha512, \
+               scram-sha-256, bcrypt, sha512-crypt or clear. Of several schemes a value of each is stored; all stand for the one \
+               password. In the file it is also called `passwords.schemes` ([passwords](passwords.md)).",
         set: |c, v| schemes(v).map(|schemes| c.password_schemes = schemes),
         show: |c| scheme_words(&c.password_schemes),
     },
@@ -557,8 +556,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Directory,
         default: "10",
-        text: "Binds of one address (of IPv6: one network of 64 bits) that may fail in a second, with a burst of ten \
-               times as many. Beyond it binds are answered busy without being looked at. 0: any number.",
+        text: "Binds of one address that may fail in a second, with a burst of ten times as many; beyond it all are busy. 0: any number.",
         set: |c, v| put(&mut c.clients.failed_binds_per_second, v, |t| number(t, 0, 1_000_000)),
         show: |c| vec![c.clients.failed_binds_per_second.to_string()],
     },
