@@ -54,8 +54,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "exit",
-        text: "What to do when the log cannot be written: end with exit code 1, or continue to answer searches and \
-               refuse all changes.",
+        text: "What to do when the log cannot be written: end with exit code 1, or continue to answer searches and refuse all changes.",
         set: |c, v| put(&mut c.on_log_failure, v, |t| meant(t, &ON_LOG_FAILURE)),
         show: |c| vec![word(&c.on_log_failure, &ON_LOG_FAILURE)],
     },
@@ -77,8 +76,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "900",
-        text: "Seconds after which a snapshot of `data` is made if something has changed since the last; 0: only by \
-               `snapshot-after` and at a clean end.",
+        text: "Seconds after which a snapshot of `data` is made if something has changed since the last; 0: only by `snapshot-after` and at a clean end.",
         set: |c, v| put(&mut c.snapshot_interval_s, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.snapshot_interval_s.to_string()],
     },
@@ -120,8 +118,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::Tables,
         scope: Scope::Node,
         default: "none: `listen` says what is served",
-        text: "An address to serve, as of `listen`, with a name and rules ([listeners](listeners.md)). In the file it is a table, \
-               `[[listener]]`.",
+        text: "An address to serve, as of `listen`, with a name and rules ([listeners](listeners.md)). In the file it is a table, `[[listener]]`.",
         set: |c, v| each(&mut c.listener, v, Listener::parse),
         show: |c| texts(&c.listener),
     },
@@ -163,8 +160,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::Each,
         scope: Scope::Directory,
         default: "none",
-        text: "A name that may act as others with the proxied authorization control, but never as `root-dn` or a \
-               name of `write-dn`. `root-dn` always may.",
+        text: "A name that may act as others with the proxied authorization control, but never as `root-dn` or a name of `write-dn`. `root-dn` always may.",
         set: |c, v| each(&mut c.proxies, v, dn),
         show: |c| c.proxies.clone(),
     },
@@ -196,8 +192,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::List,
         scope: Scope::Rules,
         default: "none beyond the standard schema: in a new directory; another keeps its own",
-        text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order; or the \
-               name of a built-in schema, such as `dvtds`.",
+        text: "A file of schema definitions, in the form of RFC 4512 or of OpenLDAP's LDIF, in any order; or the name of a built-in schema, such as `dvtds`.",
         set: |c, v| each(&mut c.schema, v, non_empty),
         show: |c| c.schema.clone(),
     },
@@ -229,8 +224,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         values: Values::Each,
         scope: Scope::Directory,
         default: "none",
-        text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` builds more, also \
-               while the directory is served.",
+        text: "Indexes of an attribute: equality, presence, substrings, ordering. `pando index` builds more, also while the directory is served.",
         set: |c, v| each(&mut c.indexes, v, parse::<IndexSettings>),
         show: |c| texts(&c.indexes),
     },
