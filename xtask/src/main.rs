@@ -5,6 +5,7 @@ mod calls;
 mod circles;
 mod docs;
 mod floors;
+mod holes;
 mod imports;
 mod layers;
 mod ratchet;
@@ -34,16 +35,19 @@ impl Fault {
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
+       cargo xtask holes
 
 tidy   check layers, import circles, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
-       assertions, share of comments, retired words, tests of security requirements
-       --fix  tighten the entries of circles.toml, floors.toml, ratchet.toml and words.toml in xtask/ to what the files are now";
+       assertions, share of comments, retired words, tests of security requirements and holes planted for them
+       --fix  tighten the entries of circles.toml, floors.toml, ratchet.toml and words.toml in xtask/ to what the files are now
+holes  build with the holes of holes.toml, and see that the test of each fails with it and passes without";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => report(tidy(&root(), false)),
         ["tidy", "--fix"] => report(tidy(&root(), true)),
+        ["holes"] => report(holes::run(&root())),
         ["--help"] | ["help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -81,6 +85,7 @@ fn tidy(root: &Path, fix: bool) -> Result<Vec<Fault>, String> {
     faults.extend(floors::check(root, &files, fix)?);
     faults.extend(docs::check(root, &files));
     faults.extend(registered::check(root, &files));
+    faults.extend(holes::check(root, &files)?);
     faults.extend(rows::check(root, &files)?);
     faults.extend(shown::check(root, &files));
     faults.extend(words::check(root, &files, fix)?);
@@ -92,7 +97,7 @@ fn report(faults: Result<Vec<Fault>, String>) -> ExitCode {
     let faults = match faults {
         Ok(faults) => faults,
         Err(reason) => {
-            eprintln!("tidy: {reason}");
+            eprintln!("{reason}");
             return ExitCode::FAILURE;
         }
     };
@@ -101,11 +106,11 @@ fn report(faults: Result<Vec<Fault>, String>) -> ExitCode {
     }
     match faults.len() {
         0 => {
-            println!("tidy: all is tidy");
+            println!("no faults");
             ExitCode::SUCCESS
         }
         n => {
-            println!("tidy: {n} faults");
+            println!("{n} faults");
             ExitCode::FAILURE
         }
     }

@@ -16,9 +16,7 @@ const ALL: &str = "all";
 
 /// Checks that each row is listed, and has a test unless it lacks all.
 pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
-    let text = std::fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
-    let listed: BTreeMap<String, toml::Table> =
-        toml::from_str(&text).map_err(|error| format!("{LIST}: {error}"))?;
+    let listed = list(root)?;
     let tests = files.iter().filter(|file| is_of_rows(&file.path)).flat_map(|file| named(&file.text));
     let tested: BTreeSet<String> = tests.collect();
     let mut faults = Vec::new();
@@ -46,6 +44,21 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
     let unknown = listed.keys().filter(|id| !all.contains(*id));
     faults.extend(unknown.map(|id| Fault::new(LIST, format!("there is no row {id}"))));
     Ok(faults)
+}
+
+/// The rows that are about attacks and have a test.
+pub(crate) fn attacks(root: &Path) -> Result<Vec<String>, String> {
+    let is_attack = |id: &str| {
+        ["X", "S", "L"].iter().any(|letter| id.starts_with(letter)) || ["T3", "P6", "G3"].contains(&id)
+    };
+    let listed = list(root)?;
+    let has_test = |row: &toml::Table| row.get("lacks").and_then(|lacks| lacks.as_str()) != Some(ALL);
+    Ok(listed.into_iter().filter(|(id, row)| is_attack(id) && has_test(row)).map(|(id, _)| id).collect())
+}
+
+fn list(root: &Path) -> Result<BTreeMap<String, toml::Table>, String> {
+    let text = std::fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
+    toml::from_str(&text).map_err(|error| format!("{LIST}: {error}"))
 }
 
 /// Tests of RFCs are named by sections of these, and those of histories by anomalies, which look like rows.

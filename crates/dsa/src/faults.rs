@@ -1,5 +1,7 @@
 //! Faults of transactions and bundles that tests plant.
 
+pub mod holes;
+
 use env::planted::Moment;
 
 /// A transaction is about to be applied.

@@ -38,6 +38,7 @@ pub(crate) fn find_one(
 }
 
 /// Is an entry the base, or below it?
+/// The walk is as long as the longest DN at most, whatever the tree is.
 fn is_within(read_point: ReadPoint<'_>, id: EntryId, base: EntryId) -> bool {
     let superior = |id: &EntryId| read_point.entry(*id).map(|entry| entry.parent());
     std::iter::successors(Some(id), superior).take(DN_RDNS_MAX + 1).any(|above| above == base)

@@ -4,6 +4,8 @@
 //! but never with the same time of creation. A session whose entry was deleted is nobody's self any more, also if another one has its
 //! name and its id by then.
 
+use crate::faults::holes;
+use env::planted;
 use model::{Csn, EntryId};
 use store::{EntryRef, ReadPoint};
 
@@ -29,7 +31,7 @@ impl OwnEntry {
     /// Is it this entry? Nearly always the id says no.
     #[inline]
     pub(crate) fn is(self, entry: &EntryRef<'_>) -> bool {
-        self.id == entry.id && self.created == entry.stamps().created
+        self.id == entry.id && (self.created == entry.stamps().created || planted::is(holes::ID_GIVEN_AGAIN))
     }
 
     /// The entry, under whatever name it is there now. `None` if it is gone: one that was added under its name since is another.

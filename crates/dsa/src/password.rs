@@ -38,6 +38,9 @@ const SLOW_MAX: usize = 2;
 pub(crate) const LATER: FixedRefusal = (ResultCode::Busy, "a password is being verified or stored");
 
 /// What one thread verifies and makes stored passwords with.
+///
+/// Between [`Passwords::begin_again`] and [`Passwords::end`] it has the outcomes of one request. Nothing of these may be left for another
+/// request of the thread, which would be answered by what was worked out for somebody else.
 #[derive(Default)]
 pub(crate) struct Passwords {
     memory: Memory,
@@ -144,6 +147,10 @@ impl Passwords {
     }
 
     /// Is it the password that a stored value stands for?
+    ///
+    /// # Errors
+    /// [`Later`] if it takes long and there is a pool to do it. The task is then among those that the request lacks, and the caller goes on to
+    /// name all others that it will need, so that they are one job.
     pub(crate) fn verify(&mut self, value: &[u8], given: &[u8]) -> Result<bool, Later> {
         let Ok(stored) = Stored::read(value) else { return Ok(false) };
         if stored.is_fast() || !self.pool.is_served() || given.len() > PASSWORD_BYTES_MAX {
@@ -156,6 +163,9 @@ impl Passwords {
     }
 
     /// What is stored for a new password: a value of each scheme.
+    ///
+    /// # Errors
+    /// [`Later`] as of [`Passwords::verify`]; inside, why a scheme cannot stand for the password.
     pub(crate) fn store(
         &mut self,
         schemes: &[Scheme],

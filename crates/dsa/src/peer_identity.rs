@@ -36,6 +36,7 @@ fn name(Credentials { uid, gid, .. }: Credentials) -> String {
     format!("gidNumber={gid}+uidNumber={uid},cn=peercred,cn=external,cn=auth")
 }
 
+/// What a mapping leads to. The numbers are the system's, so no value that a client chose is put into the filter.
 fn mapped(reading: &mut Reading<'_>, mapping: &PeerMapping, of: Credentials) -> Option<Identity> {
     let (dsa, read_point) = (reading.dsa, reading.read_point);
     let evaluator = &mut reading.scratch.evaluator;

@@ -14,8 +14,10 @@ use crate::access::{
     Action, Item, Question, Requester, ViewId, Views, asks_for, each_value, is_so, put_answer,
 };
 use crate::context::Reading;
+use crate::faults::holes;
 use crate::parcel::Condition;
 use ::access::{Entry, Operation, Right, Rights, ValueTest, evaluate};
+use env::planted;
 use model::dn::{parse_rdn, split_first};
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode};
@@ -78,7 +80,7 @@ pub(crate) fn use_of(
     message: &Message<'_>,
     schema: &Schema,
 ) -> Result<(), (ResultCode, String)> {
-    if views.uses_all(who.class) {
+    if views.uses_all(who.class) || planted::is(holes::USE_NOT_JUDGED) {
         return Ok(());
     }
     let operation = operation_of(&message.request);
@@ -161,7 +163,8 @@ pub(crate) fn hidden_referral(
 ) -> Option<EntryId> {
     let object = reading.read_point.referral_above(nearest)?;
     let view = reading.scratch.view(who, Action::of(operation), &object, reading.read_point);
-    (!reading.scratch.views.may_return(view)).then(|| object.parent())
+    let is_hidden = !reading.scratch.views.may_return(view) && !planted::is(holes::REFERRAL_NOT_JUDGED);
+    is_hidden.then(|| object.parent())
 }
 
 /// An entry that is to be changed, if it may be disclosed, and the view on it.
@@ -260,6 +263,11 @@ fn add(reading: &mut Reading<'_>, who: Requester, request: &Add<'_>) -> Result<C
         _ => EntryId(0),
     };
     let view = view_of_new(reading, who, request, superior);
+    if planted::is(holes::EXISTENCE_FIRST)
+        && read_point.resolve(request.dn, &mut reading.scratch.evaluator.cache).is_ok()
+    {
+        return Ok(Conditions::new());
+    }
     on_entry(reading, view, Right::Create)?;
     // Also of options that no entry has yet: a rule may be about these.
     let mut held = HeldDescriptions::new(schema);
@@ -354,6 +362,8 @@ fn plain_entry(schema: &Schema, request: &Add<'_>) -> Option<Entry> {
     Entry::new(schema, &text(request.dn)?, attributes)
 }
 
+/// Each change is judged by the values that it brings and takes away. The order of changes plays no part: a value that one change brings and
+/// the next takes away needs both rights.
 fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Result<Conditions, Denied> {
     let (entry, view) = target(reading, who, request.dn, Operation::Modify)?;
     let schema = reading.dsa.shard.schema();
@@ -449,7 +459,7 @@ pub(crate) fn may_set_password(
     Some(conditions(reading, who, entry, view, &dn))
 }
 
-/// What is needed to put a password in the place of another one.
+/// What is needed to put a password in the place of another one. A client that may only add could put one of its own beside that of the user.
 pub(crate) const REPLACE: Rights = Rights::of(&[Right::Add, Right::Delete]);
 
 /// True of an entry as long as nobody changes it. What an answer hung on may be more than a filter on the entry can say: which values there

@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// A fault, by its name on a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,11 @@ thread_local! {
     static WATCHER: RefCell<Watcher> = const { RefCell::new(None) };
 }
 
+/// The fault that the environment names, for a server or a test that is started with it.
+static STARTED_WITH: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(VARIABLE).ok());
+/// The variable that names it.
+const VARIABLE: &str = "PANDO_PLANTED";
+
 /// The fault that every thread has.
 static EVERYWHERE: RwLock<Option<Fault>> = RwLock::new(None);
 
@@ -60,7 +65,8 @@ pub fn plant_everywhere(fault: Option<Fault>) {
 #[inline]
 pub fn is(fault: Fault) -> bool {
     let everywhere = || *EVERYWHERE.read().unwrap_or_else(PoisonError::into_inner);
-    cfg!(pando_planted) && (NOW.get() == Some(fault) || everywhere() == Some(fault))
+    let is_started_with = || STARTED_WITH.as_deref() == Some(fault.0);
+    cfg!(pando_planted) && (NOW.get() == Some(fault) || everywhere() == Some(fault) || is_started_with())
 }
 
 /// Does this thread have the fault while it replays a log?

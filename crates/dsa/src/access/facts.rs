@@ -128,7 +128,8 @@ impl Finder {
         facts
     }
 
-    /// The answer to a question.
+    /// The answer to a question. *False* needs proof that it is so; what could be asked of the directory and cannot be asked here is undefined.
+    /// The cost is one evaluation of a filter at most, but for groups that the entry names, which have bounds of their own.
     fn answer(
         &mut self,
         set: &RuleSet,
@@ -149,6 +150,7 @@ impl Finder {
                 let superior = superior.and_then(|id| read_point.entry(id));
                 truth(superior.is_some_and(|superior| who.own.is_some_and(|own| own.is(&superior))))
             }
+            // A rule's own filter sees all of the entry, whatever the requester may see.
             Question::Filter(_) => match &self.filters[question] {
                 Some(filter) => evaluator.evaluate(filter, entry, read_point),
                 None => Truth::Undefined,
@@ -163,6 +165,8 @@ impl Finder {
                     None => Truth::False,
                 }
             }
+            // The entry says which groups count, so a member is asked for in each until one has it. One that cannot be judged is
+            // outweighed by one that has the requester, and by nothing else.
             Question::NamesGroup(attribute_type) => {
                 let Some(own) = who.own else { return Truth::False };
                 let Some(own) = own.find(read_point) else { return Truth::Undefined };
@@ -201,7 +205,8 @@ impl Finder {
         }
     }
 
-    /// The RDN of the entry, or of its superior, that lies immediately below a base.
+    /// The RDN of the entry, or of its superior, that lies immediately below a base. `None` of the base itself, and of what lies elsewhere: the walk
+    /// ends at the root, which has no entry.
     fn below(
         &self,
         set: &RuleSet,

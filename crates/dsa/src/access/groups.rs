@@ -170,7 +170,8 @@ fn found_by_url(
     }
 }
 
-/// An entry as plain text and octets.
+/// An entry as plain text and octets, as the plain evaluation of rules looks at it. It is a copy of all values, so it is made only where a
+/// group is found by a search that is about the requester.
 fn plain_entry(dn: &[u8], entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Option<::access::Entry> {
     let schema = read_point.shard().schema();
     let classes = entry.shape.class_values.iter().map(|value| value.to_vec()).collect();
@@ -191,7 +192,7 @@ fn plain_entry(dn: &[u8], entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Op
 /// A group, as it was, and the DN by which another one has it as a member.
 type Found = (Version, Box<[u8]>);
 
-/// A group, as it was.
+/// A group, as it was. A change of it moves the time of its last change; an entry that took its place has another time of creation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Version {
     id: EntryId,
@@ -207,7 +208,8 @@ impl Version {
 }
 
 impl Groups {
-    /// Takes the groups that other rules name.
+    /// Takes the groups that other rules name. What was remembered of groups of the rules before is dropped, also of those that stay: rules change
+    /// seldom, and a look at a group is cheap.
     pub(super) fn set(&mut self, names: &[String]) {
         self.of_rules = names.len();
         self.known = names.iter().map(|name| Known::of(name)).collect();
@@ -270,6 +272,7 @@ impl Groups {
     }
 }
 
+/// One search for all kinds of groups, instead of one for each: what a requester is a member of by DN, and by its uid in groups of POSIX.
 /// True of the groups that a requester is a direct member of.
 pub(crate) fn asks_for(dn: &[u8], own: Option<&EntryRef<'_>>, read_point: ReadPoint<'_>) -> Compiled {
     let schema = read_point.shard().schema();
@@ -311,7 +314,7 @@ pub(crate) fn each_value(
     }
 }
 
-/// Is an entry a group? One of another class is none, whatever attributes it has.
+/// Is an entry a group? Its classes and their superclasses are asked, so that a class of one's own below groupOfNames counts. One of another class is none, whatever attributes it has.
 fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
     let known = CLASSES.iter().filter_map(|name| schema.find_class(name.as_bytes()));
     let own = entry.shape.class_values.iter().filter_map(|name| schema.find_class(name));

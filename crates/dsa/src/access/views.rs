@@ -400,6 +400,9 @@ impl Views {
         }
     }
 
+    /// The view of a class on entries of which these facts are true, by this action. It is looked up by a hash, and made at its first use: there
+    /// are as many as kinds of entries, by the rules, and not as many as entries. When there are too many all are dropped, and ids of
+    /// dropped ones are never given again, so an answer template that names one finds nothing.
     fn view(&mut self, class: ClassId, action: Action, facts: Facts, read_point: ReadPoint<'_>) -> ViewId {
         let shard = read_point.shard();
         // Keyed: which facts there are is to a part the choice of clients, who write entries.
@@ -457,6 +460,7 @@ impl Views {
         self.kept(class).map(|kept| Arc::clone(&kept.class))
     }
 
+    /// A view, unless it was dropped. Callers take one that was dropped for one without rights.
     fn kept_view(&self, view: ViewId) -> Option<&View> {
         view.0.checked_sub(self.first_view).and_then(|at| self.views.get(at as usize))
     }

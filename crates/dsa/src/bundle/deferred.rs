@@ -24,6 +24,8 @@ pub(super) fn wait(session: &mut Session, passwords: &mut Passwords, account: u6
 }
 
 /// Keeps a bind, to be run again.
+/// Updates are kept by the stage that takes them; a bind is a read, whose message would be gone with the input. It counts as memory of the
+/// client, which is bounded.
 pub(super) fn keep_bind(session: &mut Session, dsa: &Dsa, message: &[u8]) {
     let mut kept = Kept::new(&dsa.client_memory);
     kept.set(message.len(), session.is_bound());

@@ -45,6 +45,8 @@ pub(super) fn next_admitted(
     (at, input.len())
 }
 
+/// Why a request is not run. A bind is always admitted: it judges for itself whether a password may be taken, and it is the way out of an exchange.
+/// Between the steps even StartTLS is refused, for its proof would come half from an open wire and half from a protected one.
 fn refusal(session: &Session, request: &Request<'_>) -> Option<FixedRefusal> {
     match request {
         Request::Bind(_) | Request::Unbind | Request::Abandon(_) => None,
@@ -54,6 +56,8 @@ fn refusal(session: &Session, request: &Request<'_>) -> Option<FixedRefusal> {
 }
 
 /// Is the connection protected enough for a request?
+/// An extended operation that changes something counts as an update. One that is not known counts as what it would be at worst, so `security.any`
+/// alone decides, and the answer that it is not known tells nothing.
 fn is_admitted(security: &Security, request: &Request<'_>) -> bool {
     let extension = match request {
         Request::Extended(extended) => extended::find(extended.oid),

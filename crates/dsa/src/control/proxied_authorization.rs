@@ -6,11 +6,13 @@
 
 use crate::access::Action;
 use crate::context::Reading;
+use crate::faults::holes;
 use crate::identity::Identity;
 use crate::lookup;
 use crate::outcome;
 use crate::session::security::Security;
 use ::access::{Operation, Right};
+use env::planted;
 use model::filter::Assertion;
 use model::{EntryId, Filter, ResultCode};
 use proto::control::proxied_authorization::AuthzId;
@@ -38,6 +40,7 @@ pub(crate) fn authorize(
     let (views, class) = (&reading.scratch.views, acting.requester().class);
     let is_mighty = views.writes_all(class) || views.may_somewhere(class, Right::Manage);
     let is_own = acting.entry.is_some() && acting.entry == client.entry;
+    let is_mighty = is_mighty && !planted::is(holes::MIGHTY_ASSUMED);
     (client.is_root || is_own || !is_mighty).then_some(acting)
 }
 
@@ -61,6 +64,7 @@ fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]
     let view = reading.scratch.view(client.requester(), Action::of(Operation::Bind), &entry, read_point);
     // As itself everybody acts.
     let is_own = found.entry.is_some() && found.entry == client.entry;
+    let is_own = is_own || planted::is(holes::PROXY_NOT_JUDGED);
     let may = is_own || (!found.is_root && reading.scratch.views.may(view, Right::Proxy));
     (is_root || may).then_some(found)
 }

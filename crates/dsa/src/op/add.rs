@@ -114,6 +114,7 @@ impl SentAs {
         }
     }
 
+    /// Two forms of one name are taken, as they always were; any other repetition is a fault of the client.
     /// Was the attribute named once, and in the other of the two forms?
     /// Once for each attribute: a third time is a fault in any form.
     #[cold]

@@ -12,6 +12,7 @@ use crate::certificate_identity;
 use crate::config::ClientCertificate;
 use crate::context::Reading;
 use crate::control::proxied_authorization;
+use crate::faults::holes;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
@@ -19,6 +20,7 @@ use crate::peer_identity;
 use crate::session::security;
 use ::access::{AuthMethod, Operation, Right};
 use env::net::PeerAddress;
+use env::planted;
 use model::Description;
 use model::ResultCode;
 use proto::LdapResult;
@@ -62,7 +64,9 @@ pub(crate) fn run(
 ) -> Option<ResultCode> {
     let Binding { identity, exchange, known } = binding;
     // Whether a password may be verified is decided for anonymous: who binds is not known yet.
-    *identity = Identity::anonymous();
+    if !planted::is(holes::IDENTITY_KEPT) {
+        *identity = Identity::anonymous();
+    }
     // Also of a bind that fails: the session goes on as anonymous, and needs a class for that.
     let security = reading.security;
     reading.classify(identity, security);
@@ -103,6 +107,7 @@ enum Outcome {
     GoOn(Exchange),
 }
 
+/// By which method a client shows who it is. The version is looked at first: what else stands in the request of another one is not known.
 fn authenticate(
     reading: &mut Reading<'_>,
     (anonymous, known): (Requester, Known<'_>),
@@ -133,6 +138,7 @@ fn authenticate(
     }
 }
 
+/// A simple bind (RFC 4513 section 5.1): anonymous, unauthenticated, or by name and password.
 fn simple(
     reading: &mut Reading<'_>,
     anonymous: Requester,

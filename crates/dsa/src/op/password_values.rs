@@ -38,6 +38,9 @@ pub(crate) fn is_password(schema: &Schema, description: &[u8]) -> bool {
 }
 
 /// May an update be one that is logged in another form? It may say yes of one that is not, and is asked of every update.
+///
+/// So it takes the message apart no further than to the descriptions. An update that brings only hashes, as replicas and imports send them,
+/// is one that is logged as it came.
 #[inline]
 pub(crate) fn may_concern(schema: &Schema, outline: &Outline<'_>) -> bool {
     if !matches!(outline.op_tag, tag::ADD | tag::MODIFY) {
@@ -107,6 +110,9 @@ pub(crate) fn needs(schema: &Schema, request: &Request<'_>) -> Needs {
 
 /// The message as which an update is logged, with the same id and controls.
 ///
+/// It is one that a client might have sent. So the log, a replay and a replica need to know nothing of passwords, and the outcome is the same
+/// there whatever schemes they are configured with.
+///
 /// # Errors
 /// Code and text if it is refused; [`LATER`] if it lacks a verification or a hash.
 pub(crate) fn rewrite(reading: &mut Reading<'_>, message: &Message<'_>) -> Result<Vec<u8>, FixedRefusal> {
@@ -128,6 +134,7 @@ pub(crate) fn rewrite(reading: &mut Reading<'_>, message: &Message<'_>) -> Resul
     Ok(out)
 }
 
+/// The attributes of an add with hashes in the place of words. All words are looked at before it is given up, so that their hashes are one job.
 fn attributes_of(reading: &mut Reading<'_>, add: &Add<'_>) -> Result<Vec<u8>, FixedRefusal> {
     let schema = reading.dsa.shard.schema().clone();
     let mut is_later = false;
@@ -202,6 +209,7 @@ pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>
 /// A change as it is logged.
 type Rewritten<'a> = (ModifyKind, &'a [u8], Vec<Vec<u8>>);
 
+/// A change may look at what the changes before it have made, so the values are followed from change to change without being written.
 /// Values of one description, as a modify has made them so far.
 struct Current {
     /// In lower case.
@@ -215,6 +223,7 @@ struct Value {
     word: Option<Vec<u8>>,
 }
 
+/// The changes of a modify with hashes and stored values in the place of words.
 fn changes_of(reading: &mut Reading<'_>, modify: &Modify<'_>) -> Result<Vec<u8>, FixedRefusal> {
     let schema = reading.dsa.shard.schema().clone();
     let mut current: Vec<Current> = Vec::new();
@@ -263,6 +272,7 @@ fn changes_of(reading: &mut Reading<'_>, modify: &Modify<'_>) -> Result<Vec<u8>,
 }
 
 /// What is stored of values that come; they are then among those that are there.
+/// A word that is there already is refused like any value that is: two hashes of one word differ, so the store would not notice.
 fn brought<'v>(
     reading: &mut Reading<'_>,
     now: &mut Vec<Value>,
@@ -308,6 +318,7 @@ fn is_among(reading: &mut Reading<'_>, now: &[Value], value: &[u8]) -> Result<bo
 }
 
 /// The stored values that go by values or words that were sent.
+/// Of a word all that it verifies go, for each scheme has a value of it. They are named in the log, so a replay deletes these and no others.
 fn taken<'v>(
     reading: &mut Reading<'_>,
     now: &mut Vec<Value>,

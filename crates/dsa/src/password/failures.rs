@@ -3,6 +3,8 @@
 //! After ten failures in a minute an account has one try a second; all others are answered as wrong after the usual work. This locks
 //! nobody out for long, and needs no policy.
 
+use crate::faults::holes;
+use env::planted;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,6 +22,10 @@ const WAYS: usize = 4;
 const NAME_BYTES_MAX: usize = 256;
 
 /// Failed binds.
+///
+/// An account is counted by a keyed hash of the name that was tried, so names that nobody has are throttled like those of
+/// entries, and no client can choose names that share a place. All threads count in one table: parallel tries of one account count
+/// together. The lock is taken by binds that fail, and by others only while there are recent failures.
 #[derive(Default)]
 pub(crate) struct Failures {
     /// When the last one was, plus one; 0: never.
@@ -71,7 +77,9 @@ impl Failures {
     pub(crate) fn is_throttled(&self, number: u64, now_ns: u64) -> bool {
         let mut state = self.lock();
         let Some(account) = state.find(number) else { return false };
-        let counts = account.failures >= FAILURES_MAX && now_ns.saturating_sub(account.since_ns) <= WINDOW_NS;
+        let counts = account.failures >= FAILURES_MAX
+            && !planted::is(holes::FAILURES_NOT_COUNTED)
+            && now_ns.saturating_sub(account.since_ns) <= WINDOW_NS;
         if counts && now_ns >= account.next_ns {
             account.next_ns = now_ns + PAUSE_NS;
             return false;
@@ -94,7 +102,7 @@ impl Failures {
         }
     }
 
-    /// A try of an account was right: its failures count no more.
+    /// A try of an account was right: its failures count no more. Without that a user who mistypes now and then would be throttled at last.
     pub(crate) fn succeeded(&self, number: u64) {
         if let Some(account) = self.lock().find(number) {
             *account = Account::default();
@@ -149,6 +157,9 @@ impl State {
 }
 
 /// Failed binds of an address: so many a second, and a burst of ten seconds' worth.
+///
+/// It is a token bucket that is kept as one number, the time at which it would be full again, so threads need no lock to share it. A bind is
+/// admitted before it is known whether it fails, so as many can pass the limit as are tried at the same moment.
 #[derive(Debug, Default)]
 pub(crate) struct FailureRate {
     /// When the address would have used up what it has, in nanoseconds.

@@ -19,6 +19,9 @@ pub(crate) const TOO_MANY: FixedRefusal =
     (ResultCode::Busy, "too many passwords wait to be verified or stored; try again");
 
 /// The queue, and who works on it.
+///
+/// One lock guards all of it. It is taken twice for a job that takes milliseconds, so it is never contended by what it guards; jobs are
+/// done outside of it. Stored words and passwords are in jobs only, which wipe them when they go.
 #[derive(Default)]
 pub struct Pool {
     state: Mutex<State>,
@@ -98,7 +101,7 @@ impl Ticket {
         }
     }
 
-    /// The outcomes, once they are there; or why there are none.
+    /// The outcomes, once they are there, which are taken: a session asks until it has them, and not again. Or why there are none.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<Done>, FixedRefusal>> {
         let mut state = self.lock();
         match state.done.take() {
@@ -113,6 +116,7 @@ impl Ticket {
 
 impl State {
     /// The next job of the address whose turn it is, if it may be begun now.
+    /// An address whose jobs must all wait keeps its turn for later. Each is looked at once, so the walk ends.
     fn next(&mut self) -> Option<Job> {
         for _ in 0..self.turns.len() {
             let address = self.turns.pop_front()?;
@@ -132,6 +136,8 @@ impl State {
         None
     }
 
+    /// The first job of an address whose account is not worked on. Two at a time for one account would let a client that guesses take
+    /// all threads, and would let a try run before the failure of the one before it has counted.
     fn next_of(&mut self, address: u64) -> Option<Job> {
         if self.addresses.get(&address).is_some_and(|running| *running >= PASSWORD_JOBS_OF_ADDRESS) {
             return None;
@@ -141,6 +147,7 @@ impl State {
         jobs.remove(at)
     }
 
+    /// A job has ended that was begun. Places of addresses without jobs go, so that the tables are no longer than the queue.
     fn ended(&mut self, owner: Owner) {
         self.accounts.remove(&owner.account);
         if let Some(running) = self.addresses.get_mut(&owner.address) {
@@ -224,6 +231,8 @@ impl Pool {
         }
     }
 
+    /// Does a job, or refuses it for its age, and reports to its session. The session learns of it last: what it does next may be another job of the
+    /// same account, which must find the place free.
     fn work_on(&self, job: Job, now_ns: u64, memory: &mut Memory) {
         let Job { tasks, owner, since_ns, ticket } = job;
         // Its client has given up, or will; and those behind it wait.

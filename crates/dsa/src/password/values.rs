@@ -16,6 +16,7 @@ pub(crate) fn first(
 }
 
 /// Has an entry a password that can be verified?
+/// One without is judged as a name that nobody has: else the time of a bind would tell which entries have passwords.
 pub(crate) fn is_there(read_point: ReadPoint<'_>, entry: &EntryRef<'_>) -> bool {
     first(read_point, entry, |stored| Stored::read(stored).is_ok()).is_some()
 }

@@ -17,7 +17,7 @@ pub(crate) struct Task {
 enum Kind {
     /// Is it the password that this value stands for?
     Verify(Vec<u8>),
-    /// What is stored of it?
+    /// What is stored of it? The salt is chosen by the thread that asks: a pool has no random bytes.
     Make(Scheme, [u8; SALT_BYTES]),
 }
 
@@ -28,6 +28,8 @@ pub(crate) enum Outcome {
 }
 
 /// A task with its outcome.
+/// The task is kept with it, for the request that runs again may ask for something else by then: an outcome counts only for the very stored
+/// value and password that it came of.
 pub(crate) struct Done {
     task: Task,
     outcome: Outcome,

@@ -122,6 +122,7 @@ pub(super) fn hashed(
     in_overlay(dsa, overlay, scratch, *now, rewrite).map(Some)
 }
 
+/// An overlay has copies of the entries that the transaction has looked at or changed, and no others. Ids there are not those of the directory.
 /// Looks at an overlay like at a directory of its own, by a reader that is registered there for this one time.
 fn in_overlay<T>(
     dsa: &Dsa,

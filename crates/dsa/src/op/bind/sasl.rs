@@ -10,8 +10,10 @@ mod plain;
 
 use self::mechanism::Mechanism;
 pub(super) use self::mechanism::{Claim, Proof};
+use crate::faults::holes;
 use crate::outcome::FixedRefusal;
 use crate::session::security::Security;
+use env::planted;
 use model::ResultCode;
 use model::limits::{SASL_BYTES_MAX, SASL_SECONDS_MAX, SASL_STEPS_MAX};
 
@@ -65,7 +67,7 @@ pub(super) fn step<'a>(
     }
     let named = |known: &&&'static Mechanism| known.name.as_bytes().eq_ignore_ascii_case(mechanism);
     let mechanism = *MECHANISMS.iter().find(named).ok_or(UNKNOWN)?;
-    if !security.offer().has(mechanism.needs) {
+    if !security.offer().has(mechanism.needs) && !planted::is(holes::MECHANISM_NOT_OFFERED) {
         return Err(mechanism.refusal);
     }
     let former = former.filter(|former| former.mechanism.name == mechanism.name);

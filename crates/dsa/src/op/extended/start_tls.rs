@@ -3,8 +3,10 @@
 //! behind the request came in the clear and must never be taken for something that came after.
 
 use crate::extension::{Extension, Role};
+use crate::faults::holes;
 use crate::outcome;
 use crate::session::security::{Security, Tls};
+use env::planted;
 use model::ResultCode;
 use proto::LdapResult;
 use proto::ext::start_tls::OID;
@@ -37,7 +39,7 @@ fn refuse(id: i32, (code, text): (ResultCode, &str), out: &mut Vec<u8>) {
 
 /// Answers a request that was admitted. False if it is refused after all, since something `follows` it: then the connection must be closed.
 pub(crate) fn answer(id: i32, follows: bool, out: &mut Vec<u8>) -> bool {
-    if follows {
+    if follows && !planted::is(holes::FOLLOWS_START_TLS) {
         let text = "something follows StartTLS in the clear: the connection is closed";
         refuse(id, (ResultCode::OperationsError, text), out);
         return false;

@@ -1,0 +1,42 @@
+//! Holes that tests plant: faults by which a client learns or does what it may not. `xtask/holes.toml` names the test that finds each. They are
+//! no part of [`super::ALL`], for no property of the simulator is about them.
+//!
+//! Each is a check left out, as it might be by a mistake in the place where it is planted. So a hole says which test would notice that mistake; a
+//! check without a hole may go without any test noticing.
+
+env::faults! {
+    /// What follows StartTLS in the clear is kept, and taken for what came under TLS (row T3).
+    /// Who is between client and server can so put requests into the client's session (the CVE-2011-0411 class).
+    FOLLOWS_START_TLS = "follows-start-tls";
+    /// A SASL mechanism is taken where it is not offered, also one that shows the password in the clear (row S1).
+    MECHANISM_NOT_OFFERED = "mechanism-not-offered";
+    /// A value of a certificate is put into a filter as it is (row S5).
+    /// A certificate for the name `*)(uid=*` would be everybody's.
+    VALUE_NOT_ESCAPED = "value-not-escaped";
+    /// Who asks to act as another by SASL needs no right for it (row S6).
+    PROXY_NOT_JUDGED = "proxy-not-judged";
+    /// An identity that may change everything can be assumed by those who may act as users (row S6).
+    /// The right to act as users would be the right to give oneself all others (the CVE-2019-13057 class).
+    MIGHTY_ASSUMED = "mighty-assumed";
+    /// A session stays who it was when a bind of it fails, or has a step more (row S9).
+    IDENTITY_KEPT = "identity-kept";
+    /// Filters find entries by attributes that may not be tested (row X1).
+    /// A value is guessed octet by octet with substrings (the CVE-2018-10919 class).
+    FILTER_NOT_JUDGED = "filter-not-judged";
+    /// Aliases lead to entries that are hidden (row X3).
+    /// A client that may add an alias could so ask for any name (the CVE-2019-14824 class).
+    ALIAS_NOT_JUDGED = "alias-not-judged";
+    /// Referral objects that may not be read refer clients (row X3).
+    REFERRAL_NOT_JUDGED = "referral-not-judged";
+    /// Whether a name is taken is looked at before the right to add it (row X6).
+    /// Adds that are refused would tell which names there are (the CVE-2016-4992 class).
+    EXISTENCE_FIRST = "existence-first";
+    /// A session is the entry that has the id of its own, also if that is another by now (row X9).
+    /// The session of a user who was deleted would get the rights of the next one who is added.
+    ID_GIVEN_AGAIN = "id-given-again";
+    /// Controls and extended operations need no right (row X10).
+    /// What is forbidden since its decoder has a fault could still be attacked.
+    USE_NOT_JUDGED = "use-not-judged";
+    /// Passwords are verified however often they were wrong.
+    FAILURES_NOT_COUNTED = "failures-not-counted";
+}

@@ -1,0 +1,207 @@
+//! The holes that tests plant: xtask/holes.toml says which test finds each. A row of the security requirements that is about an attack has one at
+//! least, for a test that was never seen to fail shows nothing.
+
+use crate::source::File;
+use crate::{Fault, rows};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const LIST: &str = "xtask/holes.toml";
+/// Where they are declared.
+const DECLARED: &str = "crates/dsa/src/faults/holes.rs";
+/// The variable that a process is started with which has a hole: `env::planted` reads it.
+const VARIABLE: &str = "PANDO_PLANTED";
+/// Builds the project's own crates with faults.
+const WRAPPER: &str = ".ci/cfg/planted";
+const BLACK_BOX: &str = "black-box";
+
+/// A hole, and the test that finds it.
+struct Hole {
+    name: String,
+    row: String,
+    test: Test,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Test {
+    /// A package, or [`BLACK_BOX`].
+    package: String,
+    /// `lib`, or the name of a file of tests.
+    target: String,
+    name: String,
+}
+
+impl Test {
+    fn parse(text: &str) -> Option<Test> {
+        let [package, target, name] =
+            text.split(' ').map(str::to_owned).collect::<Vec<_>>().try_into().ok()?;
+        Some(Test { package, target, name })
+    }
+
+    /// The name of its function.
+    fn function(&self) -> &str {
+        self.name.rsplit_once("::").map_or(&self.name, |(_, name)| name)
+    }
+}
+
+fn list(root: &Path) -> Result<Vec<Hole>, String> {
+    let text = std::fs::read_to_string(root.join(LIST)).map_err(|error| format!("{LIST}: {error}"))?;
+    let listed: BTreeMap<String, toml::Table> =
+        toml::from_str(&text).map_err(|error| format!("{LIST}: {error}"))?;
+    let holes = listed.into_iter().map(|(name, table)| {
+        let field = |key: &str| table.get(key).and_then(|value| value.as_str()).unwrap_or_default();
+        let test = Test::parse(field("test"))
+            .ok_or_else(|| format!("{LIST}: the test of {name} is not PACKAGE TARGET NAME"))?;
+        Ok(Hole { row: field("row").to_owned(), name, test })
+    });
+    holes.collect()
+}
+
+/// Checks that each hole is declared and listed, its test is there, and each row that is about an attack has one.
+pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
+    let holes = list(root)?;
+    let declared = files.iter().find(|file| file.path == DECLARED).map_or("", |file| file.text.as_str());
+    let declared: BTreeSet<&str> =
+        declared.lines().filter_map(|line| line.trim().split_once(" = \"")?.1.strip_suffix("\";")).collect();
+    let mut faults = Vec::new();
+    let mut fault = |text: String| faults.push(Fault::new(LIST, text));
+    for hole in &holes {
+        if !declared.contains(&hole.name[..]) {
+            fault(format!("{DECLARED} does not declare {}", hole.name));
+        }
+        let (rust, python) =
+            (format!("fn {}(", hole.test.function()), format!("def {}(", hole.test.function()));
+        if !files.iter().any(|file| file.text.contains(&rust) || file.text.contains(&python)) {
+            fault(format!("there is no test {} that would find {}", hole.test.name, hole.name));
+        }
+    }
+    let listed: BTreeSet<&str> = holes.iter().map(|hole| &hole.name[..]).collect();
+    for name in declared.difference(&listed) {
+        fault(format!("no test is said to find {name}"));
+    }
+    let with_holes: BTreeSet<&str> = holes.iter().map(|hole| &hole.row[..]).collect();
+    for row in rows::attacks(root)? {
+        if !with_holes.contains(&row[..]) {
+            fault(format!("no hole is planted for row {row}: nobody has seen its test fail"));
+        }
+    }
+    Ok(faults)
+}
+
+/// Builds with faults, and runs each test with its hole, by which it must fail, and without, by which it must pass.
+pub(crate) fn run(root: &Path) -> Result<Vec<Fault>, String> {
+    let holes = list(root)?;
+    let tests: BTreeSet<Test> = holes.iter().map(|hole| hole.test.clone()).collect();
+    let built = Built::new(root, &tests)?;
+    let mut faults = Vec::new();
+    for test in &tests {
+        if !built.run(root, test, None)?.status.success() {
+            faults.push(Fault::new(LIST, format!("{} fails without any hole", test.name)));
+        }
+    }
+    for hole in &holes {
+        let output = built.run(root, &hole.test, Some(&hole.name))?;
+        // A test that did not run has not found anything.
+        let text = String::from_utf8_lossy(&output.stdout);
+        let has_failed = text.contains("1 failed") && !output.status.success();
+        println!("{:<32} {:<5} {}", hole.name, hole.row, if has_failed { "found" } else { "NOT FOUND" });
+        if !has_failed {
+            faults.push(Fault::new(LIST, format!("{} passes with {} planted", hole.test.name, hole.name)));
+        }
+    }
+    Ok(faults)
+}
+
+/// What was built with faults.
+struct Built {
+    /// The executable of each target, by package and target.
+    executables: BTreeMap<(String, String), PathBuf>,
+    /// The server, if a test of it is among them.
+    server: PathBuf,
+}
+
+impl Built {
+    fn new(root: &Path, tests: &BTreeSet<Test>) -> Result<Built, String> {
+        let mut executables = BTreeMap::new();
+        let of_cargo = tests.iter().filter(|test| test.package != BLACK_BOX);
+        let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for test in of_cargo {
+            packages.entry(&test.package).or_default().insert(&test.target);
+        }
+        for (package, targets) in packages {
+            let targets = targets.into_iter().map(|target| match target {
+                "lib" => "--lib".to_owned(),
+                target => format!("--test={target}"),
+            });
+            let targets: Vec<String> = targets.collect();
+            let mut arguments = vec!["test", "--no-run", "--package", package];
+            arguments.extend(targets.iter().map(String::as_str));
+            for (target, executable) in build(root, &arguments)? {
+                executables.insert((package.to_owned(), target), executable);
+            }
+        }
+        let mut server = PathBuf::new();
+        if tests.iter().any(|test| test.package == BLACK_BOX) {
+            let built = build(root, &["build", "--package", "pando"])?;
+            server =
+                built.into_iter().map(|(_, executable)| executable).next().ok_or("there is no server")?;
+        }
+        Ok(Built { executables, server })
+    }
+
+    fn run(&self, root: &Path, test: &Test, hole: Option<&str>) -> Result<Output, String> {
+        let mut command = if test.package == BLACK_BOX {
+            let mut command = Command::new(root.join("tests/run"));
+            command.args(["--numprocesses=1", "-k", &test.name]);
+            command.env("PANDO", &self.server).current_dir(root);
+            command
+        } else {
+            let key = (test.package.clone(), test.target.clone());
+            let executable = self.executables.get(&key).ok_or(format!("{} was not built", test.target))?;
+            let folder = root.join("crates").join(test.package.trim_start_matches("pando-"));
+            let mut command = Command::new(executable);
+            command.args(["--exact", &test.name]).current_dir(folder);
+            command
+        };
+        match hole {
+            Some(hole) => command.env(VARIABLE, hole),
+            None => command.env_remove(VARIABLE),
+        };
+        command.output().map_err(|error| format!("{}: {error}", test.name))
+    }
+}
+
+/// Builds with faults; the targets and their executables.
+fn build(root: &Path, arguments: &[&str]) -> Result<Vec<(String, PathBuf)>, String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.args(arguments).args(["--locked", "--message-format=json-render-diagnostics"]).current_dir(root);
+    let output = command.env("RUSTC_WORKSPACE_WRAPPER", root.join(WRAPPER)).output();
+    let output = output.map_err(|error| format!("cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let lines = output.stdout.split(|byte| *byte == b'\n');
+    let built = lines.filter_map(|line| {
+        let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+        let executable = line.get("executable")?.as_str()?;
+        let target = line.get("target")?;
+        let is_lib = target.get("kind")?.as_array()?.iter().any(|kind| kind == "lib");
+        let name = if is_lib { "lib" } else { target.get("name")?.as_str()? };
+        Some((name.to_owned(), PathBuf::from(executable)))
+    });
+    Ok(built.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_named_by_package_target_and_name() {
+        let test = Test::parse("pando-dsa access attacks::x1_a").expect("three words");
+        assert_eq!((&test.package[..], &test.target[..], test.function()), ("pando-dsa", "access", "x1_a"));
+        assert!(Test::parse("pando-dsa access").is_none());
+    }
+}
