@@ -13,6 +13,15 @@ const ROWS: [(char, u32); 8] =
     [('T', 10), ('S', 9), ('A', 13), ('X', 12), ('P', 9), ('Y', 9), ('L', 4), ('G', 5)];
 /// What is lacking of a row of which nothing is tested.
 const ALL: &str = "all";
+/// Features that a part of a row may wait for, and the control or operation by whose OID it is seen that they are there.
+const FEATURES: [(&str, &str); 6] = [
+    ("sort", "1.2.840.113556.1.4.473"),
+    ("virtual list view", "2.16.840.1.113730.3.4.9"),
+    ("matched values", "1.2.826.0.1.3344810.2.3"),
+    ("dereference", "1.3.6.1.4.1.4203.666.5.16"),
+    ("content synchronisation", "1.3.6.1.4.1.4203.1.9.1.1"),
+    ("persistent search", "2.16.840.1.113730.3.4.3"),
+];
 
 /// Checks that each row is listed, and has a test unless it lacks all.
 pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
@@ -27,6 +36,7 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
                 faults.push(Fault::new(LIST, format!("row {id} is not listed")));
                 continue;
             };
+            faults.extend(waits(&id, row, files));
             let lacks = row.get("lacks").and_then(|lacks| lacks.as_str());
             match (tested.contains(&id), lacks) {
                 (false, lacks) if lacks != Some(ALL) => {
@@ -44,6 +54,24 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
     let unknown = listed.keys().filter(|id| !all.contains(*id));
     faults.extend(unknown.map(|id| Fault::new(LIST, format!("there is no row {id}"))));
     Ok(faults)
+}
+
+/// A part of a row that waits for a feature is tested when that is there.
+fn waits(id: &str, row: &toml::Table, files: &[File]) -> Vec<Fault> {
+    let waits = row.get("waits-for").and_then(|features| features.as_array());
+    let waits = waits.into_iter().flatten().map(|feature| feature.as_str().unwrap_or_default());
+    let judged = waits.filter_map(|feature| {
+        let Some((_, oid)) = FEATURES.iter().find(|(name, _)| *name == feature) else {
+            return Some(format!("row {id} waits for {feature}, which is not known"));
+        };
+        // As a control declares it. Tables of controls of other servers name it within a text.
+        let declared = format!("OID: &[u8] = b\"{oid}\"");
+        let is_there = files
+            .iter()
+            .any(|file| file.path.starts_with("crates/proto/src/") && file.text.contains(&declared));
+        is_there.then(|| format!("{feature} is there: test the part of row {id} that waits for it"))
+    });
+    judged.map(|text| Fault::new(LIST, text)).collect()
 }
 
 /// The rows that are about attacks and have a test.
@@ -95,6 +123,19 @@ fn id_of(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_waits_until_its_feature_is_there() {
+        let row: toml::Table = toml::from_str("waits-for = [\"sort\"]").expect("a table");
+        let file = |oid: &str| File {
+            path: "crates/proto/src/control/sort.rs".to_owned(),
+            text: format!("pub const OID: &[u8] = b\"{oid}\";"),
+        };
+        assert!(waits("X5", &row, &[file("1.2.3")]).is_empty());
+        assert_eq!(waits("X5", &row, &[file("1.2.840.113556.1.4.473")]).len(), 1);
+        let row: toml::Table = toml::from_str("waits-for = [\"rain\"]").expect("a table");
+        assert_eq!(waits("X5", &row, &[]).len(), 1);
+    }
 
     #[test]
     fn rows_are_named_by_functions_and_comments() {
