@@ -171,7 +171,7 @@ fn run_groups(
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
     // It came before the input, and its answer goes out before theirs.
-    if session.has_deferred_bind() {
+    if session.has_deferred_read() {
         binds::run_deferred(session, parts, out);
         if session.waits() || session.deferred.is_some() {
             return (0, input.len());
@@ -258,7 +258,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             }
         }
         // A read behind updates that are still to be logged: it is kept with them, so that the bundle costs one sync.
-        if is_logged && !is_new && !is_update && mixed::keep(session, &group[next]) {
+        if is_logged && !is_new && !is_update && mixed::keep(session, parts.dsa, &group[next]) {
             next += 1;
             continue;
         }
@@ -537,7 +537,10 @@ impl ReadBatch<'_> {
             }
             Request::Compare(compare) => {
                 let identity = acting.unwrap_or(&session.identity);
-                op::compare::run(&mut reading, identity, id, compare, requested, out)
+                op::compare::run(&mut reading, identity, id, compare, requested, out);
+                if self.scratch.passwords.lacks() {
+                    self.defer(session, pending.frame(), compare.dn);
+                }
             }
             Request::Bind(bind) => self.bind(session, id, bind, pending.frame(), out),
             // Those that change something are updates, and went another way.

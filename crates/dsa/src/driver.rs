@@ -52,7 +52,7 @@ impl Session {
                 bundle::go_on(self, worker, out);
                 continue;
             }
-            if (self.suspended.is_some() || self.has_deferred_bind()) && !self.is_in_message() {
+            if (self.suspended.is_some() || self.has_deferred_read()) && !self.is_in_message() {
                 // Without input it goes on with the suspended request and takes nothing else.
                 bundle::run(self, worker, &[], out);
                 // It is on its way to the log: what the session would do next may depend on it.

@@ -102,12 +102,12 @@ pub(crate) struct SuspendedUpdate {
 pub(crate) struct Deferred {
     /// What was worked out for it so far.
     pub(crate) outcomes: Outcomes,
-    /// The message of a bind.
-    pub(crate) bind: Option<DeferredBind>,
+    /// The message of a bind or a compare.
+    pub(crate) read: Option<DeferredRead>,
 }
 
-/// A bind that is run again.
-pub(crate) struct DeferredBind {
+/// A bind or a compare that is run again.
+pub(crate) struct DeferredRead {
     pub(crate) message: Zeroizing<Vec<u8>>,
     /// Its bytes are the client's.
     pub(crate) _kept: Kept,
@@ -287,8 +287,8 @@ impl Session {
 
     /// Has it a bind that is to be run again?
     #[inline]
-    pub(crate) fn has_deferred_bind(&self) -> bool {
-        self.deferred.as_ref().is_some_and(|deferred| deferred.bind.is_some())
+    pub(crate) fn has_deferred_read(&self) -> bool {
+        self.deferred.as_ref().is_some_and(|deferred| deferred.read.is_some())
     }
 
     #[inline]

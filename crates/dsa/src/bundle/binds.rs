@@ -1,5 +1,5 @@
-//! Binds, among the requests that look: what a session loses by one, how many an address may fail, and binds that wait for a
-//! password to be verified.
+//! Binds, among the requests that look: what a session loses by one, how many an address may fail, and binds and compares that wait for
+//! a password to be verified.
 
 use super::group::{self, Group};
 use super::{ReadBatch, deferred, execute};
@@ -50,27 +50,32 @@ impl ReadBatch<'_> {
                 deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
             }
             Some(_) => {}
-            // A password is being verified. The message outlives the input, for it is run again.
-            None => {
-                deferred::keep_bind(session, self.dsa, frame);
-                let account = self.dsa.account(bind.name);
-                deferred::wait(session, &mut self.scratch.passwords, account, self.now);
-            }
+            None => self.defer(session, frame, bind.name),
         }
         // What is behind it in the input is not looked at as a request of a session.
         session.pauses |= session.exchange.is_some();
     }
 }
 
-/// Runs a bind again that waited for a password.
+impl ReadBatch<'_> {
+    /// Has a request wait that lacks the verification of a password. The message outlives the input, for it is run again. `name`: of the entry
+    /// whose password it is.
+    pub(super) fn defer(&mut self, session: &mut Session, frame: &[u8], name: &[u8]) {
+        deferred::keep_read(session, self.dsa, frame);
+        let account = self.dsa.account(name);
+        deferred::wait(session, &mut self.scratch.passwords, account, self.now);
+    }
+}
+
+/// Runs a bind or a compare again that waited for a password.
 #[cold]
 pub(super) fn run_deferred(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
     let Some(deferred) = session.deferred.take() else { return };
-    let Some(bind) = deferred.bind else { return };
+    let Some(read) = deferred.read else { return };
     parts.scratch.passwords.begin_again(deferred.outcomes);
     let mut group = Group::new();
-    group::gather(&bind.message, 0, &mut group);
-    assert!(group.len() == 1 && !group[0].is_update(), "a bind is one message");
+    group::gather(&read.message, 0, &mut group);
+    assert!(group.len() == 1 && !group[0].is_update(), "it is one message that looks");
     // As any other request: at a read point of its own, with everything that came since.
     execute(session, parts, &mut group, out);
     // Nothing of it may be found by another request of this thread.

@@ -5,7 +5,7 @@ use crate::client_memory::Kept;
 use crate::engine::Dsa;
 use crate::outcome::FixedRefusal;
 use crate::password::{Owner, Passwords};
-use crate::session::{DeferredBind, Phase, Session};
+use crate::session::{DeferredRead, Phase, Session};
 use env::clock::Now;
 use model::ResultCode;
 
@@ -23,14 +23,14 @@ pub(super) fn wait(session: &mut Session, passwords: &mut Passwords, account: u6
     }
 }
 
-/// Keeps a bind, to be run again.
-/// Updates are kept by the stage that takes them; a bind is a read, whose message would be gone with the input. It counts as memory of the
+/// Keeps a bind or a compare, to be run again.
+/// Updates are kept by the stage that takes them; these are reads, whose message would be gone with the input. It counts as memory of the
 /// client, which is bounded.
-pub(super) fn keep_bind(session: &mut Session, dsa: &Dsa, message: &[u8]) {
+pub(super) fn keep_read(session: &mut Session, dsa: &Dsa, message: &[u8]) {
     let mut kept = Kept::new(&dsa.client_memory);
     kept.set(message.len(), session.is_bound());
-    let bind = DeferredBind { message: message.to_vec().into(), _kept: kept };
-    session.deferred.get_or_insert_default().bind = Some(bind);
+    let read = DeferredRead { message: message.to_vec().into(), _kept: kept };
+    session.deferred.get_or_insert_default().read = Some(read);
 }
 
 /// Busy, and nothing was looked at: the client may try again.

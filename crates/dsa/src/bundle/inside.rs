@@ -98,6 +98,9 @@ impl ReadBatch<'_> {
             }
             Request::Compare(request) => {
                 compare::run_inside(&mut reading, identity, view, id, request, requested, out);
+                if self.scratch.passwords.lacks() {
+                    self.defer(session, pending.frame(), request.dn);
+                }
             }
             _ => unreachable!("the name was taken from one of them"),
         }

@@ -16,6 +16,7 @@ use super::{ReadBatch, prefetch};
 use crate::engine::Dsa;
 use crate::faults;
 use crate::marks::{Sight, Slot};
+use crate::op::password_values::is_password;
 use crate::op::search::{SLICE_WORK, SUSPENDED_MAX_NS, again};
 use crate::outcome;
 use crate::session::{Batch, Mixed, Session};
@@ -25,6 +26,7 @@ use env::planted;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
+use proto::message::Request;
 use proto::outline::Outline;
 use proto::tag;
 use std::borrow::Cow;
@@ -46,8 +48,8 @@ pub(super) fn kept_from(session: &Session, group: &[Pending<'_>]) -> usize {
 /// those that may wait with them.
 /// The mark behind it says how many updates of the batch it comes after, and where its bytes end among the reads.
 #[inline]
-pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
-    if session.batch.is_empty() || !may_wait(session, read) {
+pub(super) fn keep(session: &mut Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
+    if session.batch.is_empty() || !may_wait(session, dsa, read) {
         return false;
     }
     let Session { mixed, batch: Batch { submission: Some(submission), .. }, .. } = session else {
@@ -60,7 +62,7 @@ pub(super) fn keep(session: &mut Session, read: &Pending<'_>) -> bool {
 
 /// Controls that name a transaction, or ask for another identity, look at the session as it is when the read runs: by then it may have
 /// another one. The server's own entries are not part of the directory whose states are pinned.
-fn may_wait(session: &Session, read: &Pending<'_>) -> bool {
+fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
     const OIDS: [&[u8]; 3] =
         [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
     matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
@@ -70,8 +72,19 @@ fn may_wait(session: &Session, read: &Pending<'_>) -> bool {
         && session.transactions.is_empty()
         && (!read.has_controls()
             || Controls::of(read.frame()).iter().all(|control| !OIDS.contains(&control.oid)))
-        // What ends the session must end it before the updates that follow.
-        && (read.again.is_some() || read.decode().is_ok())
+        && (read.again.is_some() || is_plain(dsa, read))
+}
+
+/// Can a read be decoded, and verifies no password? What ends the session must end it before the updates that follow. A verification has the
+/// session wait by itself.
+fn is_plain(dsa: &Dsa, read: &Pending<'_>) -> bool {
+    match read.decode() {
+        Ok(message) => match &message.request {
+            Request::Compare(compare) => !is_password(dsa.shard.schema(), compare.assertion.attribute),
+            _ => true,
+        },
+        Err(_) => false,
+    }
 }
 
 /// May an update go to the log together with those before it, though reads stand between them?

@@ -3,13 +3,17 @@
 //! It is answered as the filter `(attribute=value)` would be, with one difference: where a filter is undefined a compare says why. So the
 //! checks that make a filter undefined are made here one by one, and what is left is true or false.
 
+mod password;
+
 use crate::access::{Action, Requester, ViewId, Views, is_so};
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::monitor_entries;
+use crate::op::password_values::is_password;
 use crate::outcome::{self, Refusal};
+use crate::password::Passwords;
 use crate::referral::Referral;
 use crate::rights::{hidden_referral, visible};
 use crate::transaction::View;
@@ -33,6 +37,8 @@ struct Question<'q> {
     views: &'q mut Views,
     view: ViewId,
     who: Requester,
+    passwords: &'q mut Passwords,
+    now_ns: u64,
     /// May the value that is asserted be compared, though not every value may?
     is_by_value: bool,
 }
@@ -72,8 +78,9 @@ pub(crate) fn run(
         Ok(entry) => {
             let found = read_point.entry(entry).expect("it was just found");
             let view = reading.scratch.view(who, Action::of(Operation::Compare), &found, read_point);
-            let Scratch { evaluator, views, .. } = &mut *reading.scratch;
-            Question { dsa, read_point, evaluator, views, view, who, is_by_value: false }
+            let now_ns = reading.now.monotonic_ns;
+            let Scratch { evaluator, views, passwords, .. } = &mut *reading.scratch;
+            Question { dsa, read_point, evaluator, views, view, who, passwords, now_ns, is_by_value: false }
                 .answer(entry, id, request, requested, out)
         }
         // Looked at last, for few compares are about it.
@@ -115,11 +122,13 @@ pub(crate) fn run_inside(
         }
         _ => {
             let (dsa, now, security) = (reading.dsa, reading.now, reading.security);
-            // Rights are known to the thread; all else that it remembers is of the directory.
+            // Rights and passwords are known to the thread; all else that it remembers is of the directory.
             std::mem::swap(&mut view.scratch.views, &mut reading.scratch.views);
+            std::mem::swap(&mut view.scratch.passwords, &mut reading.scratch.passwords);
             let mut inside = Reading { dsa, read_point, scratch: &mut view.scratch, now, security };
             run(&mut inside, identity, id, request, requested, out);
             std::mem::swap(&mut view.scratch.views, &mut reading.scratch.views);
+            std::mem::swap(&mut view.scratch.passwords, &mut reading.scratch.passwords);
         }
     }
 }
@@ -151,10 +160,21 @@ fn run_on_system(
             let found = read_point.entry(entry).expect("it was just found");
             let asked = Action { operation: Operation::Compare, is_system: true };
             let view = reading.scratch.view(who, asked, &found, read_point);
-            let Scratch { system_evaluator: evaluator, views, .. } = &mut *reading.scratch;
+            let now_ns = reading.now.monotonic_ns;
+            let Scratch { system_evaluator: evaluator, views, passwords, .. } = &mut *reading.scratch;
             if views.may(view, Right::Disclose) {
-                Question { dsa, read_point, evaluator, views, view, who, is_by_value: false }
-                    .answer(entry, id, request, requested, out);
+                Question {
+                    dsa,
+                    read_point,
+                    evaluator,
+                    views,
+                    view,
+                    who,
+                    passwords,
+                    now_ns,
+                    is_by_value: false,
+                }
+                .answer(entry, id, request, requested, out);
                 return;
             }
             let (reason, cache) = (Unresolved::NoSuchObject(None), &mut evaluator.cache);
@@ -188,6 +208,8 @@ impl Question<'_> {
             }
         }
         match self.judge(&entry, request.assertion) {
+            // It is run again, and answered then.
+            _ if self.passwords.lacks() => {}
             Ok(code) => proto::result::encode_done(out, id, COMPARE_RESPONSE, code),
             Err((code, text)) => outcome::say(out, id, COMPARE_RESPONSE, code, &text),
         }
@@ -198,6 +220,9 @@ impl Question<'_> {
     fn judge(&mut self, entry: &EntryRef<'_>, assertion: Assertion<'_>) -> Result<ResultCode, Refusal> {
         // Before the entry is looked at: these are faults of the request.
         self.check(assertion)?;
+        if is_password(self.dsa.shard.schema(), assertion.attribute) {
+            return self.verify(entry, assertion);
+        }
         // By the filter's own code, so that compare and search cannot differ.
         if self.is_true(entry, &Filter::Equality(assertion)) {
             return Ok(ResultCode::CompareTrue);

@@ -196,6 +196,46 @@ fn test_p8_binds_and_updates_wait_for_the_pool() {
     });
 }
 
+/// Whether a password is the right one may be asked by a compare as well; what is stored is nobody's password.
+#[test]
+fn a_compare_verifies() {
+    pooled(|mut client| {
+        let hash = stored(&client, ADA, "userPassword").remove(0);
+        assert_eq!(client.compare(ADA, "userPassword", "lace").code, CompareTrue);
+        for wrong in ["wrong", "", &hash] {
+            assert_eq!(client.compare(ADA, "userPassword", wrong).code, CompareFalse, "{wrong}");
+        }
+        assert_eq!(client.compare(ADA, "userPassword;x-a", "lace").code, NoSuchAttribute);
+        assert_eq!(client.compare("ou=people,dc=example", "userPassword", "lace").code, NoSuchAttribute);
+        // In a bundle it keeps its place, and what is behind it sees nothing of it.
+        let mut bytes = client.modify_bytes(ADA, &[(Replace, "userPassword", &["new"])], &[]);
+        for value in ["new", "lace"] {
+            let assertion = model::filter::Assertion { attribute: b"userPassword", value: value.as_bytes() };
+            let compare = proto::op::Compare { dn: ADA.as_bytes(), assertion };
+            bytes.extend(client.encode(&Request::Compare(compare), &[]).1);
+        }
+        let (answers, _) = client.raw(&bytes);
+        assert_eq!(codes(&answers), [Success, CompareTrue, CompareFalse]);
+        client.dsa.password_pool().end();
+        assert_eq!(client.compare(ADA, "userPassword", "new").code, Busy);
+    });
+}
+
+/// Guesses by compares count like those by binds, for both.
+#[test]
+fn compares_that_fail_are_counted() {
+    let mut client = Client::new();
+    for _ in 0..10 {
+        assert_eq!(client.compare(ADA, "userPassword", "x").code, CompareFalse);
+    }
+    assert_eq!(client.compare(ADA, "userPassword", "lace").code, CompareFalse);
+    assert!(!client.binds(ADA, "lace"));
+    client.now.monotonic_ns += 1_000_000_000;
+    client.worker.tick(client.now);
+    assert_eq!(client.compare(ADA, "userPassword", "lace").code, CompareTrue);
+    assert!(client.binds(ADA, "lace"));
+}
+
 #[test]
 fn test_p8_a_bundle_keeps_its_order() {
     pooled(|mut client| {
