@@ -1,6 +1,7 @@
 """`pando load`: streams of adds, BER or LDIF, from files and FIFOs at the same time; all of them or nothing."""
 
 import os
+import re
 import subprocess
 import threading
 import time
@@ -82,6 +83,8 @@ def folder(tmp_path):
 
 
 def entries(text):
+    """What two directories with the same content have in common: each hashes a password with a salt of its own."""
+    text = re.sub(r"^(userPassword:).*\n( .*\n)*", r"\1\n", text, flags=re.M)
     return sorted("\n".join(sorted(entry.splitlines())) for entry in text.split("\n\n") if entry.strip())
 
 

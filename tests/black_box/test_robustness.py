@@ -235,7 +235,9 @@ def test_answers_that_no_one_reads(fresh):
 def test_bind_requests_by_thousands(reader):
     data = b"".join(ldap_bind(ADMIN.encode(), b"wrong", number % 100 + 1) for number in range(5000))
     received = exchange(reader, data)
-    assert received.count(b"\x0a\x01\x31") == 5000 and is_alive(reader)
+    wrong, busy = received.count(b"\x0a\x01\x31"), received.count(b"\x0a\x01\x33")
+    # The throttle of the address lets the first ones pass, and is refilled meanwhile.
+    assert wrong >= 100 and busy > 0 and wrong + busy == 5000 and is_alive(reader)
 
 
 def test_unbind_closes(reader):
