@@ -83,11 +83,11 @@ def test_authzid(here):
 
 def test_ldappasswd(here):
     own = ["ldappasswd", "-x", "-H", here.url, "-D", ADA]
-    assert "(49)" in run(*own, "-w", WORD, "-a", "wrong", "-s", "new", code=1).said
-    run(*own, "-w", WORD, "-a", WORD, "-s", "new")
-    assert binds(here, "new") and not binds(here, WORD)
-    made = run(*own, "-w", "new").out.split("New password: ")[1].strip()
-    assert binds(here, made) and not binds(here, "new")
+    assert "(49)" in run(*own, "-w", WORD, "-a", "wrong", "-s", "new word", code=1).said
+    run(*own, "-w", WORD, "-a", WORD, "-s", "new word")
+    assert binds(here, "new word") and not binds(here, WORD)
+    made = run(*own, "-w", "new word").out.split("New password: ")[1].strip()
+    assert binds(here, made) and not binds(here, "new word")
     run("ldappasswd", *here.admin, "-s", "third", ADA)
     assert binds(here, "third")
     assert "(50)" in run(*own, "-w", "third", "-s", "x", BRUNO, code=1).said
@@ -100,10 +100,10 @@ def test_what_was_changed_outlives_a_kill(keep):
     here = keep("--index", "uid:eq", ldif="people.ldif")
     here.modify(SET, "-e", "!assert=(title=Chair)")
     here.modify(SET.replace("Pilot", "Chair"), "-e", "!assert=(title=Chair)", code=122)
-    run("ldappasswd", "-x", "-H", here.url, "-D", ADA, "-w", WORD, "-s", "new")
+    run("ldappasswd", "-x", "-H", here.url, "-D", ADA, "-w", WORD, "-s", "new word")
     here.kill()
     here = keep("--index", "uid:eq")
-    assert titles(here) == ["Pilot"] and binds(here, "new") and not binds(here, WORD)
+    assert titles(here) == ["Pilot"] and binds(here, "new word") and not binds(here, WORD)
     assert f"modifiersName: {ADA}" in here.search("-b", ADA, "-s", "base", "modifiersName").out
 
 
@@ -166,10 +166,10 @@ def test_python_ldap_acts_as_another(here):
 def test_python_ldap_changes_passwords(here):
     connection = connect(here, ADA, WORD)
     with pytest.raises(ldap.INVALID_CREDENTIALS):
-        connection.passwd_s(None, "wrong", "new")
-    connection.passwd_s(ADA, WORD, "new")
-    assert binds(here, "new")
-    _, made = connection.passwd_s(None, "new", None, extract_newpw=True)
+        connection.passwd_s(None, "wrong", "new word")
+    connection.passwd_s(ADA, WORD, "new word")
+    assert binds(here, "new word")
+    _, made = connection.passwd_s(None, "new word", None, extract_newpw=True)
     assert binds(here, made.genPasswd.decode())
 
 

@@ -74,8 +74,8 @@ def test_what_is_set_is_argon2id_and_a_word_of_the_import_stays(fresh):
     run("ldappasswd", *fresh.admin, "-s", WORD, BRUNO)
     assert stored(fresh, BRUNO)[0].startswith("{ARGON2}$argon2id$v=19$m=19456,t=2,p=1$") and binds(fresh, BRUNO, WORD)
     assert binds(fresh, ADA, "ada's password")
-    connect(fresh, ADA, "ada's password").passwd_s(ADA, "ada's password", "new")
-    assert binds(fresh, ADA, "new") and not binds(fresh, ADA, "ada's password")
+    connect(fresh, ADA, "ada's password").passwd_s(ADA, "ada's password", "new word")
+    assert binds(fresh, ADA, "new word") and not binds(fresh, ADA, "ada's password")
 
 
 def test_p4_no_file_has_the_word(keep, tmp_path):

@@ -3,8 +3,11 @@
 //!
 //! So this is the only place for a new rule about what an update may be: in the store it would change what a replay comes to.
 
+mod policy_values;
+
 use crate::control::Requested;
 use crate::outcome::{self, Refusal};
+use crate::password::policies::may_be_of_policy;
 use model::{Filter, ResultCode, dn};
 use proto::message::{Message, Request};
 use proto::op::ModifyKind;
@@ -23,7 +26,9 @@ pub(crate) fn is_plain(schema: &Schema, outline: &Outline<'_>) -> bool {
 /// Can nothing of this module concern a modify that changes one attribute only, and has no controls?
 #[inline]
 pub(crate) fn is_admitted(schema: &Schema, description: &[u8]) -> bool {
-    !schema.has_all_option_sets() && description.iter().all(|byte| *byte != b';')
+    !schema.has_all_option_sets()
+        && !may_be_of_policy(description)
+        && description.iter().all(|byte| *byte != b';')
 }
 
 /// Why an update is not admitted. `None` if it is.
@@ -47,6 +52,7 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
         _ => None,
     };
     named
+        .or_else(|| policy_values::unfit(schema, &message.request))
         .or_else(|| untestable(schema, requested.assertion()?))
         .or_else(|| one_set_too_many(schema, &message.request))
 }

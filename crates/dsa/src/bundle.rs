@@ -171,7 +171,7 @@ fn run_groups(
     parts.scratch.work = SLICE_WORK;
     count(&parts.counters.bundles, 1);
     // It came before the input, and its answer goes out before theirs.
-    if session.has_deferred_read() {
+    if session.has_deferred() {
         binds::run_deferred(session, parts, out);
         if session.waits() || session.deferred.is_some() {
             return (0, input.len());
@@ -542,7 +542,7 @@ impl ReadBatch<'_> {
                     self.defer(session, pending.frame(), compare.dn);
                 }
             }
-            Request::Bind(bind) => self.bind(session, id, bind, pending.frame(), out),
+            Request::Bind(bind) => self.bind(session, id, (bind, requested), pending.frame(), out),
             // Those that change something are updates, and went another way.
             Request::Extended(extended) => {
                 let active = session.stands_against_tls();

@@ -45,10 +45,12 @@ pub(crate) struct Rare<'a> {
     pub(crate) transaction: Option<&'a [u8]>,
     /// The update belongs to none.
     pub(crate) non_transaction: bool,
+    /// The client wants to know what the password policy says.
+    pub(crate) password_policy: bool,
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 8] = [
+pub(crate) const CONTROLS: [&[u8]; 9] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
@@ -56,6 +58,7 @@ pub(crate) const CONTROLS: [&[u8]; 8] = [
     control::read_entry::POST_OID,
     control::proxied_authorization::OID,
     control::transaction_specification::OID,
+    control::password_policy::OID,
     control::queue_length::OID,
 ];
 
@@ -163,6 +166,12 @@ impl<'a> Requested<'a> {
             control::transaction_specification::OID | control::non_transaction::OID => {
                 return self.take_membership(request, control, transactions);
             }
+            // Clients send it with whatever they send; where a policy has nothing to say there is no answer to it.
+            control::password_policy::OID if control.value.is_none() => {
+                let is_there = &mut self.rare.get_or_insert_default().password_policy;
+                return once(oid, std::mem::replace(is_there, true).then_some(()));
+            }
+            control::password_policy::OID => return Err(ControlError::Malformed(oid)),
             _ => {}
         }
         // The operations that RFC 4527 and RFC 4528 name, and no others.
@@ -258,6 +267,12 @@ impl<'a> Requested<'a> {
     pub(crate) fn assertion(&self) -> Option<&Filter<'a>> {
         let assertion = self.rare.as_ref()?.assertion.as_ref()?;
         Some(&assertion.0)
+    }
+
+    /// Does the client want to know what the password policy says?
+    /// It costs nothing to know it: a policy has said it already.
+    pub(crate) fn asks_policy(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.password_policy)
     }
 
     /// Who the request shall be applied as, if not the client.

@@ -52,7 +52,7 @@ impl Session {
                 bundle::go_on(self, worker, out);
                 continue;
             }
-            if (self.suspended.is_some() || self.has_deferred_read()) && !self.is_in_message() {
+            if (self.suspended.is_some() || self.has_deferred()) && !self.is_in_message() {
                 // Without input it goes on with the suspended request and takes nothing else.
                 bundle::run(self, worker, &[], out);
                 // It is on its way to the log: what the session would do next may depend on it.
@@ -130,7 +130,7 @@ impl Session {
                 // What was logged is a modify; its client asked something else and is answered that.
                 if let Some(change) = change.take() {
                     let modified = out.split_off(before);
-                    change.answer(&modified, out);
+                    self.answer_change(&change, &modified, out);
                 }
                 self.enter(Phase::Open);
                 self.written(worker, &out[before..]);

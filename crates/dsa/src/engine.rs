@@ -9,6 +9,7 @@ use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
+use crate::password::policies::Policies;
 use crate::password::{Failures, Forms, Pool};
 use crate::peers::Peers;
 use crate::settings::Chosen;
@@ -47,6 +48,7 @@ pub struct Dsa {
     pub(crate) password_pool: Arc<Pool>,
     pub(crate) password_forms: Forms,
     pub(crate) failed_binds: Failures,
+    pub(crate) policies: Policies,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
 }

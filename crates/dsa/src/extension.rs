@@ -85,6 +85,9 @@ pub(crate) struct Change {
     /// Who asks. It may make this change.
     pub(crate) actor: Identity,
     pub(crate) answer: Answer,
+    /// Does it belong to a bind, which has failed if it is not made?
+    /// The session is anonymous then, whatever it has been answered.
+    pub(crate) is_of_bind: bool,
     /// What must be true of the entry when it is applied ([`crate::parcel::Condition`]), encoded.
     pub(crate) conditions: Vec<u8>,
 }

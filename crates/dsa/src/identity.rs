@@ -22,6 +22,8 @@ pub struct Identity {
     pub(crate) entry: Option<OwnEntry>,
     /// Who asked to act as it (RFC 4370), if another one did: DN and entry.
     pub(crate) real: Option<Box<(Vec<u8>, Option<OwnEntry>)>>,
+    /// Did it bind with a password that it must change before anything else? Whether it must still, its entry says.
+    pub(crate) must_change: bool,
     /// Its class, and the epoch of the thread in which it is that ([`crate::access::Views`]).
     pub(crate) class: (ClassId, u64),
 }
@@ -34,7 +36,15 @@ impl Identity {
 
     /// Somebody with a name and no entry.
     pub(crate) fn named(dn: Vec<u8>, auth: AuthMethod) -> Identity {
-        Identity { dn, is_root: false, auth, entry: None, real: None, class: (ClassId::NONE, 0) }
+        Identity {
+            dn,
+            is_root: false,
+            auth,
+            entry: None,
+            real: None,
+            must_change: false,
+            class: (ClassId::NONE, 0),
+        }
     }
 
     /// Its entry, if it has one that is still there.

@@ -54,6 +54,7 @@ pub mod parcel;
 pub mod password;
 mod peer_identity;
 mod peers;
+mod policy;
 mod prepared_writes;
 mod queue;
 mod recent;

@@ -4,6 +4,7 @@
 //! anything of an entry that its client may not read, and a client's own text is shown quoted and cut.
 
 use model::ResultCode;
+use proto::control::Control;
 use proto::error::{DecodeError, Kind};
 use proto::result::{encode_done, encode_result};
 use proto::tag;
@@ -33,6 +34,17 @@ pub(crate) fn succeed(out: &mut Vec<u8>, id: i32, response_tag: u8) {
 #[cold]
 pub(crate) fn say(out: &mut Vec<u8>, id: i32, response_tag: u8, code: ResultCode, text: &str) {
     encode_result(out, id, response_tag, code, b"", text, &[]);
+}
+
+/// Answers with a code, what there is to say about it, and controls.
+pub(crate) fn say_with(
+    out: &mut Vec<u8>,
+    id: i32,
+    response_tag: u8,
+    (code, text): (ResultCode, &str),
+    controls: &[Control<'_>],
+) {
+    encode_result(out, id, response_tag, code, b"", text, controls);
 }
 
 /// How a request is refused for which there is no reader: those that there are have searches.

@@ -4,6 +4,7 @@
 
 mod failures;
 mod forms;
+pub mod policies;
 mod pool;
 mod values;
 mod work;
@@ -11,6 +12,7 @@ mod work;
 pub use self::failures::FailedBinds;
 pub(crate) use self::failures::{FailureRate, Failures};
 pub(crate) use self::forms::Forms;
+use self::policies::{Policy, Try, Verdict};
 pub(crate) use self::pool::{Owner, Ticket};
 pub use self::pool::{Pool, PoolMetrics};
 pub(crate) use self::values::{first, is_there, visit};
@@ -55,6 +57,12 @@ pub(crate) struct Passwords {
     is_given_up: bool,
     /// What it lacks.
     lacking: Vec<Task>,
+    /// What a password policy says of the request.
+    pub(crate) verdict: Verdict,
+    /// The try of an account that the request is. It waits with the request, for it is a failure until the password is known to be right.
+    pub(crate) tried: Option<Try>,
+    /// The policy of the entry that a transaction looks at as it has made it.
+    pub(crate) policy: Option<Policy>,
 }
 
 /// What was worked out for a request that waited.
@@ -64,6 +72,7 @@ pub(crate) struct Outcomes {
     refusal: Option<FixedRefusal>,
     generated: Option<Zeroizing<Vec<u8>>>,
     is_given_up: bool,
+    tried: Option<Try>,
 }
 
 impl Outcomes {
@@ -86,6 +95,7 @@ impl Passwords {
     pub(crate) fn begin_again(&mut self, outcomes: Outcomes) {
         (self.known, self.refusal, self.generated) = (outcomes.known, outcomes.refusal, outcomes.generated);
         (self.is_again, self.is_given_up) = (true, outcomes.is_given_up);
+        self.tried = outcomes.tried;
     }
 
     /// It has run.
@@ -93,6 +103,7 @@ impl Passwords {
         self.known.clear();
         self.lacking.clear();
         (self.refusal, self.is_again, self.is_given_up, self.generated) = (None, false, false, None);
+        (self.verdict, self.tried, self.policy) = (Verdict::default(), None, None);
     }
 
     /// Is a bind wrong whatever it says? It is decided when the bind runs first.
@@ -131,6 +142,7 @@ impl Passwords {
             refusal: None,
             generated: self.generated.take(),
             is_given_up: self.is_given_up,
+            tried: self.tried.take(),
         };
         match self.pool.submit(tasks, owner, now_ns) {
             Ok(ticket) => (Some(ticket), outcomes),

@@ -10,7 +10,7 @@ use crate::access;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
 use crate::config::{ClientCertificate, Listener};
-use crate::extension::Change;
+use crate::extension::{Change, result_of};
 use crate::identity::Identity;
 use crate::journal::{Reply, Submission};
 use crate::monitor::count;
@@ -104,6 +104,9 @@ pub(crate) struct Deferred {
     pub(crate) outcomes: Outcomes,
     /// The message of a bind or a compare.
     pub(crate) read: Option<DeferredRead>,
+    /// What is to be written before a bind is answered: the state of its account.
+    /// The session is who it has bound as already, but looks at no input before that.
+    pub(crate) write: Option<Change>,
 }
 
 /// A bind or a compare that is run again.
@@ -236,7 +239,7 @@ impl Session {
     /// May it not make every request now?
     #[inline]
     pub(crate) fn is_restricted(&self) -> bool {
-        self.security.is_restricted() || self.exchange.is_some()
+        self.security.is_restricted() || self.exchange.is_some() || self.identity.must_change
     }
 
     /// What of it is active that would be answered on a connection that is secured by then (RFC 4511 section 4.14.1).
@@ -285,15 +288,23 @@ impl Session {
         matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_) | Phase::Hashing(_))
     }
 
-    /// Has it a bind that is to be run again?
+    /// Has it a bind or a compare that is to be run again, or whose answer waits for the state of an account to be written?
     #[inline]
-    pub(crate) fn has_deferred_read(&self) -> bool {
-        self.deferred.as_ref().is_some_and(|deferred| deferred.read.is_some())
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.deferred.as_ref().is_some_and(|deferred| deferred.read.is_some() || deferred.write.is_some())
     }
 
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         matches!(self.phase, Phase::Closing)
+    }
+
+    /// Answers the request that a change was made for, from the answer to the modify that it came to. A bind is none if its change was not made.
+    pub(crate) fn answer_change(&mut self, change: &Change, modified: &[u8], out: &mut Vec<u8>) {
+        if change.is_of_bind && result_of(modified).result_code() != Some(ResultCode::Success) {
+            self.identity = Identity::anonymous();
+        }
+        change.answer(modified, out);
     }
 
     /// Its updates are on their way. A session that is closing has nobody to be answered.

@@ -12,6 +12,7 @@ pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
 use crate::indexing::IndexChange;
+use crate::password::policies;
 use crate::transaction;
 use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,8 @@ pub struct Choices {
     pub transactions: transaction::Choices,
     /// Of access control.
     pub access: access::Settings,
+    /// Of password policies.
+    pub passwords: policies::Choices,
 }
 
 /// The key of configured indexes.

@@ -10,6 +10,7 @@ use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::monitor::Monitor;
 use crate::offer::Offer;
+use crate::password::policies::Policies;
 use crate::password::{Failures, Forms};
 use crate::peers::Peers;
 use crate::settings::{Choices, Chosen};
@@ -86,6 +87,7 @@ impl Dsa {
         // The own entries are stored under the same schema, in a shard of their own.
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
         let access = Access::new(&config, &chosen.now().access, &schema).map_err(invalid)?;
+        let policies = Policies::new(&chosen.now().passwords);
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {
             shard,
@@ -108,6 +110,7 @@ impl Dsa {
             password_pool: Arc::default(),
             password_forms: Forms::default(),
             failed_binds: Failures::default(),
+            policies,
             journal: OnceLock::new(),
         }))
     }

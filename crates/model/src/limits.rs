@@ -37,6 +37,10 @@ pub const PBKDF2_ITERATIONS_MAX: u32 = 10_000_000;
 pub const CRYPT_ROUNDS_MAX: u32 = 5_000_000;
 /// Values of userPassword that an update may leave in an entry, of one description.
 pub const PASSWORD_VALUES_MAX: usize = 8;
+/// Former passwords that a policy may have kept.
+pub const PASSWORD_HISTORY_MAX: usize = 24;
+/// Accounts whose failed binds are counted for password policies.
+pub const LOCKOUT_ACCOUNTS_MAX: usize = 1 << 20;
 /// Jobs of passwords that wait for the pool; one more is answered busy.
 pub const PASSWORD_JOBS_MAX: u64 = 1024;
 /// Jobs of the clients of one address that are worked on at once.

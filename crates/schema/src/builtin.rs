@@ -20,12 +20,14 @@ files! {
     "nis" "nis.schema",
     "dyngroup" "dyngroup.schema",
     "monitor" "monitor.schema",
+    "ppolicy" "ppolicy.schema",
     "rfc2307bis" "rfc2307bis.schema",
     "dvtds" "dvtds.schema",
 }
 
 /// What [`crate::Builder::standard`] loads besides the system schema, which is always there.
-pub(crate) const STANDARD: &[&str] = &["core", "cosine", "inetorgperson", "nis", "dyngroup", "monitor"];
+pub(crate) const STANDARD: &[&str] =
+    &["core", "cosine", "inetorgperson", "nis", "dyngroup", "ppolicy", "monitor"];
 
 /// The file of what the server shows of itself and of its settings.
 pub(crate) const OWN: &str = "monitor";

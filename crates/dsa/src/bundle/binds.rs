@@ -2,8 +2,9 @@
 //! a password to be verified.
 
 use super::group::{self, Group};
-use super::{ReadBatch, deferred, execute};
+use super::{ReadBatch, deferred, execute, update};
 use crate::context::Reading;
+use crate::control::Requested;
 use crate::op;
 use crate::outcome;
 use crate::session::Session;
@@ -19,7 +20,7 @@ impl ReadBatch<'_> {
         &mut self,
         session: &mut Session,
         id: i32,
-        bind: &Bind<'_>,
+        (bind, requested): (&Bind<'_>, &Requested<'_>),
         frame: &[u8],
         out: &mut Vec<u8>,
     ) {
@@ -44,13 +45,18 @@ impl ReadBatch<'_> {
         let (identity, exchange) = (&mut session.identity, &mut session.exchange);
         let certificate = session.certificate.as_deref();
         let known = op::bind::Known { address: session.peer.client(), certificate };
-        let binding = op::bind::Binding { identity, exchange, known };
+        let binding = op::bind::Binding { identity, exchange, known, asks_policy: requested.asks_policy() };
+        let before = out.len();
         match op::bind::run(&mut reading, binding, id, bind, out) {
             Some(ResultCode::InvalidCredentials) => {
                 deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
             }
             Some(_) => {}
             None => self.defer(session, frame, bind.name),
+        }
+        if let Some(write) = self.scratch.passwords.verdict.write.take() {
+            // Whatever it is: it is answered when the state of the account is durable.
+            deferred::keep_write(session, self.dsa, id, write, out.split_off(before));
         }
         // What is behind it in the input is not looked at as a request of a session.
         session.pauses |= session.exchange.is_some();
@@ -70,6 +76,9 @@ impl ReadBatch<'_> {
 /// Runs a bind or a compare again that waited for a password.
 #[cold]
 pub(super) fn run_deferred(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
+    if session.deferred.as_ref().is_some_and(|deferred| deferred.write.is_some()) {
+        return update::write_state(session, parts, out);
+    }
     let Some(deferred) = session.deferred.take() else { return };
     let Some(read) = deferred.read else { return };
     parts.scratch.passwords.begin_again(deferred.outcomes);
@@ -80,4 +89,7 @@ pub(super) fn run_deferred(session: &mut Session, parts: &mut Parts<'_>, out: &m
     execute(session, parts, &mut group, out);
     // Nothing of it may be found by another request of this thread.
     parts.scratch.passwords.end();
+    if session.has_deferred() && !session.waits() {
+        run_deferred(session, parts, out);
+    }
 }

@@ -4,7 +4,9 @@
 use crate::client_memory::Kept;
 use crate::engine::Dsa;
 use crate::outcome::FixedRefusal;
+use crate::password::policies::Write;
 use crate::password::{Owner, Passwords};
+use crate::policy;
 use crate::session::{DeferredRead, Phase, Session};
 use env::clock::Now;
 use model::ResultCode;
@@ -31,6 +33,13 @@ pub(super) fn keep_read(session: &mut Session, dsa: &Dsa, message: &[u8]) {
     kept.set(message.len(), session.is_bound());
     let read = DeferredRead { message: message.to_vec().into(), _kept: kept };
     session.deferred.get_or_insert_default().read = Some(read);
+}
+
+/// Keeps the answer to a bind until the state of its account is written. Nothing behind the bind is looked at before.
+pub(super) fn keep_write(session: &mut Session, dsa: &Dsa, id: i32, write: Write, answer: Vec<u8>) {
+    session.deferred.get_or_insert_default().write =
+        Some(policy::change_of(write, id, answer, &dsa.policies.lockouts));
+    session.pauses = true;
 }
 
 /// Busy, and nothing was looked at: the client may try again.

@@ -23,6 +23,7 @@ pub(super) mod prepare;
 pub(super) mod submit;
 
 pub(super) use self::authorize::authorize_proxied;
+pub(super) use self::change::write_state;
 pub(crate) use self::classify::Suspended;
 pub(super) use self::classify::{Classified, Kind, Request, classify};
 use self::door::Door;
@@ -35,9 +36,11 @@ use crate::journal::UPDATES_BYTES_SOFT_MAX;
 use crate::op;
 use crate::op::password_values::Needs;
 use crate::outcome;
+use crate::password::policies::Verdict;
 use crate::session::{ActingIdentity, Session, SuspendedUpdate};
 use crate::worker::Parts;
 use model::ResultCode;
+use proto::control::password_policy::{self, PolicyResponse};
 use proto::tag;
 use std::borrow::Cow;
 
@@ -291,7 +294,8 @@ fn admit(
             let busy = parts.scratch.passwords.refusal();
             let refused = busy.map_or(refused, Refused::from);
             parts.counters.count_operation(&request.message.request);
-            refused.answer(request, out);
+            let said = std::mem::take(&mut parts.scratch.passwords.verdict).response;
+            refused.answer_with(request, &said, out);
             Admission::Done
         }
     }
@@ -313,14 +317,23 @@ impl From<(ResultCode, &'static str)> for Refused<'_> {
 }
 
 impl Refused<'_> {
+    /// Answers a request.
     pub(super) fn answer(&self, request: &Request<'_>, out: &mut Vec<u8>) {
+        self.answer_with(request, &PolicyResponse::default(), out);
+    }
+
+    /// As [`Refused::answer`]. `said`: what a password policy says, which goes to a client that wants to know.
+    fn answer_with(&self, request: &Request<'_>, said: &PolicyResponse, out: &mut Vec<u8>) {
         let message = &request.message;
         match self {
             Refused::Control(error) => control::refuse(message, *error, out),
             Refused::Answer(answer) => out.extend_from_slice(answer),
             Refused::Refusal((code, text)) => {
                 let response = tag::response_to(message.request.tag()).expect("updates have answers");
-                outcome::say(out, message.id, response, *code, text);
+                let asks = request.requested().is_ok_and(|requested| requested.asks_policy());
+                let value = said.encode();
+                let control = (asks && said.error.is_some()).then(|| password_policy::control(&value));
+                outcome::say_with(out, message.id, response, (*code, text), control.as_slice());
             }
         }
     }
@@ -335,6 +348,8 @@ fn pass<'a>(
     is_first: bool,
     out: &mut Vec<u8>,
 ) -> Result<Admission, Refused<'a>> {
+    // Nothing that a policy said of another request.
+    parts.scratch.passwords.verdict = Verdict::default();
     authorize::of_use(parts, &session.identity, request)?;
     let requested = request.requested()?;
     authorize::of_connection(parts.dsa, parts.security, request)?;
@@ -367,12 +382,14 @@ fn pass<'a>(
             let change = change::of_extended(parts, &identity, request.message.id, (writes, *value))?;
             // A password that was made for it is in the change now, and nowhere else.
             parts.scratch.passwords.end();
-            change::submit(session, parts, request, change, out);
+            parts.counters.count_operation(&request.message.request);
+            change::submit(session, parts, change, out);
             return Ok(Admission::Done);
         }
         Kind::OwnPassword if may_be_own() => {
             if let Some(change) = change::of_modify(parts, &identity, request, requested)? {
-                change::submit(session, parts, request, change, out);
+                parts.counters.count_operation(&request.message.request);
+                change::submit(session, parts, change, out);
                 return Ok(Admission::Done);
             }
         }
@@ -380,7 +397,7 @@ fn pass<'a>(
     }
     let needs = match request.kind {
         Kind::Config => Needs::Nothing,
-        _ => op::password_values::needs(parts.dsa.shard.schema(), &request.message.request),
+        _ => op::password_values::needs(parts.dsa, &identity, &request.message.request),
     };
     if needs == Needs::Entry && !is_first {
         return Ok(Admission::Barrier);
@@ -414,7 +431,7 @@ fn pass<'a>(
     }
     let rewritten = match needs {
         Needs::Nothing => None,
-        _ => Some(change::rewrite(parts, request)?),
+        _ => Some(change::rewrite(parts, &identity, request)?),
     };
     session.batch.conditions = conditions;
     if reads > 0 {

@@ -37,6 +37,9 @@ env::faults! {
     /// Controls and extended operations need no right (row X10).
     /// What is forbidden since its decoder has a fault could still be attacked.
     USE_NOT_JUDGED = "use-not-judged";
+    /// What is kept of a password, and which policy holds for it, may be written by everybody who sees the entry (row X7).
+    /// A user would unlock itself, or give itself a policy without a lock.
+    STATE_NOT_JUDGED = "state-not-judged";
     /// Passwords are verified however often they were wrong.
     FAILURES_NOT_COUNTED = "failures-not-counted";
 }

@@ -17,6 +17,7 @@ use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
 use crate::peer_identity;
+use crate::policy;
 use crate::session::security;
 use ::access::{AuthMethod, Operation, Right};
 use env::net::PeerAddress;
@@ -24,6 +25,7 @@ use env::planted;
 use model::Description;
 use model::ResultCode;
 use proto::LdapResult;
+use proto::control::password_policy;
 use proto::control::proxied_authorization::AuthzId;
 use proto::op::bind::{Authentication, Bind, BindResponse};
 use proto::tag::BIND_RESPONSE;
@@ -38,6 +40,8 @@ pub(crate) struct Binding<'s> {
     pub(crate) exchange: &'s mut Option<Exchange>,
     /// What is known of the client without a bind.
     pub(crate) known: Known<'s>,
+    /// Whether the client wants to know what the password policy says.
+    pub(crate) asks_policy: bool,
 }
 
 /// What lies below a session knows of its client.
@@ -62,7 +66,7 @@ pub(crate) fn run(
     request: &Bind<'_>,
     out: &mut Vec<u8>,
 ) -> Option<ResultCode> {
-    let Binding { identity, exchange, known } = binding;
+    let Binding { identity, exchange, known, asks_policy } = binding;
     // Whether a password may be verified is decided for anonymous: who binds is not known yet.
     if !planted::is(holes::IDENTITY_KEPT) {
         *identity = Identity::anonymous();
@@ -71,6 +75,8 @@ pub(crate) fn run(
     let security = reading.security;
     reading.classify(identity, security);
     let anonymous = identity.requester();
+    // Nothing that a policy said of another bind.
+    reading.scratch.passwords.verdict = password::policies::Verdict::default();
     // Whatever comes, a former exchange is gone on with or over.
     let former = exchange.take();
     let done = authenticate(reading, (anonymous, known), former, request);
@@ -79,16 +85,22 @@ pub(crate) fn run(
         *exchange = former;
         return None;
     }
+    // A try that came to nothing is none.
+    reading.scratch.passwords.tried = None;
     let done = reading.scratch.passwords.refusal().map_or(done, Err);
+    // An answer without anything in it says that there is a policy, and that it has nothing to say.
+    let said = reading.scratch.passwords.verdict.response.encode();
+    let said = asks_policy.then(|| password_policy::control(&said));
     match done {
         Ok(Outcome::Bound(mut who)) => {
+            who.must_change = reading.scratch.passwords.verdict.must_change;
             reading.classify(&mut who, security);
             *identity = who;
-            outcome::succeed(out, id, BIND_RESPONSE);
+            outcome::say_with(out, id, BIND_RESPONSE, (ResultCode::Success, ""), said.as_slice());
             Some(ResultCode::Success)
         }
         Err((code, text)) => {
-            outcome::say(out, id, BIND_RESPONSE, code, text);
+            outcome::say_with(out, id, BIND_RESPONSE, (code, text), said.as_slice());
             Some(code)
         }
         Ok(Outcome::GoOn(begun)) => {
@@ -139,6 +151,9 @@ fn authenticate(
 }
 
 /// A simple bind (RFC 4513 section 5.1): anonymous, unauthenticated, or by name and password.
+///
+/// # Errors
+/// Code and text of the answer: one for all that is wrong with name and password.
 fn simple(
     reading: &mut Reading<'_>,
     anonymous: Requester,
@@ -238,6 +253,7 @@ fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password:
 }
 
 /// The work of a verification for a name that has no password, in a form that the directory has.
+/// What it comes to is not looked at. A refusal of the pool is the same as of a name that has a password.
 fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) {
     let dsa = reading.dsa;
     // Once is enough.
@@ -268,14 +284,27 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
         verify_for_nobody(reading, name, password);
         return None;
     };
+    // The root DN is never locked: it is what unlocks others.
+    let policy = (!is_root).then(|| policy::policy_of(reading, Some(&entry)));
+    let is_admitted = policy.as_ref().is_none_or(|policy| policy::admit(reading, &entry, policy));
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
-    reading.scratch.passwords.find(read_point, &entry, password).ok()??;
+    // Verified also where it cannot succeed, for the time that it takes.
+    let is_right = reading.scratch.passwords.find(read_point, &entry, password).ok()?.is_some();
+    if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
+        policy::wrong(reading, &entry, policy);
+    }
+    if !is_admitted || !is_right {
+        return None;
+    }
     // After the password, which takes its time: the answer tells no more than that of a wrong one.
     let view = reading.scratch.view(anonymous, Action::of(Operation::Bind), &entry, read_point);
     let schema = dsa.shard.schema();
     let user_password = Description::plain(schema.well_known().user_password);
     let may = reading.scratch.views.on_attribute(view, user_password, schema).every.has(Right::Auth);
     if !may && !is_root {
+        return None;
+    }
+    if !policy.is_none_or(|policy| policy::passed(reading, &entry, &policy)) {
         return None;
     }
     let cache = &mut reading.scratch.evaluator.cache;

@@ -5,10 +5,12 @@
 use crate::context::Reading;
 use crate::extension::{Change, result_of};
 use crate::identity::Identity;
-use crate::op::extended::password_modify::{Changed, NOT_THE_SAME, USER_PASSWORD, make, sign_of};
+use crate::op::extended::password_modify::{NOT_THE_SAME, USER_PASSWORD, make, sign_of};
 use crate::op::password_values;
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
+use crate::password::policies::Changed;
+use crate::policy;
 use crate::rights::{REPLACE, may_set_password, visible};
 use ::access::{Operation, Right, Rights};
 use model::ResultCode;
@@ -97,21 +99,27 @@ pub(crate) fn prepare(
     let Some(conditions) = may_set_password(reading, who, &entry, (Operation::Modify, needed)) else {
         return Ok(None);
     };
-    let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
+    // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
+    let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
+    let (mut changes, mut state): (SmallVec<[Changed; 4]>, Vec<Changed>) = Default::default();
     for (kind, password) in steps {
         let values = match kind {
             ModifyKind::Delete => password_values::of_word(reading, &entry, password)?
                 .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
-            _ if password::has_scheme(password) => {
-                let text = "the new password looks like a hash: send it in clear text, the server hashes it";
-                return Err((ResultCode::ConstraintViolation, text));
+            _ => {
+                let new = [policy::New::of(password)];
+                state.extend(policy::judge(reading, identity, policy::Place::Entry(&entry), &new, proves)?);
+                if password::has_scheme(password) {
+                    let text =
+                        "the new password looks like a hash: send it in clear text, the server hashes it";
+                    return Err((ResultCode::ConstraintViolation, text));
+                }
+                password_values::hash(reading, password)?
             }
-            _ => password_values::hash(reading, password)?,
         };
         changes.push((*kind, USER_PASSWORD.to_vec(), values));
     }
-    // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
-    let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
+    changes.extend(state);
     // The rights were those on this entry; the sign keeps the change from another one that has its name by then.
     let sign = sign_of(reading, &entry, proves);
     let change = make(reading, identity, id, (&entry, sign), &changes, Box::new(answer));

@@ -6,8 +6,12 @@
 //! password can ever match it.
 
 use crate::context::Reading;
+use crate::engine::Dsa;
+use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
+use crate::password::policies::{Changed, may_be_of_policy};
 use crate::password::{self, LATER, Later};
+use crate::policy::{self, New};
 use model::ResultCode;
 use model::attribute::split_options;
 use model::limits::{PASSWORD_BYTES_MAX, PASSWORD_VALUES_MAX};
@@ -39,26 +43,32 @@ pub(crate) fn is_password(schema: &Schema, description: &[u8]) -> bool {
 
 /// May an update be one that is logged in another form? It may say yes of one that is not, and is asked of every update.
 ///
-/// So it takes the message apart no further than to the descriptions. An update that brings only hashes, as replicas and imports send them,
-/// is one that is logged as it came.
+/// So it takes the message apart no further than to the descriptions. An add that brings only hashes, as imports send them, is one that is logged
+/// as it came, if its client may store them and no policy asks for more.
 #[inline]
-pub(crate) fn may_concern(schema: &Schema, outline: &Outline<'_>) -> bool {
+pub(crate) fn may_concern(schema: &Schema, trusts: bool, outline: &Outline<'_>) -> bool {
     if !matches!(outline.op_tag, tag::ADD | tag::MODIFY) {
         return false;
     }
     match AllGiven::of(outline.op_tag, outline.rest) {
         Some(mut all) => {
             let is_add = outline.op_tag == tag::ADD;
-            all.any(|given| given.is_none_or(|given| concerns(schema, is_add, &given)))
+            all.any(|given| given.is_none_or(|given| concerns(schema, trusts && is_add, &given)))
         }
         None => true,
     }
 }
 
 #[inline]
-fn concerns(schema: &Schema, is_add: bool, given: &Given<'_>) -> bool {
-    is_password(schema, given.description)
-        && !((is_add || given.kind == ModifyKind::Replace) && are_hashes(given.values()))
+fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
+    // What a policy says is looked at like what a password is (`crate::admission`).
+    may_be_of_policy(given.description)
+        || (is_password(schema, given.description) && !(takes_hashes && are_hashes(given.values())))
+}
+
+/// Are the hashes that somebody adds stored as they come? Of the root DN they are, if no policy holds for all.
+pub(crate) fn takes_hashes(dsa: &Dsa, identity: &Identity) -> bool {
+    identity.is_root && !dsa.policies.have_default()
 }
 
 /// Are these hashes, and no more than an entry may have?
@@ -80,11 +90,15 @@ pub(crate) enum Needs {
 }
 
 /// What must be known of an update.
-pub(crate) fn needs(schema: &Schema, request: &Request<'_>) -> Needs {
+pub(crate) fn needs(dsa: &Dsa, identity: &Identity, request: &Request<'_>) -> Needs {
+    let schema = dsa.shard.schema();
     match request {
         Request::Add(add) => {
+            let mut attributes = add.attributes.iter();
+            let takes_hashes = takes_hashes(dsa, identity)
+                && attributes.all(|attribute| !may_be_of_policy(attribute.description));
             let mut passwords = add.attributes.iter().filter(|a| is_password(schema, a.description));
-            match passwords.all(|attribute| are_hashes(attribute.values.iter())) {
+            match passwords.all(|attribute| takes_hashes && are_hashes(attribute.values.iter())) {
                 true => Needs::Nothing,
                 false => Needs::Update,
             }
@@ -94,15 +108,10 @@ pub(crate) fn needs(schema: &Schema, request: &Request<'_>) -> Needs {
             let passwords = changes.filter(|change| is_password(schema, change.modification.description));
             let needs = passwords.map(|change| match change.kind {
                 _ if change.modification.values.is_empty() => Needs::Nothing,
-                ModifyKind::Replace if are_hashes(change.modification.values.iter()) => Needs::Nothing,
-                ModifyKind::Replace => Needs::Update,
+                // Which policy holds for it the entry says.
                 _ => Needs::Entry,
             });
-            needs.fold(Needs::Nothing, |all, one| match (all, one) {
-                (Needs::Entry, _) | (_, Needs::Entry) => Needs::Entry,
-                (Needs::Update, _) | (_, Needs::Update) => Needs::Update,
-                _ => Needs::Nothing,
-            })
+            needs.fold(Needs::Nothing, |all, one| if all == Needs::Entry { all } else { one })
         }
         _ => Needs::Nothing,
     }
@@ -115,17 +124,23 @@ pub(crate) fn needs(schema: &Schema, request: &Request<'_>) -> Needs {
 ///
 /// # Errors
 /// Code and text if it is refused; [`LATER`] if it lacks a verification or a hash.
-pub(crate) fn rewrite(reading: &mut Reading<'_>, message: &Message<'_>) -> Result<Vec<u8>, FixedRefusal> {
+pub(crate) fn rewrite(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    message: &Message<'_>,
+) -> Result<Vec<u8>, FixedRefusal> {
     let controls: Vec<_> = message.controls.iter().collect();
     let mut out = Vec::new();
     match &message.request {
         Request::Add(add) => {
-            let attributes = attributes_of(reading, add)?;
+            let state = judge_add(reading, identity, add)?;
+            let attributes = attributes_of(reading, add, &state)?;
             let attributes = Attributes::parse(&attributes).expect("just encoded");
             Request::Add(Add { dn: add.dn, attributes }).encode(&mut out, message.id, &controls);
         }
         Request::Modify(modify) => {
-            let changes = changes_of(reading, modify)?;
+            let state = judge_modify(reading, identity, modify)?;
+            let changes = changes_of(reading, modify, &state)?;
             let changes = Changes::parse(&changes).expect("just encoded");
             Request::Modify(Modify { dn: modify.dn, changes }).encode(&mut out, message.id, &controls);
         }
@@ -134,8 +149,76 @@ pub(crate) fn rewrite(reading: &mut Reading<'_>, message: &Message<'_>) -> Resul
     Ok(out)
 }
 
+/// What a policy makes of the passwords of an entry that is added, beside what the add says itself.
+/// An administrator who moves a directory sends state with the entries, pwdChangedTime above all: that counts, and not the time of the add.
+///
+/// # Errors
+/// Why the policy does not take them.
+fn judge_add(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    add: &Add<'_>,
+) -> Result<Vec<Changed>, FixedRefusal> {
+    let schema = reading.dsa.shard.schema().clone();
+    let passwords = add.attributes.iter().filter(|attribute| is_password(&schema, attribute.description));
+    let new: Vec<New<'_>> = passwords.flat_map(|attribute| attribute.values.iter()).map(New::of).collect();
+    if new.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The entry is not there yet, so the request says which policy it is to have.
+    let named =
+        add.attributes.iter().find(|a| a.description.eq_ignore_ascii_case(policy::SUBENTRY.as_bytes()));
+    let named = named.and_then(|attribute| attribute.values.iter().next());
+    let account = policy::Place::New(named);
+    let mut state = policy::judge(reading, identity, account, &new, false)?;
+    state.retain(|(_, name, _)| add.attributes.iter().all(|a| !a.description.eq_ignore_ascii_case(name)));
+    Ok(state)
+}
+
+/// As [`judge_add`], of an entry that is there.
+/// The entry is that of the read point. If it changes before the modify is applied, the history may miss a password: that of a change which came
+/// at the same time.
+///
+fn judge_modify(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    modify: &Modify<'_>,
+) -> Result<Vec<Changed>, FixedRefusal> {
+    let schema = reading.dsa.shard.schema().clone();
+    let brings = |change: &proto::op::modify::Change<'_>| {
+        !matches!(change.kind, ModifyKind::Delete | ModifyKind::Increment)
+            && is_password(&schema, change.modification.description)
+    };
+    let brought = modify.changes.iter().filter(brings);
+    let new: Vec<New<'_>> =
+        brought.flat_map(|change| change.modification.values.iter()).map(New::of).collect();
+    let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+    let entry = read_point.resolve(modify.dn, cache).ok().and_then(|id| read_point.entry(id));
+    // An entry that is not there is what the modify fails by.
+    let Some(entry) = entry.filter(|_| !new.is_empty()) else { return Ok(Vec::new()) };
+    let proves = modify.changes.iter().any(|change| {
+        change.kind == ModifyKind::Delete
+            && !change.modification.values.is_empty()
+            && is_password(&schema, change.modification.description)
+    });
+    let mut state = policy::judge(reading, identity, policy::Place::Entry(&entry), &new, proves)?;
+    // What an administrator says of the state in the same request counts.
+    let says = |name: &[u8]| {
+        modify.changes.iter().any(|change| change.modification.description.eq_ignore_ascii_case(name))
+    };
+    state.retain(|(_, name, _)| !says(name));
+    Ok(state)
+}
+
 /// The attributes of an add with hashes in the place of words. All words are looked at before it is given up, so that their hashes are one job.
-fn attributes_of(reading: &mut Reading<'_>, add: &Add<'_>) -> Result<Vec<u8>, FixedRefusal> {
+///
+/// # Errors
+/// Why a word is not stored; [`LATER`] if a hash is lacking.
+fn attributes_of(
+    reading: &mut Reading<'_>,
+    add: &Add<'_>,
+    state: &[Changed],
+) -> Result<Vec<u8>, FixedRefusal> {
     let schema = reading.dsa.shard.schema().clone();
     let mut is_later = false;
     let mut all: Vec<(&[u8], Vec<Vec<u8>>)> = Vec::new();
@@ -157,12 +240,16 @@ fn attributes_of(reading: &mut Reading<'_>, add: &Add<'_>) -> Result<Vec<u8>, Fi
     if is_later {
         return Err(LATER);
     }
+    all.extend(state.iter().map(|(_, name, values)| (&name[..], values.clone())));
     Ok(attribute_list(
         all.iter().map(|(description, values)| (*description, values.iter().map(Vec::as_slice))),
     ))
 }
 
 /// What is stored for values that were sent; `None` if it lacks a hash.
+///
+/// # Errors
+/// [`EXISTS`] of a word that is there twice, [`TOO_MANY`], [`NEVER_MATCHES`], or why a scheme does not take the word.
 fn stored<'v>(
     reading: &mut Reading<'_>,
     given: impl Iterator<Item = &'v [u8]>,
@@ -193,6 +280,9 @@ fn stored<'v>(
 }
 
 /// What is stored for a new password.
+///
+/// # Errors
+/// constraintViolation of one that is empty, too long, or not what a scheme takes; [`LATER`] if the hash is lacking.
 pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>>, FixedRefusal> {
     if word.is_empty() {
         return Err((ResultCode::ConstraintViolation, "the new password is empty"));
@@ -210,6 +300,7 @@ pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>
 type Rewritten<'a> = (ModifyKind, &'a [u8], Vec<Vec<u8>>);
 
 /// A change may look at what the changes before it have made, so the values are followed from change to change without being written.
+/// A hash and the word that it was made of are one value: a change behind it may name either.
 /// Values of one description, as a modify has made them so far.
 struct Current {
     /// In lower case.
@@ -224,7 +315,14 @@ struct Value {
 }
 
 /// The changes of a modify with hashes and stored values in the place of words.
-fn changes_of(reading: &mut Reading<'_>, modify: &Modify<'_>) -> Result<Vec<u8>, FixedRefusal> {
+///
+/// # Errors
+/// The first fault of a change, in their order; [`LATER`] if a verification or a hash is lacking for any of them.
+fn changes_of(
+    reading: &mut Reading<'_>,
+    modify: &Modify<'_>,
+    state: &[Changed],
+) -> Result<Vec<u8>, FixedRefusal> {
     let schema = reading.dsa.shard.schema().clone();
     let mut current: Vec<Current> = Vec::new();
     let mut all: Vec<Rewritten<'_>> = Vec::new();
@@ -267,12 +365,16 @@ fn changes_of(reading: &mut Reading<'_>, modify: &Modify<'_>) -> Result<Vec<u8>,
     if is_later {
         return Err(LATER);
     }
+    all.extend(state.iter().map(|(kind, name, values)| (*kind, &name[..], values.clone())));
     let changes = all.iter().map(|(kind, name, values)| (*kind, *name, values.iter().map(Vec::as_slice)));
     Ok(change_list(changes))
 }
 
 /// What is stored of values that come; they are then among those that are there.
 /// A word that is there already is refused like any value that is: two hashes of one word differ, so the store would not notice.
+///
+/// # Errors
+/// [`EXISTS`] if it is there already, [`TOO_MANY`] if it is the ninth, and what [`stored`] refuses.
 fn brought<'v>(
     reading: &mut Reading<'_>,
     now: &mut Vec<Value>,
@@ -300,6 +402,9 @@ fn brought<'v>(
 }
 
 /// Is there a value already for what comes?
+///
+/// # Errors
+/// [`Later`] if that takes a verification which is lacking.
 fn is_among(reading: &mut Reading<'_>, now: &[Value], value: &[u8]) -> Result<bool, Later> {
     let Some(word) = password::word(value) else { return Ok(false) };
     let mut is_later = false;
@@ -319,6 +424,9 @@ fn is_among(reading: &mut Reading<'_>, now: &[Value], value: &[u8]) -> Result<bo
 
 /// The stored values that go by values or words that were sent.
 /// Of a word all that it verifies go, for each scheme has a value of it. They are named in the log, so a replay deletes these and no others.
+///
+/// # Errors
+/// [`NO_SUCH_VALUE`] of a word or a value that is not there.
 fn taken<'v>(
     reading: &mut Reading<'_>,
     now: &mut Vec<Value>,
@@ -382,12 +490,14 @@ pub(crate) fn of_word(
 }
 
 /// A description in the form of the schema, in lower case.
+/// Options are compared as they are written: two spellings of one set are two keys, and are followed each for itself.
 fn key_of(description: &[u8]) -> Vec<u8> {
     let options = description.iter().position(|byte| *byte == b';').map_or(&b""[..], |at| &description[at..]);
     [&b"userpassword"[..], options].concat().to_ascii_lowercase()
 }
 
 /// Values that an entry has, as far as one update may look at them.
+/// No more than an entry may have are looked at, and one beyond, which shows that there are too many.
 fn values_of(reading: &mut Reading<'_>, dn: &[u8], key: &[u8]) -> Vec<Value> {
     let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
     let entry = read_point.resolve(dn, cache).ok().and_then(|id| read_point.entry(id));

@@ -159,6 +159,44 @@ impl<T: Holds> Row<T> {
             show: |c| c.choices().transactions.precedence.iter().map(Precedence::to_string).collect(),
         },
         Row {
+            // An entry that is no policy, or that is not there, is passed over: nobody is locked out by a typing error.
+            name: "passwords.default-policy",
+            form: "DN|none",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "none",
+            text: "The [password policy](passwords.md#password-policy) of accounts that name none in `pwdPolicySubentry`: the DN \
+                   of an entry of class pwdPolicy.",
+            set: |c, v| put(&mut c.choices_mut().passwords.default_policy, v, policy_name),
+            show: |c| vec![c.choices().passwords.default_policy.clone().unwrap_or(NO_POLICY.to_owned())],
+        },
+        Row {
+            // Of accounts that a policy holds for, that says it.
+            name: "passwords.min-length",
+            form: "N",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "8",
+            text: "Characters that a password has at least which a user sets, where no policy holds. Administrators may set shorter \
+                   ones.",
+            set: |c, v| {
+                put(&mut c.choices_mut().passwords.min_length, v, |t| number(t, 0, PASSWORD_LENGTH_MAX))
+            },
+            show: |c| vec![c.choices().passwords.min_length.to_string()],
+        },
+        Row {
+            // Who guesses would learn from it which accounts there are.
+            name: "passwords.tell-locked",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "off",
+            text: "Whether a client that sends the password policy control learns that an account is locked, whatever password it \
+                   has sent.",
+            set: |c, v| put(&mut c.choices_mut().passwords.tell_locked, v, switch),
+            show: |c| vec![on_off(c.choices().passwords.tell_locked)],
+        },
+        Row {
             name: "access.rule",
             form: "RULE",
             values: Values::Each,
@@ -196,6 +234,12 @@ impl<T: Holds> Row<T> {
     ];
 }
 
+/// How a file says that accounts have no policy by default.
+const NO_POLICY: &str = "none";
+
+/// What the least length of a password may be: longer ones are typed by nobody.
+const PASSWORD_LENGTH_MAX: u64 = 128;
+
 /// Sets a key with one value. It has exactly one here: the number of values was checked before.
 ///
 /// # Errors
@@ -207,6 +251,15 @@ pub fn put<T>(
 ) -> Result<(), Bad> {
     *place = parse(&values[0]).map_err(|reason| vec![(0, reason)])?;
     Ok(())
+}
+
+/// The name of a policy. Whether it is one is not asked here: the entry may come later, and go.
+fn policy_name(text: &str) -> Result<Option<String>, String> {
+    if text == NO_POLICY {
+        return Ok(None);
+    }
+    let is_dn = !text.is_empty() && model::dn::parse(text.as_bytes()).is_ok();
+    if is_dn { Ok(Some(text.to_owned())) } else { Err(format!("`{text}` is neither a DN nor `none`")) }
 }
 
 fn refresh(text: &str) -> Result<access::Refresh, String> {

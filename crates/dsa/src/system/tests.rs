@@ -175,6 +175,7 @@ impl Fixture {
         let request = Bind { version, name: name.as_bytes(), authentication };
         self.looking(|reading, identity, out| {
             let binding = op::bind::Binding {
+                asks_policy: false,
                 identity,
                 exchange: &mut None,
                 known: op::bind::Known { address: None, certificate: None },

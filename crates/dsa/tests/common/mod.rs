@@ -185,6 +185,13 @@ pub fn standard_schema() -> Arc<schema::Schema> {
     Arc::clone(SCHEMA.get_or_init(build))
 }
 
+/// Settings with which a password may be short: most tests are not about that.
+pub fn short_passwords() -> dsa::settings::Start {
+    let mut settings = dsa::settings::Start::default();
+    settings.configured.passwords.min_length = 0;
+    settings
+}
+
 /// What the agent of the tests is configured with.
 pub fn config() -> Config {
     let index = |attribute: &str| IndexSettings::of(attribute, [IndexKind::Equality]);
@@ -212,7 +219,7 @@ pub fn config() -> Config {
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,
-        settings: Default::default(),
+        settings: short_passwords(),
         version: "1.2.3".to_owned(),
         started_ms: START.wall_ms,
         schema_since_ms: START.wall_ms,
@@ -298,6 +305,12 @@ impl Client {
             ("mail", &["g@h"]),
         ];
         client.must_add("uid=grace,ou=people,dc=example", grace);
+    }
+
+    /// From now on it is this time.
+    pub fn at(&mut self, now: Now) {
+        self.now = now;
+        self.worker.tick(now);
     }
 
     pub fn bind_root(&mut self) {

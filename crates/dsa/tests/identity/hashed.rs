@@ -157,7 +157,7 @@ fn several_schemes_are_one_password() {
 }
 
 /// A directory whose passwords take long, with a thread for them.
-fn pooled(test: impl Fn(Client)) {
+pub(super) fn pooled(test: impl Fn(Client)) {
     let config = Config { password_schemes: vec![Scheme::Argon2id], ..with_tool() };
     each_with(&config, |mut client| {
         let pool = Arc::clone(client.dsa.password_pool());

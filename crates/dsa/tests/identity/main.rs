@@ -12,6 +12,7 @@ mod hashed;
 mod names;
 mod own_entry;
 mod own_password;
+mod policy;
 mod root_dn;
 mod sasl;
 mod secrets;
@@ -62,7 +63,8 @@ impl Client {
 
     fn binds(&self, dn: &str, password: &str) -> bool {
         let mut other = Client::of(&self.dsa);
-        other.is_pooled = self.is_pooled;
+        (other.commit, other.is_pooled) = (self.commit.clone(), self.is_pooled);
+        other.at(self.now);
         other.bind(dn, password).code == ResultCode::Success
     }
 
@@ -71,5 +73,14 @@ impl Client {
         let (user, old) = (user.map(str::as_bytes), old.map(str::as_bytes));
         let value = PasswordModify { user, old, new: Some(new.as_bytes()) }.encode();
         self.extended(OID, Some(&value)).code
+    }
+
+    fn change_password_in(&mut self, txn: &[u8], old: &str, new: &str) -> ResultCode {
+        use proto::ext::password_modify::{OID, PasswordModify};
+        let asked = PasswordModify { user: None, old: Some(old.as_bytes()), new: Some(new.as_bytes()) };
+        let value = asked.encode();
+        let request = proto::Request::Extended(proto::op::Extended { oid: OID, value: Some(&value) });
+        let control = proto::control::transaction_specification::control(txn);
+        self.ask(&request, &[control]).end.code
     }
 }

@@ -56,6 +56,7 @@ impl Client {
     pub(crate) fn another(&self) -> Client {
         let mut other = Client::of(&self.dsa);
         (other.commit, other.is_pooled) = (self.commit.clone(), self.is_pooled);
+        other.at(self.now);
         other.bind_root();
         other
     }

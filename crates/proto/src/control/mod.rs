@@ -4,6 +4,7 @@ pub mod assertion;
 pub mod manage_dsa_it;
 pub mod non_transaction;
 pub mod paged_results;
+pub mod password_policy;
 pub mod proxied_authorization;
 pub mod queue_length;
 pub mod read_entry;

@@ -11,6 +11,7 @@ use crate::engine::Dsa;
 use crate::extension::{Change, Writes};
 use crate::op::password_values::{self, Needs};
 use crate::outcome::{self, Refusal};
+use crate::policy;
 use crate::session::security::Security;
 use crate::transaction::Transaction;
 use crate::worker::{Parts, Scratch};
@@ -76,12 +77,13 @@ fn prepare(
     member::ensure_overlay(transaction, &mut reading).map_err(own_words)?;
     let overlay = transaction.overlay.as_mut().expect("there is one now");
     // An entry that the transaction has added or renamed is there by now.
-    let own = identity.own_entry(base).map(|entry| base.dn(&entry, &mut scratch.evaluator.cache));
+    let own = identity.own_entry(base).map(|entry| base.dn(&entry, &mut reading.scratch.evaluator.cache));
     // A reader of the overlay sees copies only. An entry that is not brought would seem not to be there.
     for dn in target.iter().chain(&own).filter(|dn| !dn.is_empty()) {
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }
+    note_policy(&mut reading, target.as_deref().or(own.as_deref()));
     let change = in_overlay(dsa, overlay, scratch, *now, |reading| {
         (writes.prepare)(reading, &identity, id, value, target.as_deref()).map_err(own_words)
     })?;
@@ -92,6 +94,13 @@ fn prepare(
     }
 }
 
+/// Finds the policy of an entry in the directory. The overlay may lack it, and an entry that the transaction has added has the default one.
+fn note_policy(reading: &mut Reading<'_>, dn: Option<&[u8]>) {
+    let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+    let entry = dn.and_then(|dn| read_point.resolve(dn, cache).ok()).and_then(|id| read_point.entry(id));
+    reading.scratch.passwords.policy = Some(policy::policy_of(reading, entry.as_ref()));
+}
+
 /// The message as which an update is kept that brings passwords or takes some away; `None` if it is kept as it was sent.
 pub(super) fn hashed(
     transaction: &mut Transaction,
@@ -100,7 +109,7 @@ pub(super) fn hashed(
 ) -> Result<Option<Vec<u8>>, Refusal> {
     let own_words = |(code, text): (ResultCode, &str)| (code, text.to_owned());
     let Parts { dsa, reader, scratch, now, .. } = parts;
-    let needs = password_values::needs(dsa.shard.schema(), &message.request);
+    let needs = password_values::needs(dsa, &transaction.identity, &message.request);
     if needs == Needs::Nothing {
         return Ok(None);
     }
@@ -108,8 +117,10 @@ pub(super) fn hashed(
     let base = pin.read_point();
     scratch.evaluator.cache.refresh(base);
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: Security::INTERNAL };
+    // As whom the transaction began: whether it is an administrator of passwords is asked of that identity.
+    let identity = transaction.identity.clone();
     if needs == Needs::Update {
-        return password_values::rewrite(&mut reading, message).map(Some).map_err(own_words);
+        return password_values::rewrite(&mut reading, &identity, message).map(Some).map_err(own_words);
     }
     // Which values there are the updates before this one have a say in.
     member::ensure_overlay(transaction, &mut reading).map_err(own_words)?;
@@ -118,7 +129,9 @@ pub(super) fn hashed(
         let brought = overlay.bring(base, dn, &[]);
         brought.map_err(|refused| (refused.result_code(), refused.to_string()))?;
     }
-    let rewrite = |reading: &mut Reading<'_>| password_values::rewrite(reading, message).map_err(own_words);
+    note_policy(&mut reading, target(&message.request));
+    let rewrite =
+        |reading: &mut Reading<'_>| password_values::rewrite(reading, &identity, message).map_err(own_words);
     in_overlay(dsa, overlay, scratch, *now, rewrite).map(Some)
 }
 

@@ -57,8 +57,12 @@ pub(super) fn of_modify<'a>(
 ///
 /// # Errors
 /// The refusal.
-pub(super) fn rewrite(parts: &mut Parts<'_>, request: &Request<'_>) -> Result<Vec<u8>, Refused<'static>> {
-    Ok(reading(parts, |reading| password_values::rewrite(reading, &request.message))?)
+pub(super) fn rewrite(
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    request: &Request<'_>,
+) -> Result<Vec<u8>, Refused<'static>> {
+    Ok(reading(parts, |reading| password_values::rewrite(reading, identity, &request.message))?)
 }
 
 /// The stages of an update that this one skips: its rights were decided by the operation itself.
@@ -68,16 +72,20 @@ fn admit(parts: &Parts<'_>, identity: &Identity, change: Change) -> Result<Chang
     Ok(change)
 }
 
+/// Writes the state of an account, on which the answer to a bind waits.
+pub(in crate::bundle) fn write_state(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec<u8>) {
+    // It is kept on, and comes here again when there is room on the way to the log.
+    if parts.dsa.journal.get().is_some() && !session.is_admitted(&parts.dsa.throttle) {
+        return;
+    }
+    if let Some(change) = session.deferred.take().and_then(|deferred| deferred.write) {
+        submit(session, parts, change, out);
+    }
+}
+
 /// Applies a change, or submits it to the log.
 /// The answer is made of that to the modify, when it is there: an extended response, or the modify's own message id.
-pub(super) fn submit(
-    session: &mut Session,
-    parts: &mut Parts<'_>,
-    request: &Request<'_>,
-    mut change: Change,
-    out: &mut Vec<u8>,
-) {
-    parts.counters.count_operation(&request.message.request);
+pub(super) fn submit(session: &mut Session, parts: &mut Parts<'_>, mut change: Change, out: &mut Vec<u8>) {
     let message = std::mem::take(&mut change.message);
     let mut group = Group::new();
     gather(&message, 0, &mut group);
@@ -88,7 +96,7 @@ pub(super) fn submit(
             session.batch.acting = None;
             let mut modified = Vec::new();
             apply::apply(change.effective(), parts, &group, &mut modified);
-            change.answer(&modified, out);
+            session.answer_change(&change, &modified, out);
         }
         Some(_) => {
             assert!(session.batch.is_empty(), "a change goes to the log by itself");

@@ -11,7 +11,7 @@ use crate::access::Views;
 use crate::admission;
 use crate::engine::Dsa;
 use crate::op::own_password::may_be_asked;
-use crate::op::password_values::{is_password, may_concern};
+use crate::op::password_values::{is_password, may_concern, takes_hashes};
 use crate::session::Session;
 use env::fast;
 use model::short;
@@ -31,6 +31,8 @@ pub(super) struct Door<'d, 'a> {
     has_entry: bool,
     /// May nothing secret come on the connection?
     guards_secrets: bool,
+    /// Are the hashes that it adds stored as they come?
+    takes_hashes: bool,
     /// The attribute admitted last: in a bundle they are often the same.
     admitted: &'a [u8],
 }
@@ -54,7 +56,8 @@ impl<'d, 'a> Door<'d, 'a> {
         let guards_root = !is_root && dsa.root_binds_by_entry();
         let guards_secrets = !session.security.admits_password();
         let has_entry = identity.entry.is_some();
-        Door { dsa, is_open, is_root, guards_root, has_entry, guards_secrets, admitted: &[] }
+        let takes_hashes = takes_hashes(dsa, identity);
+        Door { dsa, is_open, is_root, guards_root, has_entry, guards_secrets, takes_hashes, admitted: &[] }
     }
 
     /// Needs an update no closer look?
@@ -93,7 +96,7 @@ impl<'d, 'a> Door<'d, 'a> {
                 !self.guards_secrets
                     && (self.is_root || replaces_only(outline))
                     && admission::is_plain(schema, outline)
-                    && !may_concern(schema, outline)
+                    && !may_concern(schema, self.takes_hashes, outline)
             }
         }
     }
@@ -102,7 +105,7 @@ impl<'d, 'a> Door<'d, 'a> {
         !(self.guards_secrets && outline.op_tag == tag::ADD)
             && (self.is_root || !self.dsa.names_root(outline.dn))
             && admission::is_plain(self.dsa.shard.schema(), outline)
-            && !may_concern(self.dsa.shard.schema(), outline)
+            && !may_concern(self.dsa.shard.schema(), self.takes_hashes, outline)
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     let choices = dsa.chosen.put(record)?;
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
     dsa.access.put(&choices.access, dsa.shard.schema())?;
+    dsa.policies.put(&choices.passwords);
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
     dsa.system.invalidate();

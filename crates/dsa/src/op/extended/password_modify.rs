@@ -12,7 +12,9 @@ use crate::extension::{Answer, Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
 use crate::op::password_values;
 use crate::outcome::FixedRefusal;
+use crate::password::policies::Changed;
 use crate::password::{self, LATER};
+use crate::policy;
 use crate::rights::{Conditions, REPLACE, may_set_password, visible};
 use ::access::Operation;
 use model::filter::Assertion;
@@ -116,9 +118,18 @@ fn prepare(
             (made.clone(), Some(made))
         }
     };
+    let proves = old.is_some();
+    // One that the server makes is as good as any policy asks for.
+    let state = match generated {
+        None => {
+            policy::judge(reading, identity, policy::Place::Entry(&entry), &[policy::New::of(&new)], proves)?
+        }
+        Some(_) => {
+            policy::judge(reading, identity, policy::Place::Entry(&entry), &[policy::New::Generated], proves)?
+        }
+    };
     let stored = password_values::hash(reading, &new)?;
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
-    let proves = old.is_some();
     changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), vec![old])));
     // All passwords of the entry become this one (RFC 3062 section 2.3 speaks of "the password").
     changes.push((ModifyKind::Replace, USER_PASSWORD.to_vec(), stored));
@@ -126,6 +137,7 @@ fn prepare(
     changes.extend(
         with_options(reading, &entry).into_iter().map(|name| (ModifyKind::Replace, name, Vec::new())),
     );
+    changes.extend(state);
     // Named by its DN, the client means whatever entry has that name when it is applied.
     let sign = match is_found_by_user || is_own(reading, identity, &entry) {
         true => sign_of(reading, &entry, proves),
@@ -137,9 +149,6 @@ fn prepare(
     let change = make(reading, identity, id, (&entry, sign), &changes, answer);
     Ok(Change { conditions, ..change })
 }
-
-/// A change of a description, with its values.
-pub(crate) type Changed = (ModifyKind, Vec<u8>, Vec<Vec<u8>>);
 
 /// Descriptions of the passwords that an entry has with options: they go with the others.
 fn with_options(reading: &Reading<'_>, entry: &EntryRef<'_>) -> Vec<Vec<u8>> {
@@ -200,7 +209,7 @@ pub(crate) fn make(
     let asserted = sign.as_deref().map(|sign| assertion::control(sign, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &dn, changes }).encode(&mut message, id, asserted.as_slice());
-    Change { id, message, actor: identity.clone(), answer, conditions: Vec::new() }
+    Change { id, message, actor: identity.clone(), answer, is_of_bind: false, conditions: Vec::new() }
 }
 
 /// The entry whose password is to be changed, if the client may, and under which conditions.

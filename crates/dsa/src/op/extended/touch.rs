@@ -39,7 +39,7 @@ fn prepare(
     let answer = Box::new(|id, modified: &[u8], out: &mut Vec<u8>| {
         ExtendedResponse { result: result_of(modified), oid: None, value: None }.encode(out, id, &[]);
     });
-    Ok(Change { id, message, actor: identity.clone(), answer, conditions: Vec::new() })
+    Ok(Change { id, message, actor: identity.clone(), answer, is_of_bind: false, conditions: Vec::new() })
 }
 
 #[cfg(test)]

@@ -1,0 +1,141 @@
+//! What an agent knows of password policies: the settings, the numbers of a policy, the failures of accounts, and what a policy said. What is decided by
+//! them is [`crate::policy`]'s.
+
+mod lockout;
+mod verdict;
+
+pub(crate) use self::lockout::{Lockouts, Try};
+pub(crate) use self::verdict::{Changed, Verdict, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// May an attribute be one of a password policy? Their names begin with `pwd`; those that are written as an OID are looked up later.
+#[inline]
+pub(crate) fn may_be_of_policy(description: &[u8]) -> bool {
+    match description {
+        [first, second, third, ..] if !first.is_ascii_digit() => {
+            (first | 0x20, second | 0x20, third | 0x20) == (b'p', b'w', b'd')
+        }
+        [first, ..] => first.is_ascii_digit(),
+        [] => false,
+    }
+}
+
+/// Settings of password policies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// The policy of accounts that name none: the DN of its entry.
+    pub default_policy: Option<String>,
+    /// Characters of a password that a user sets, at least, where no policy holds.
+    pub min_length: usize,
+    /// Whether a client learns that an account is locked.
+    pub tell_locked: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Choices {
+        Choices { default_policy: None, min_length: 8, tell_locked: false }
+    }
+}
+
+/// What an agent knows of policies.
+pub(crate) struct Policies {
+    choices: RwLock<Arc<Choices>>,
+    /// Whether there is a default one, which every update wants to know.
+    has_default: AtomicBool,
+    /// Failures in a row.
+    pub(crate) lockouts: Arc<Lockouts>,
+}
+
+impl Policies {
+    pub(crate) fn new(choices: &Choices) -> Policies {
+        Policies {
+            choices: RwLock::new(Arc::new(choices.clone())),
+            has_default: AtomicBool::new(choices.default_policy.is_some()),
+            lockouts: Arc::default(),
+        }
+    }
+
+    /// Puts settings in force.
+    pub(crate) fn put(&self, choices: &Choices) {
+        *self.choices.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(choices.clone());
+        self.has_default.store(choices.default_policy.is_some(), Ordering::Relaxed);
+    }
+
+    /// Does a policy hold for all accounts that name none?
+    pub(crate) fn have_default(&self) -> bool {
+        self.has_default.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn choices(&self) -> Arc<Choices> {
+        // It is replaced whole.
+        Arc::clone(&self.choices.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A policy. Times are seconds, and 0 means that there is no such bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// Between two changes by the user.
+    pub(crate) min_age: u64,
+    /// Until the password expires.
+    pub(crate) max_age: u64,
+    /// Former passwords that are not taken again.
+    pub(crate) in_history: usize,
+    /// Characters of a new password, at least.
+    pub(crate) min_length: usize,
+    /// And at most.
+    pub(crate) max_length: usize,
+    /// Before its end, from when on a client is warned.
+    pub(crate) expire_warning: u64,
+    /// Binds that are possible after the end.
+    pub(crate) grace_limit: usize,
+    /// Time in which they are possible.
+    pub(crate) grace_expiry: u64,
+    /// Do failures lock the account?
+    pub(crate) lockout: bool,
+    /// Until the lock ends by itself.
+    pub(crate) lockout_duration: u64,
+    /// Failures in a row that lock it.
+    pub(crate) max_failure: u32,
+    /// After the last failure, from when on none counts.
+    pub(crate) failure_interval: u64,
+    /// Must a password be changed that an administrator has set?
+    pub(crate) must_change: bool,
+    /// May users change their passwords?
+    pub(crate) allow_user_change: bool,
+    /// Do they need the old one for it?
+    pub(crate) safe_modify: bool,
+    /// Is it the built-in one? Then no state is kept for it.
+    pub(crate) is_built_in: bool,
+    /// Does a client learn that an account is locked? A setting of the server.
+    pub(crate) tells_locked: bool,
+}
+
+impl Policy {
+    /// The one that holds where there is no other, but for its least length, which is a setting.
+    pub(crate) const BUILT_IN: Policy = Policy {
+        min_age: 0,
+        max_age: 0,
+        in_history: 0,
+        min_length: 0,
+        max_length: 0,
+        expire_warning: 0,
+        grace_limit: 0,
+        grace_expiry: 0,
+        lockout: false,
+        lockout_duration: 0,
+        max_failure: 0,
+        failure_interval: 0,
+        must_change: false,
+        allow_user_change: true,
+        safe_modify: false,
+        is_built_in: true,
+        tells_locked: false,
+    };
+
+    /// Do failures lock an account?
+    pub(crate) fn locks(&self) -> bool {
+        self.lockout && self.max_failure > 0
+    }
+}

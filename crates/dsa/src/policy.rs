@@ -1,0 +1,24 @@
+//! Password policy: which one holds for an account, what it says of a bind, and what of a new password.
+//!
+//! ```text
+//! choice    which policy holds, and its numbers
+//! account   the state of a password, as its entry has it
+//! login     what a bind comes to, before its password is verified and after it
+//! write     the change of the state that it comes to
+//! change    what a new password must be, and what of the state changes with it
+//! ```
+//! What an agent knows of policies, and the failures of accounts, are [`crate::password::policies`]'s.
+//!
+//! State that decides whether somebody gets in is in the entry, and is logged before the answer: as a modify, so that the log, a replay and a
+//! replica need to know nothing of policies. What a policy said is decided once, at a read point, and never asked again.
+
+mod account;
+mod change;
+mod choice;
+mod login;
+mod write;
+
+pub(crate) use self::change::{New, Place, judge};
+pub(crate) use self::choice::{SUBENTRY, policy_of};
+pub(crate) use self::login::{admit, must_change, passed, wrong};
+pub(crate) use self::write::change_of;

@@ -1,0 +1,123 @@
+//! What a policy says of a bind: whether its password is verified, what a failure leads to, and what is in order about a password that is right.
+
+use super::account::Account;
+use crate::context::Reading;
+use crate::identity::Identity;
+use crate::password::policies::{Policy, Verdict, Write};
+use model::csn::write_generalized_time;
+use proto::control::password_policy::{PolicyError, Warning};
+use proto::op::ModifyKind;
+use store::EntryRef;
+
+/// Number of an account, for its failures: of this very entry, and not of one that gets its name or its id later.
+fn number(reading: &Reading<'_>, entry: &EntryRef<'_>) -> u64 {
+    let created = entry.stamps().created.0;
+    reading.dsa.shard.value_hash(&[&entry.id.0.to_le_bytes()[..], &created.to_le_bytes()].concat())
+}
+
+/// A point in time as state is written, to the millisecond: two grace logins of one second are two values.
+pub(super) fn time_text(now_ms: u64) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_generalized_time(now_ms, &mut text);
+    let z = text.pop().expect("it ends with a Z");
+    text.extend_from_slice(format!(".{:03}", now_ms % 1000).as_bytes());
+    text.push(z);
+    text
+}
+
+/// May a bind succeed, whatever its password is? If failures lock the account this is a try, which is counted. The password is verified in either
+/// case, so the answer takes the same time.
+pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
+    let now_ms = reading.now.wall_ms;
+    // The order of the specification: lock, begin and end come before the password, age and grace behind it.
+    let account = Account::of(reading, entry);
+    let is_blocked = account.is_locked(policy.lockout_duration, now_ms)
+        || account.start_ms.is_some_and(|start| now_ms < start)
+        || account.end_ms.is_some_and(|end| now_ms >= end);
+    let is_admitted = !is_blocked && begin(reading, entry, policy);
+    if !is_admitted && policy.tells_locked {
+        reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
+    }
+    is_admitted
+}
+
+fn begin(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
+    // It was begun when the bind ran first, before its password was verified.
+    if !policy.locks() || reading.scratch.passwords.tried.is_some() {
+        return true;
+    }
+    let (account, now_ms) = (number(reading, entry), reading.now.wall_ms);
+    let lockouts = &reading.dsa.policies.lockouts;
+    let tried = lockouts.begin(account, policy.max_failure, policy.failure_interval, now_ms);
+    reading.scratch.passwords.tried = tried;
+    reading.scratch.passwords.tried.is_some()
+}
+
+/// The password of a bind that was admitted was wrong. The last failure that may be locks the account, which is in its entry before the client
+/// is answered.
+pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) {
+    let now_ms = reading.now.wall_ms;
+    // Without a try nothing counts: the policy does not lock.
+    let Some(tried) = reading.scratch.passwords.tried.take() else { return };
+    if reading.dsa.policies.lockouts.failed(tried, now_ms) >= policy.max_failure {
+        let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
+        let lock = (ModifyKind::Replace, b"pwdAccountLockedTime".to_vec(), vec![time_text(now_ms)]);
+        let locks = Some(number(reading, entry));
+        reading.scratch.passwords.verdict.write =
+            Some(Write { dn, changes: vec![lock], locks, assertion: None });
+    }
+}
+
+/// The password was right. False if it has expired and no grace is left.
+pub(crate) fn passed(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
+    let now_ms = reading.now.wall_ms;
+    if policy.locks() {
+        reading.scratch.passwords.tried = None;
+        let account = number(reading, entry);
+        reading.dsa.policies.lockouts.forget(account);
+    }
+    let account = Account::of(reading, entry);
+    let mut verdict = Verdict { must_change: account.is_reset, ..Verdict::default() };
+    // What the bind changes of the entry: most change nothing, and are answered at once.
+    let mut changes = Vec::new();
+    // The lock has ended by itself.
+    if account.locked.is_some() {
+        changes.push((ModifyKind::Replace, b"pwdAccountLockedTime".to_vec(), Vec::new()));
+    }
+    let mut assertion = None;
+    let changed_ms = account.changed_ms.filter(|_| policy.max_age > 0);
+    let end_ms = changed_ms.map(|changed| changed.saturating_add(policy.max_age.saturating_mul(1000)));
+    match end_ms {
+        // An administrator has set it: it is changed now, however old it is.
+        _ if account.is_reset => verdict.response.error = Some(PolicyError::MustChange),
+        Some(end) if now_ms >= end => {
+            let grace_end = end.saturating_add(policy.grace_expiry.saturating_mul(1000));
+            let left = policy.grace_limit.saturating_sub(account.grace_uses);
+            if left == 0 || (policy.grace_expiry > 0 && now_ms >= grace_end) {
+                reading.scratch.passwords.verdict = Verdict::of(PolicyError::Expired);
+                return false;
+            }
+            verdict.response.warning = Some(Warning::Grace(u32::try_from(left - 1).unwrap_or(u32::MAX)));
+            changes.push((ModifyKind::Add, b"pwdGraceUseTime".to_vec(), vec![time_text(now_ms)]));
+            // Of two at the same time one is counted first, and the other one finds less left.
+            assertion = Some(crate::rights::unchanged(reading, entry));
+        }
+        Some(end) if end - now_ms <= policy.expire_warning.saturating_mul(1000) => {
+            let seconds = (end - now_ms).div_ceil(1000);
+            verdict.response.warning = Some(Warning::Expires(u32::try_from(seconds).unwrap_or(u32::MAX)));
+        }
+        _ => {}
+    }
+    if !changes.is_empty() {
+        let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
+        verdict.write = Some(Write { dn, changes, locks: None, assertion });
+    }
+    reading.scratch.passwords.verdict = verdict;
+    true
+}
+
+/// Must somebody change the password still before anything else?
+pub(crate) fn must_change(reading: &Reading<'_>, identity: &Identity) -> bool {
+    identity.must_change
+        && identity.own_entry(reading.read_point).is_some_and(|own| Account::of(reading, &own).is_reset)
+}

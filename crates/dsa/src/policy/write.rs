@@ -1,0 +1,50 @@
+//! Changes of the state of an account that a bind comes to. Each is a modify by the server, logged before the bind is answered: a lock that a
+//! client has seen survives a crash, and a grace login is counted before it is one.
+
+use crate::extension::{Change, result_of};
+use crate::identity::Identity;
+use crate::outcome;
+use crate::password::policies::{Lockouts, Write};
+use ::access::AuthMethod;
+use model::ResultCode;
+use proto::control::assertion;
+use proto::message::Request;
+use proto::op::modify::{Changes, Modify, change_list};
+use proto::tag::BIND_RESPONSE;
+use std::sync::Arc;
+
+/// Who has changed the state, as it is recorded with the entry.
+const ACTOR: &[u8] = b"cn=Password Policy";
+
+/// The change that a write is, of a bind with this message id. `answer`: what the bind is answered when it is done.
+pub(crate) fn change_of(write: Write, id: i32, answer: Vec<u8>, lockouts: &Arc<Lockouts>) -> Change {
+    let list =
+        write.changes.iter().map(|(kind, name, values)| (*kind, &name[..], values.iter().map(Vec::as_slice)));
+    let list = change_list(list);
+    let changes = Changes::parse(&list).expect("just encoded");
+    // Critical, for without it the last grace login could be used twice.
+    let asserted = write.assertion.as_deref().map(|filter| assertion::control(filter, true));
+    let mut message = Vec::new();
+    Request::Modify(Modify { dn: &write.dn, changes }).encode(&mut message, id, asserted.as_slice());
+    let (locks, lockouts) = (write.locks, Arc::clone(lockouts));
+    let answer = Box::new(move |id, modified: &[u8], out: &mut Vec<u8>| {
+        let is_done = result_of(modified).result_code() == Some(ResultCode::Success);
+        // That a lock could not be written is nothing that the client may learn.
+        match locks {
+            // The bind has failed in either case.
+            Some(account) => {
+                if is_done {
+                    lockouts.forget(account);
+                }
+                out.extend_from_slice(&answer);
+            }
+            None if is_done => out.extend_from_slice(&answer),
+            None => {
+                let text = "the account was changed at the same time; nothing was done; try again";
+                outcome::say(out, id, BIND_RESPONSE, ResultCode::Busy, text);
+            }
+        }
+    });
+    let actor = Identity::named(ACTOR.to_vec(), AuthMethod::None);
+    Change { id, message, actor, answer, is_of_bind: true, conditions: Vec::new() }
+}

@@ -1,0 +1,168 @@
+"""Password policy with real clients: what they print of it, guesses at the same time, and what is left after a crash."""
+
+import threading
+
+import ldap
+import pytest
+from ldap.controls.ppolicy import PasswordPolicyControl
+
+from conftest import ADMIN, PATIENCE, PEOPLE, SUFFIX, connect, run
+
+ADA = f"uid=ada,{PEOPLE}"
+WORD = "ada's password"
+POLICY = f"cn=policy,{SUFFIX}"
+
+
+def put_policy(here, **values):
+    """A policy for all accounts that name none, and a password of Ada that it is about."""
+    admin = connect(here)
+    fixed = [("objectClass", [b"pwdPolicy", b"device"]), ("pwdAttribute", [b"userPassword"])]
+    admin.add_s(POLICY, fixed + [(name, [str(value).encode()]) for name, value in values.items()])
+    admin.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoPasswordsDefaultPolicy", [POLICY.encode()])])
+    admin.modify_s(ADA, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
+    return admin
+
+
+def report_of(here, who, word):
+    """What python-ldap says of a bind: the exception's class or None, then error, grace and seconds of the control."""
+    connection = ldap.initialize(here.url)
+    connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
+    number = connection.simple_bind(who, word, serverctrls=[PasswordPolicyControl()])
+    failed = None
+    try:
+        _, _, _, controls = connection.result3(number)
+    except ldap.LDAPError as error:
+        failed = type(error)
+        controls = ldap.controls.DecodeControlTuples(error.args[0].get("ctrls", []))
+    [control] = [control for control in controls if control.controlType == PasswordPolicyControl.controlType]
+    return failed, control.error, control.graceAuthNsRemaining, control.timeBeforeExpiration
+
+
+def state(here, name):
+    [(_, entry)] = connect(here).search_s(ADA, ldap.SCOPE_BASE, attrlist=[name])
+    return [value.decode() for value in entry.get(name, [])]
+
+
+def whoami(here, word, code=0):
+    return run("ldapwhoami", "-x", "-H", here.url, "-D", ADA, "-w", word, "-e", "ppolicy", code=code).said
+
+
+def test_y2_what_clients_say(fresh):
+    admin = put_policy(fresh, pwdMaxAge=1000, pwdExpireWarning=1000, pwdMustChange="TRUE", pwdGraceAuthNLimit=2)
+    assert report_of(fresh, ADA, WORD) == (None, 2, None, None)
+    run("ldappasswd", "-x", "-H", fresh.url, "-D", ADA, "-w", WORD, "-s", "own word", ADA)
+    failed, error, grace, seconds = report_of(fresh, ADA, "own word")
+    assert (failed, error, grace) == (None, None, None) and 900 < seconds <= 1000
+    assert "expires in" in whoami(fresh, "own word")
+    admin.modify_s(ADA, [(ldap.MOD_REPLACE, "pwdChangedTime", [b"20200101000000Z"])])
+    assert "1 grace" in whoami(fresh, "own word").lower().replace("logins", "")
+    assert report_of(fresh, ADA, "own word") == (None, None, 0, None)
+    assert report_of(fresh, ADA, "own word") == (ldap.INVALID_CREDENTIALS, 0, None, None)
+    assert "expired" in whoami(fresh, "own word", code=49).lower()
+    # The root DN has no policy, and nobody is told anything unasked.
+    assert connect(fresh).whoami_s() == f"dn:{ADMIN}"
+
+
+def test_y9_refusals_reach_the_user(fresh):
+    put_policy(fresh, pwdInHistory=2)
+    change = ["ldappasswd", "-x", "-H", fresh.url, "-D", ADA, "-w", WORD, "-e", "ppolicy"]
+    assert "used before" in run(*change, "-s", WORD, ADA, code=1).said
+    connect(fresh).modify_s(POLICY, [(ldap.MOD_REPLACE, "pwdMinLength", [b"20"])])
+    assert "too short" in run(*change, "-s", "short", ADA, code=1).said
+    run(*change, "-s", "x" * 20, ADA)
+
+
+def test_y4_guesses_at_the_same_time(fresh):
+    """64 connections guess at once: no more than 5 are verified, and then the account is locked."""
+    put_policy(fresh, pwdLockout="TRUE", pwdMaxFailure=5)
+    begin, outcomes = threading.Barrier(64), []
+
+    def guess(number):
+        connection = ldap.initialize(fresh.url)
+        connection.set_option(ldap.OPT_TIMEOUT, PATIENCE)
+        connection.whoami_s()
+        begin.wait(PATIENCE)
+        try:
+            connection.simple_bind_s(ADA, f"wrong {number}")
+        except ldap.LDAPError as error:
+            outcomes.append(type(error))
+
+    threads = [threading.Thread(target=guess, args=[number]) for number in range(64)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(outcomes) == 64 and set(outcomes) <= {ldap.INVALID_CREDENTIALS, ldap.BUSY}
+    assert len(state(fresh, "pwdAccountLockedTime")) == 1
+    with pytest.raises(ldap.INVALID_CREDENTIALS):
+        connect(fresh, ADA, WORD)
+
+
+def test_y5_a_lock_survives_a_crash(keep):
+    """Each is there again that a client has seen: the lock, and the grace that it has used."""
+    here = keep(ldif="people.ldif")
+    admin = put_policy(here, pwdLockout="TRUE", pwdMaxFailure=3, pwdMaxAge=1000, pwdGraceAuthNLimit=1)
+    for _ in range(3):
+        with pytest.raises(ldap.INVALID_CREDENTIALS):
+            connect(here, ADA, "wrong")
+    here.kill()
+    here = keep()
+    with pytest.raises(ldap.INVALID_CREDENTIALS):
+        connect(here, ADA, WORD)
+    assert state(here, "modifiersName") == ["cn=Password Policy"]
+    admin = connect(here)
+    admin.modify_s(ADA, [(ldap.MOD_DELETE, "pwdAccountLockedTime", None)])
+    admin.modify_s(ADA, [(ldap.MOD_REPLACE, "pwdChangedTime", [b"20200101000000Z"])])
+    connect(here, ADA, WORD)
+    here.kill()
+    here = keep()
+    with pytest.raises(ldap.INVALID_CREDENTIALS):
+        connect(here, ADA, WORD)
+    assert len(state(here, "pwdGraceUseTime")) == 1
+
+
+def test_y3_nothing_but_the_change(fresh):
+    put_policy(fresh, pwdMustChange="TRUE")
+    user = connect(fresh, ADA, WORD)
+    for ask in (user.whoami_s, lambda: user.search_s(SUFFIX, ldap.SCOPE_BASE), lambda: user.compare_s(ADA, "uid", "ada")):
+        with pytest.raises(ldap.INSUFFICIENT_ACCESS):
+            ask()
+    user.modify_s(ADA, [(ldap.MOD_REPLACE, "userPassword", [b"own password"])])
+    assert user.whoami_s() == f"dn:{ADA}"
+    assert state(fresh, "pwdReset") == []
+
+
+def test_y1_slapds_policies_are_taken(fresh):
+    """The policy of OpenLDAP's manual, as slapd's overlay has it."""
+    ldif = f"""dn: ou=policies,{SUFFIX}
+objectClass: organizationalUnit
+ou: policies
+
+dn: cn=default,ou=policies,{SUFFIX}
+objectClass: person
+objectClass: pwdPolicy
+cn: default
+sn: dummy value
+pwdAttribute: userPassword
+pwdAllowUserChange: TRUE
+pwdCheckQuality: 1
+pwdExpireWarning: 604800
+pwdFailureCountInterval: 30
+pwdGraceAuthNLimit: 5
+pwdInHistory: 5
+pwdLockout: TRUE
+pwdLockoutDuration: 0
+pwdMaxAge: 0
+pwdMaxFailure: 5
+pwdMinAge: 0
+pwdMinLength: 5
+pwdMustChange: FALSE
+pwdSafeModify: FALSE
+"""
+    run("ldapadd", *fresh.admin, stdin=ldif)
+    admin = connect(fresh)
+    name = f"cn=default,ou=policies,{SUFFIX}".encode()
+    admin.modify_s(ADA, [(ldap.MOD_REPLACE, "pwdPolicySubentry", [name])])
+    user = connect(fresh, ADA, WORD)
+    with pytest.raises(ldap.CONSTRAINT_VIOLATION):
+        user.passwd_s(ADA, WORD, "1234")
+    user.passwd_s(ADA, WORD, "12345")
+    assert len(state(fresh, "pwdChangedTime")) == 1
