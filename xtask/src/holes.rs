@@ -143,7 +143,7 @@ impl Built {
         }
         let mut server = PathBuf::new();
         if tests.iter().any(|test| test.package == BLACK_BOX) {
-            let built = build(root, &["build", "--package", "pando"])?;
+            let built = build(root, &["build", "--package", "pando", "--profile", "test"])?;
             server =
                 built.into_iter().map(|(_, executable)| executable).next().ok_or("there is no server")?;
         }
