@@ -232,9 +232,9 @@ impl Passwords {
     }
 }
 
-/// A password that nobody can guess.
+/// A password that nobody can guess: 16 characters that are not taken for each other, more than 90 bits.
 /// RFC 3062 section 2: the server makes one where the client sends none.
-fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
+pub fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
     let mut password = Vec::with_capacity(GENERATED_CHARS);
     // Each character is as likely as any other: what lies above the last multiple is not used.
     let fair = 256 / ALPHABET.len() * ALPHABET.len();

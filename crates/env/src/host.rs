@@ -1,4 +1,4 @@
-//! What this machine and process have: memory and descriptors.
+//! What this machine and process have: memory and descriptors; and what they are called.
 
 mod group;
 
@@ -25,6 +25,11 @@ pub fn descriptor_limit() -> u64 {
 /// Number of the user that the process runs as: of that whose rights it has.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// The name of this machine, as the system has it: often without a domain.
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Threads of this process. `None` where the system does not say.

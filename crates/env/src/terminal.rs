@@ -8,6 +8,19 @@ pub fn is_there() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Asks for a line on standard error, and reads it from standard input. Without the end of the line.
+///
+/// # Errors
+/// When standard input cannot be read, or is no text.
+pub fn ask(question: &str) -> io::Result<String> {
+    let mut stderr = io::stderr();
+    write!(stderr, "{question}")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
 /// Asks for a line on standard error, and reads it from standard input without showing it. Without the end of the line.
 ///
 /// # Errors
@@ -19,11 +32,12 @@ pub fn ask_secret(question: &str) -> io::Result<Vec<u8>> {
     hidden.local_modes.remove(LocalModes::ECHO);
     // The end of the line is shown, so that the next one begins where it should.
     hidden.local_modes.insert(LocalModes::ECHONL);
+    // Before the question: what is typed behind it is never shown, and is not among what is thrown away here.
+    tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    let _restored = Restored(before);
     let mut stderr = io::stderr();
     write!(stderr, "{question}")?;
     stderr.flush()?;
-    tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
-    let _restored = Restored(before);
     let mut line = Vec::new();
     stdin.lock().read_until(b'\n', &mut line)?;
     if line.last() == Some(&b'\n') {

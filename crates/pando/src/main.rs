@@ -13,6 +13,7 @@ mod flags;
 mod r#gen;
 mod import;
 mod index;
+mod init;
 mod load;
 mod local;
 mod output;
@@ -43,7 +44,8 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 
 /// A transactional LDAPv3 directory server that keeps the directory in memory, and the tools that prove it.
 ///
-/// Pando serves one directory information tree to any LDAP client. `pando serve` is the server.
+/// Pando serves one directory information tree to any LDAP client. `pando init` makes the first
+/// configuration, and `pando serve` is the server.
 /// `pando gen` makes test data, and `pando bench` measures a server and checks every answer.
 /// `pando import` fills a data directory from LDIF, `pando load` from several streams at the same
 /// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
@@ -68,6 +70,7 @@ A FIRST DIRECTORY:
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Args),
     Serve(Box<serve::Args>),
     CheckConfig(check_config::Args),
     Check(check::Args),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     match Cli::parse().command {
+        Command::Init(args) => Failed::exit(init::run(&args), "init"),
         Command::Serve(args) => Failed::exit(serve::run(&args), "serve"),
         Command::CheckConfig(args) => Failed::exit(check_config::run(&args), "check-config"),
         Command::Check(args) => Failed::exit(check::run(&args), "check"),

@@ -60,7 +60,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
     Ok(())
 }
 
-fn store(scheme: &str, password: &[u8], entropy: &mut dyn Entropy) -> Result<String, String> {
+/// What is stored of a password.
+///
+/// # Errors
+/// Why it cannot be.
+pub(crate) fn store(scheme: &str, password: &[u8], entropy: &mut dyn Entropy) -> Result<String, String> {
     if password.is_empty() {
         return Err("the password is empty, and an empty one never binds".to_owned());
     }
