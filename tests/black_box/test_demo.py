@@ -43,11 +43,21 @@ def test_the_demo_and_the_commands_it_prints(demo):
             assert line, text
             text += line
         assert text.startswith(f"ready {url}\n")
-        commands = [command.strip() for command in re.split(r"\n\n", text) if command.strip().startswith(("ldapsearch", "printf"))]
-        assert len(commands) == 3, text
-        expected = ["dn: uid=user.4711,ou=People,", "dn: cn=group.1,ou=Groups,", "modifying entry"]
-        for command, says in zip(commands, expected):
-            assert says in run("bash", "-ec", command).out, command
+        commands = [command.strip() for command in re.split(r"\n\n", text) if command.strip().startswith(("ldap", "printf", "LDAP"))]
+        expected = [
+            (0, "dn: uid=user.4711,ou=People,"),
+            (0, "dn: cn=group.1,ou=Groups,"),
+            (0, "modifying entry"),
+            (50, "insufficient rights"),
+            (49, "Account locked"),
+            (49, "Password expired"),
+            (0, "supportedSASLMechanisms: PLAIN"),
+            (0, f"dn:cn=admin,{SUFFIX}"),
+        ]
+        assert len(commands) == len(expected), text
+        for command, (code, says) in zip(commands, expected):
+            done = run("bash", "-ec", f"unset LDAPNOINIT; {command}", code=code)
+            assert says.lower() in done.said.lower(), (command, done)
     finally:
         # As Ctrl-C does: to all of its process group.
         os.killpg(process.pid, signal.SIGINT)
