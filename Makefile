@@ -49,6 +49,10 @@ verify: ## As test, without installing or black-box tests; writes nothing
 	cargo xtask tidy
 	cargo test --workspace --locked
 
+.PHONY: deny
+deny: ## Check licences, duplicates, sources and known faults of the crates of others
+	.ci/deny
+
 .PHONY: planted
 planted: ## Build with injected faults, and see that the tests find each
 	.ci/test planted
