@@ -46,10 +46,23 @@ fn main() {
     files();
     definitions();
     rules();
+    scram();
     requests();
     responses();
     sessions();
     transactions();
+}
+
+fn scram() {
+    let messages = [
+        "n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
+        "y,a=dn:cn=3Dx,n=a=2Cb=3Dc,r=x,e=1",
+        "p=tls-server-end-point,,n=user,r=x",
+        "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=",
+    ];
+    for (number, message) in messages.iter().enumerate() {
+        save("scram", &number.to_string(), message.as_bytes());
+    }
 }
 
 fn dns() {

@@ -11,6 +11,7 @@ pub mod oracle;
 pub mod password;
 pub mod proxy;
 pub mod schema_definition;
+pub mod scram;
 pub mod session;
 pub mod store;
 
@@ -18,7 +19,7 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
     ("dn", dn::check),
@@ -29,6 +30,7 @@ pub const TARGETS: [Target; 12] = [
     ("password", password::check),
     ("proxy", proxy::check),
     ("schema_definition", schema_definition::check),
+    ("scram", scram::check),
     ("session", session::check),
     ("store", store::check),
 ];

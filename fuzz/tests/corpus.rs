@@ -52,7 +52,8 @@ fn corpus() {
         }
     };
     std::thread::scope(|scope| {
-        (0..std::thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
+        (0..std::thread::available_parallelism().map_or(1, usize::from))
+            .for_each(|_| drop(scope.spawn(work)));
     });
 }
 

@@ -132,6 +132,20 @@ pub enum MappedTo {
     },
 }
 
+/// What a proof can be bound to of the TLS channel below a session (RFC 5056): only who is at its other end knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChannelBindings {
+    /// `tls-server-end-point` (RFC 5929): hash of the certificate that the client was shown.
+    pub end_point: Option<Vec<u8>>,
+}
+
+impl ChannelBindings {
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.end_point.is_none()
+    }
+}
+
 /// What is known of a client by its certificate, which was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {

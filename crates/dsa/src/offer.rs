@@ -16,8 +16,10 @@ impl Offer {
     pub(crate) const PASSWORD: Offer = Offer(2);
     /// What lies below the session knows who the client is.
     pub(crate) const IDENTITY: Offer = Offer(4);
+    /// There is a channel below the session that a proof can be bound to.
+    pub(crate) const BINDING: Offer = Offer(8);
     /// How many different ones there are.
-    pub(crate) const COUNT: usize = 8;
+    pub(crate) const COUNT: usize = 16;
 
     /// Every one.
     pub(crate) fn all() -> impl Iterator<Item = Offer> {

@@ -75,7 +75,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
         |extension: &&&Extension| offer.has(Offer::START_TLS) || !matches!(extension.role, Role::Secures(_));
     let extensions = EXTENSIONS.iter().filter(is_offered).map(|extension| extension.oid);
     put_all(entry, schema, "supportedExtension", extensions);
-    let mechanisms = MECHANISMS.iter().filter(|mechanism| offer.has(mechanism.needs));
+    let mechanisms = MECHANISMS.iter().filter(|mechanism| mechanism.is_offered(config, offer));
     put_all(entry, schema, "supportedSASLMechanisms", mechanisms.map(|mechanism| mechanism.name));
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");

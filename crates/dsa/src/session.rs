@@ -9,7 +9,7 @@ use self::security::Security;
 use crate::access;
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
-use crate::config::{ClientCertificate, Listener};
+use crate::config::{ChannelBindings, ClientCertificate, Listener};
 use crate::extension::{Change, result_of};
 use crate::identity::Identity;
 use crate::journal::{Reply, Submission};
@@ -168,6 +168,8 @@ pub struct Session {
     pub(crate) security: Security,
     /// The certificate that the client has shown, if it was verified.
     pub(crate) certificate: Option<Box<ClientCertificate>>,
+    /// What of its TLS a proof can be bound to.
+    pub(crate) bindings: Option<Box<ChannelBindings>>,
     /// A SASL bind of several steps that waits for the next.
     pub(crate) exchange: Option<Exchange>,
     /// Searches that outlived their bundle, in turn.
@@ -206,6 +208,7 @@ impl Session {
             peer,
             security: Security::open(&worker.dsa.config.security, client, listener),
             certificate: None,
+            bindings: None,
             exchange: None,
             searches: VecDeque::new(),
             searches_counted: 0,
@@ -223,12 +226,18 @@ impl Session {
 
     /// Its connection is secured by TLS, with keys of so many bits. Who the client proved to be on an open wire counts no more (RFC 4513
     /// section 3.1.5 lets a server drop it).
-    pub fn secured(&mut self, strength: u16, certificate: Option<ClientCertificate>) {
+    pub fn secured(
+        &mut self,
+        strength: u16,
+        certificate: Option<ClientCertificate>,
+        bindings: ChannelBindings,
+    ) {
         assert!(
             self.searches.is_empty() && self.transactions.is_empty(),
             "nothing is active while a connection is secured"
         );
-        self.security.secure(strength, certificate.is_some());
+        self.security.secure(strength, certificate.is_some(), !bindings.is_empty());
+        self.bindings = Some(Box::new(bindings));
         self.certificate = certificate.map(Box::new);
         self.exchange = None;
         self.identity = Identity::anonymous();

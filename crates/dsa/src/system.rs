@@ -33,6 +33,14 @@ pub(crate) const ROOT_DSES: [&str; Offer::COUNT] = [
     "cn=Root DSE 5",
     "cn=Root DSE 6",
     "cn=Root DSE 7",
+    "cn=Root DSE 8",
+    "cn=Root DSE 9",
+    "cn=Root DSE 10",
+    "cn=Root DSE 11",
+    "cn=Root DSE 12",
+    "cn=Root DSE 13",
+    "cn=Root DSE 14",
+    "cn=Root DSE 15",
 ];
 /// DN of the monitor.
 pub const MONITOR_DN: &str = "cn=Monitor";

@@ -18,7 +18,7 @@ const UNPADDED: GeneralPurpose =
 const CRYPT: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Decodes the usual alphabet. `None` if it is not base64.
-pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
+pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     TOLERANT.decode(text).ok()
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn decode_dotted(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Encodes with padding.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     TOLERANT.encode(bytes)
 }
 

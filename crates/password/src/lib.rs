@@ -5,7 +5,7 @@
 //! are compared in constant time, copies of words in the clear are wiped, and no type that holds one can be printed.
 
 mod argon2;
-mod base64;
+pub mod base64;
 mod bcrypt;
 mod clear;
 mod compare;

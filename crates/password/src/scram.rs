@@ -53,6 +53,29 @@ impl Keys {
         is_whole.then_some(Keys { prf, iterations, salt, stored_key, server_key }).ok_or(FORM)
     }
 
+    /// Keys that nobody has the password of, with this salt: for names that have none.
+    pub fn of_nobody(salt: Vec<u8>) -> Keys {
+        let (stored_key, server_key) = (vec![0; Prf::Sha256.bytes()], vec![0; Prf::Sha256.bytes()]);
+        Keys { prf: Prf::Sha256, iterations: NEW_ITERATIONS, salt, stored_key, server_key }
+    }
+
+    /// Does a proof show that its client knows the password (RFC 5802 section 3)? The work is the same for every proof of the right length.
+    pub fn proves(&self, auth_message: &[u8], proof: &[u8]) -> bool {
+        if proof.len() != self.stored_key.len() {
+            return false;
+        }
+        let signature = mac(self.prf, &self.stored_key, auth_message);
+        let mut client_key: Vec<u8> = proof.iter().zip(&signature).map(|(one, other)| one ^ other).collect();
+        let hashed = self.prf.digest(&client_key);
+        client_key.zeroize();
+        same(&self.stored_key, &hashed)
+    }
+
+    /// By which the server proves that it knows the keys.
+    pub fn signature(&self, auth_message: &[u8]) -> Vec<u8> {
+        mac(self.prf, &self.server_key, auth_message)
+    }
+
     pub(crate) fn cost_ns(&self) -> u64 {
         u64::from(self.iterations) * self.prf.iteration_ns()
     }
@@ -82,14 +105,26 @@ impl Derived {
         prepared.zeroize();
         let mut client_key = mac(prf, &salted, b"Client Key");
         let server_key = mac(prf, &salted, b"Server Key");
-        let stored_key = match prf {
-            Prf::Sha512 => Sha512::digest(&client_key).to_vec(),
-            _ => Sha256::digest(&client_key).to_vec(),
-        };
+        let stored_key = prf.digest(&client_key);
         client_key.zeroize();
         salted.zeroize();
         Some(Derived { stored_key, server_key })
     }
+}
+
+impl Prf {
+    fn digest(self, text: &[u8]) -> Vec<u8> {
+        match self {
+            Prf::Sha512 => Sha512::digest(text).to_vec(),
+            _ => Sha256::digest(text).to_vec(),
+        }
+    }
+}
+
+/// A name as it is compared (SASLprep, RFC 4013). `None` of one that it does not take.
+pub fn prepare(name: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(name).ok()?;
+    Some(stringprep::saslprep(text).ok()?.as_bytes().to_vec())
 }
 
 fn mac(prf: Prf, key: &[u8], text: &[u8]) -> Vec<u8> {
@@ -118,4 +153,27 @@ pub(crate) fn make(password: &[u8], salt: &[u8; NEW_SALT_BYTES]) -> Option<Strin
 /// Has a value the parameters of new ones?
 pub(crate) fn is_new(rest: &[u8]) -> bool {
     rest.starts_with(format!("{NEW_ITERATIONS}:").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7677 section 3.
+    #[test]
+    fn the_exchange_of_the_rfc() {
+        let salt = base64::decode(b"W22ZaJ0SNY7soEsUEjb6gQ==").expect("base64");
+        let derived = Derived::of(Prf::Sha256, b"pencil", &salt, 4096).expect("plain letters");
+        let Derived { stored_key, server_key } = derived;
+        let keys = Keys { prf: Prf::Sha256, iterations: 4096, salt, stored_key, server_key };
+        let message = b"n=user,r=rOprNGfwEbeRWgbNEkqO,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
+        let mut proof = base64::decode(b"dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=").expect("base64");
+        assert!(keys.proves(message, &proof) && !keys.proves(b"another", &proof));
+        assert_eq!(base64::encode(&keys.signature(message)), "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
+        assert!(
+            !Keys::of_nobody(keys.salt.clone()).proves(message, &proof) && !keys.proves(message, &proof[1..])
+        );
+        proof[0] ^= 1;
+        assert!(!keys.proves(message, &proof));
+    }
 }

@@ -384,7 +384,8 @@ impl<S: Stream> Connection<S> {
         let read = self.stream.poll_read(cx, &mut scratch.read[start..end]);
         // Before the first request that comes secured.
         if let Some(facts) = self.stream.take_facts() {
-            self.session.secured(facts.strength, facts.certificate.as_deref().and_then(tls::known));
+            let certificate = facts.certificate.as_deref().and_then(tls::known);
+            self.session.secured(facts.strength, certificate, facts.bindings);
         }
         let read = match read {
             Poll::Pending => return Ok(Input::Nothing),

@@ -11,7 +11,7 @@ mod stream;
 
 pub(crate) use self::buffer::Buffers;
 pub use self::certificate::Pair;
-use self::certificate::{Certificates, Loaded};
+use self::certificate::{Certificates, Loaded, Offered, Shown};
 pub(crate) use self::client::known;
 pub use self::client::{ClientAuthorities, ClientUse};
 pub(crate) use self::stream::Secured;
@@ -67,6 +67,7 @@ const TICKETS_S: i64 = 6 * 60 * 60;
 /// What handshakes go by, for each use of certificates of clients. Each has keys of tickets of its own, so a handshake without a certificate is not
 /// resumed where there must be one.
 struct Configs {
+    certificates: Arc<Certificates>,
     without: Arc<ServerConfig>,
     request: Option<Arc<ServerConfig>>,
     require: Option<Arc<ServerConfig>>,
@@ -81,6 +82,7 @@ impl Configs {
             Ok::<_, String>(Arc::new(config))
         };
         Ok(Configs {
+            certificates: Arc::clone(&self.certificates),
             without: renewed(&self.without)?,
             request: self.request.as_ref().map(renewed).transpose()?,
             require: self.require.as_ref().map(renewed).transpose()?,
@@ -122,13 +124,21 @@ impl Tls {
     }
 
     /// What a handshake that begins now goes by, with a client whose certificate has this use. `None` if the use has no authorities.
-    pub(crate) fn current(&self, clients: ClientUse) -> Option<Arc<ServerConfig>> {
+    pub(crate) fn current(&self, clients: ClientUse) -> Option<Offered> {
         let configs = self.current.load();
-        match clients {
-            ClientUse::None => Some(Arc::clone(&configs.without)),
-            ClientUse::Request => configs.request.clone(),
-            ClientUse::Require => configs.require.clone(),
+        let config = match clients {
+            ClientUse::None => Arc::clone(&configs.without),
+            ClientUse::Request => configs.request.clone()?,
+            ClientUse::Require => configs.require.clone()?,
+        };
+        let shown = Arc::new(Shown::new(&configs.certificates));
+        if configs.certificates.is_one() {
+            return Some(Offered { config, shown });
         }
+        // Which of several it was is known to this handshake only.
+        let mut own = ServerConfig::clone(&config);
+        own.cert_resolver = Arc::clone(&shown) as Arc<dyn ResolvesServerCert>;
+        Some(Offered { config: Arc::new(own), shown })
     }
 
     /// Makes new keys of tickets if those in force are old: what a handshake has proved is not gone by for longer.
@@ -227,6 +237,7 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
     };
     let of_clients = |clients: ClientUse| settings.clients.as_ref().map(|_| config(clients)).transpose();
     let configs = Configs {
+        certificates: Arc::clone(&certificates),
         without: config(ClientUse::None)?,
         request: of_clients(ClientUse::Request)?,
         require: of_clients(ClientUse::Require)?,

@@ -44,7 +44,8 @@ impl ReadBatch<'_> {
             Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
         let (identity, exchange) = (&mut session.identity, &mut session.exchange);
         let certificate = session.certificate.as_deref();
-        let known = op::bind::Known { address: session.peer.client(), certificate };
+        let bindings = session.bindings.as_deref();
+        let known = op::bind::Known { address: session.peer.client(), certificate, bindings };
         let binding = op::bind::Binding { identity, exchange, known, asks_policy: requested.asks_policy() };
         let before = out.len();
         match op::bind::run(&mut reading, binding, id, bind, out) {

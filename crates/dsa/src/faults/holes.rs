@@ -40,6 +40,15 @@ env::faults! {
     /// What is kept of a password, and which policy holds for it, may be written by everybody who sees the entry (row X7).
     /// A user would unlock itself, or give itself a policy without a lock.
     STATE_NOT_JUDGED = "state-not-judged";
+    /// What a client says of the channel in SCRAM is not compared with the channel (row S3).
+    /// Who is in the middle, with a certificate of its own, could pass the proof on.
+    BINDING_NOT_COMPARED = "binding-not-compared";
+    /// SCRAM draws a salt for a name that has no keys (row S2).
+    /// By a second try the server would tell by another salt that there is no such user.
+    SALT_DRAWN = "salt-drawn";
+    /// SCRAM takes a client that was shown no mechanism with channel binding, though there is one (row S4).
+    /// Who is in the middle could take it off the list, and the proof would be bound to nothing.
+    DOWNGRADE_TAKEN = "downgrade-taken";
     /// Passwords are verified however often they were wrong.
     FAILURES_NOT_COUNTED = "failures-not-counted";
 }

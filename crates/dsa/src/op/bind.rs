@@ -3,13 +3,16 @@
 //! Runs where reads run, at a read point: a bind changes the session and nothing else. A failed bind is as expensive as a good one with the same
 //! stored value, and its answer says nothing about which of name and password was wrong.
 
+mod lookup;
 mod sasl;
+mod scram;
 
+pub(crate) use self::lookup::Known;
+use self::lookup::{dn_of, may_be_verified};
 use self::sasl::{Claim, Proof, Step};
 pub(crate) use self::sasl::{Exchange, MECHANISMS};
-use crate::access::{Action, Requester};
+use crate::access::Requester;
 use crate::certificate_identity;
-use crate::config::ClientCertificate;
 use crate::context::Reading;
 use crate::control::proxied_authorization;
 use crate::faults::holes;
@@ -19,14 +22,12 @@ use crate::password;
 use crate::peer_identity;
 use crate::policy;
 use crate::session::security;
-use ::access::{AuthMethod, Operation, Right};
+use ::access::AuthMethod;
 use env::net::PeerAddress;
 use env::planted;
-use model::Description;
 use model::ResultCode;
 use proto::LdapResult;
 use proto::control::password_policy;
-use proto::control::proxied_authorization::AuthzId;
 use proto::op::bind::{Authentication, Bind, BindResponse};
 use proto::tag::BIND_RESPONSE;
 
@@ -42,15 +43,6 @@ pub(crate) struct Binding<'s> {
     pub(crate) known: Known<'s>,
     /// Whether the client wants to know what the password policy says.
     pub(crate) asks_policy: bool,
-}
-
-/// What lies below a session knows of its client.
-#[derive(Clone, Copy)]
-pub(crate) struct Known<'s> {
-    /// Where it is.
-    pub(crate) address: Option<PeerAddress>,
-    /// Its certificate, if it has shown one that was verified.
-    pub(crate) certificate: Option<&'s ClientCertificate>,
 }
 
 /// One answer for every way to fail, so that nobody learns which entries exist.
@@ -79,7 +71,7 @@ pub(crate) fn run(
     reading.scratch.passwords.verdict = password::policies::Verdict::default();
     // Whatever comes, a former exchange is gone on with or over.
     let former = exchange.take();
-    let done = authenticate(reading, (anonymous, known), former, request);
+    let done = authenticate(reading, (anonymous, known), former.clone(), request);
     if reading.scratch.passwords.lacks() {
         // It is run again, and answered then.
         *exchange = former;
@@ -92,31 +84,41 @@ pub(crate) fn run(
     let said = reading.scratch.passwords.verdict.response.encode();
     let said = asks_policy.then(|| password_policy::control(&said));
     match done {
-        Ok(Outcome::Bound(mut who)) => {
+        Ok(Outcome::Bound(mut who, proof)) => {
             who.must_change = reading.scratch.passwords.verdict.must_change;
             reading.classify(&mut who, security);
             *identity = who;
-            outcome::say_with(out, id, BIND_RESPONSE, (ResultCode::Success, ""), said.as_slice());
+            let result = LdapResult::new(ResultCode::Success);
+            let server_sasl_credentials = proof.as_deref();
+            BindResponse { result, server_sasl_credentials }.encode(out, id, said.as_slice());
             Some(ResultCode::Success)
         }
         Err((code, text)) => {
             outcome::say_with(out, id, BIND_RESPONSE, (code, text), said.as_slice());
             Some(code)
         }
-        Ok(Outcome::GoOn(begun)) => {
+        Ok(Outcome::GoOn(begun, challenge)) => {
             *exchange = Some(begun);
             let result = LdapResult::new(ResultCode::SaslBindInProgress);
-            BindResponse { result, server_sasl_credentials: Some(b"") }.encode(out, id, &[]);
+            BindResponse { result, server_sasl_credentials: Some(&challenge) }.encode(out, id, &[]);
             Some(ResultCode::SaslBindInProgress)
+        }
+        Ok(Outcome::Failed(message)) => {
+            let result = LdapResult::new(ResultCode::InvalidCredentials);
+            BindResponse { result, server_sasl_credentials: Some(message) }.encode(out, id, said.as_slice());
+            Some(ResultCode::InvalidCredentials)
         }
     }
 }
 
-/// What comes of a bind that does not fail.
+/// What comes of a bind.
 enum Outcome {
-    Bound(Identity),
-    /// The client is to take the next step.
-    GoOn(Exchange),
+    /// With the last message of a mechanism, if it has one.
+    Bound(Identity, Option<Vec<u8>>),
+    /// The client is to take the next step, by this challenge.
+    GoOn(Exchange, Vec<u8>),
+    /// It is not proven, which the mechanism has a message for.
+    Failed(&'static [u8]),
 }
 
 /// By which method a client shows who it is. The version is looked at first: what else stands in the request of another one is not known.
@@ -131,15 +133,22 @@ fn authenticate(
     }
     match request.authentication {
         Authentication::Simple(password) => {
-            simple(reading, anonymous, request.name, password).map(Outcome::Bound)
+            let found = simple(reading, anonymous, request.name, password)?;
+            Ok(Outcome::Bound(found, None))
         }
         // The name has no meaning (RFC 4511 section 4.2).
         Authentication::Sasl { mechanism, credentials } => {
             let now_ns = reading.now.monotonic_ns;
-            match sasl::step(reading.security, now_ns, former, mechanism, credentials)? {
-                Step::Challenge(exchange) => Ok(Outcome::GoOn(exchange)),
+            let served = (&reading.dsa.config, reading.security);
+            match sasl::step(served, now_ns, former, mechanism, credentials)? {
+                Step::Challenge(exchange) => Ok(Outcome::GoOn(exchange, Vec::new())),
                 Step::Claimed(claim) => {
-                    claimed(reading, (anonymous, known), (mechanism, claim)).map(Outcome::Bound)
+                    let found = claimed(reading, (anonymous, known), (mechanism, claim))?;
+                    Ok(Outcome::Bound(found, None))
+                }
+                Step::Scram { exchange, is_plus, message } => {
+                    let steps = (exchange, is_plus, message);
+                    by_scram(reading, (anonymous, known), mechanism, steps)
                 }
             }
         }
@@ -201,28 +210,53 @@ fn claimed(
             prove(reading, anonymous, dn.as_deref().unwrap_or(name), password)
         }
     };
-    let mut found = found.ok_or(WRONG)?;
+    acting(reading, mechanism, found.ok_or(WRONG)?, claim.authorization_id)
+}
+
+/// A step of SCRAM: the first if nothing was kept of one, else the last.
+/// Not every failure is the same: of a message that is none its client learns what is wrong with it.
+fn by_scram(
+    reading: &mut Reading<'_>,
+    (anonymous, known): (Requester, Known<'_>),
+    mechanism: &[u8],
+    (mut exchange, is_plus, message): (Exchange, bool, &[u8]),
+) -> Result<Outcome, FixedRefusal> {
+    let Some(begun) = exchange.scram.take() else {
+        return match scram::begin(reading, known, is_plus, message) {
+            Ok((begun, challenge)) => {
+                exchange.scram = Some(Box::new(begun));
+                Ok(Outcome::GoOn(exchange, challenge))
+            }
+            Err(scram::Failed::Refused(refusal)) => Err(refusal),
+            Err(scram::Failed::Said(message)) => Ok(Outcome::Failed(message)),
+        };
+    };
+    let found = scram::finish(reading, anonymous, &begun, message);
+    let acting = found.and_then(|found| {
+        let who = acting(reading, mechanism, found.who, &found.authorization_id).ok()?;
+        Some(Outcome::Bound(who, Some(found.said)))
+    });
+    Ok(acting.unwrap_or(Outcome::Failed(scram::INVALID_PROOF)))
+}
+
+/// Somebody who has proved who it is by a mechanism, as whom it wants to act.
+fn acting(
+    reading: &mut Reading<'_>,
+    mechanism: &[u8],
+    mut found: Identity,
+    authorization_id: &[u8],
+) -> Result<Identity, FixedRefusal> {
     found.auth = AuthMethod::Sasl(String::from_utf8_lossy(mechanism).to_ascii_uppercase());
-    if claim.authorization_id.is_empty() {
+    if authorization_id.is_empty() {
         return Ok(found);
+    }
+    // Whose password must be changed before anything else does not act as anybody.
+    if reading.scratch.passwords.verdict.must_change {
+        return Err(WRONG);
     }
     let security = reading.security;
     reading.classify(&mut found, security);
-    proxied_authorization::authorize(reading, (&found, security), claim.authorization_id).ok_or(WRONG)
-}
-
-/// The DN of somebody who names himself: by a DN with its prefix, or as people call him. `None` if nobody is called so.
-fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
-    let user = match AuthzId::parse(name) {
-        Some(AuthzId::Dn(dn)) => return Some(dn.to_vec()),
-        Some(AuthzId::User(user)) => user,
-        Some(AuthzId::Anonymous) => return None,
-        None => name,
-    };
-    let read_point = reading.read_point;
-    let evaluator = &mut reading.scratch.evaluator;
-    let id = proxied_authorization::find_user(read_point, evaluator, user)?;
-    Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
+    proxied_authorization::authorize(reading, (&found, security), authorization_id).ok_or(WRONG)
 }
 
 /// Who has this name and this password? Whatever is wrong takes the time of one verification.
@@ -297,11 +331,7 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
         return None;
     }
     // After the password, which takes its time: the answer tells no more than that of a wrong one.
-    let view = reading.scratch.view(anonymous, Action::of(Operation::Bind), &entry, read_point);
-    let schema = dsa.shard.schema();
-    let user_password = Description::plain(schema.well_known().user_password);
-    let may = reading.scratch.views.on_attribute(view, user_password, schema).every.has(Right::Auth);
-    if !may && !is_root {
+    if !is_root && !may_be_verified(reading, anonymous, &entry) {
         return None;
     }
     if !policy.is_none_or(|policy| policy::passed(reading, &entry, &policy)) {

@@ -29,6 +29,8 @@ pub(crate) struct Security {
     listener: Option<&'static str>,
     /// Has it shown a certificate that was verified?
     has_certificate: bool,
+    /// Can a proof be bound to its TLS?
+    has_bindings: bool,
     pub(crate) tls: Tls,
 }
 
@@ -62,6 +64,7 @@ impl Security {
         client: None,
         listener: None,
         has_certificate: false,
+        has_bindings: false,
         tls: Tls::Unavailable,
     };
 
@@ -83,7 +86,15 @@ impl Security {
             write: config.write_strength,
             any: config.any_strength.max(listener.any_strength),
         };
-        Security { strength, needed, client, listener: listener.name, has_certificate: false, tls }
+        Security {
+            strength,
+            needed,
+            client,
+            listener: listener.name,
+            has_certificate: false,
+            has_bindings: false,
+            tls,
+        }
     }
 
     /// What access rules can ask of it.
@@ -97,8 +108,9 @@ impl Security {
         Connection { strength: self.strength, tls, address, is_local_socket, listener: self.listener }
     }
 
-    /// TLS is on, with keys of so many bits. `has_certificate`: the client's was verified.
-    pub(crate) fn secure(&mut self, strength: u16, has_certificate: bool) {
+    /// TLS is on, with keys of so many bits. `has_certificate`: the client's was verified. `has_bindings`: a proof can be bound to it.
+    pub(crate) fn secure(&mut self, strength: u16, has_certificate: bool, has_bindings: bool) {
+        self.has_bindings = has_bindings;
         self.has_certificate = has_certificate;
         self.strength = self.strength.max(strength);
         self.tls = Tls::On;
@@ -108,6 +120,7 @@ impl Security {
     pub(crate) fn offer(&self) -> Offer {
         Offer::START_TLS.when(self.tls == Tls::Offered)
             | Offer::PASSWORD.when(self.admits_password())
+            | Offer::BINDING.when(self.has_bindings)
             | Offer::IDENTITY.when(self.has_certificate || matches!(self.client, Some(PeerAddress::Unix(_))))
     }
 

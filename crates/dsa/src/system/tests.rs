@@ -178,7 +178,7 @@ impl Fixture {
                 asks_policy: false,
                 identity,
                 exchange: &mut None,
-                known: op::bind::Known { address: None, certificate: None },
+                known: op::bind::Known { address: None, certificate: None, bindings: None },
             };
             op::bind::run(reading, binding, 7, &request, out)
         });

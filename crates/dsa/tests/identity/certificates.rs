@@ -35,7 +35,7 @@ fn who(mappings: &[CertificateMapping], shown: &ClientCertificate) -> Option<Str
     );
     client.must_add("uid=grace,ou=groups,dc=example", &[("objectClass", &["account"])]);
     client.session = Session::new(&mut client.worker);
-    client.session.secured(128, Some(shown.clone()));
+    client.session.secured(128, Some(shown.clone()), Default::default());
     let listed = client.read("", &["supportedSASLMechanisms"]).values("supportedSASLMechanisms");
     assert_eq!(listed, Some(vec!["EXTERNAL".to_owned(), "PLAIN".to_owned()]));
     let end = external(&mut client);

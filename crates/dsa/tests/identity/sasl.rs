@@ -219,7 +219,7 @@ fn s1_plain_is_not_offered_in_the_clear() {
     connect(&mut client, 0, 0);
     assert_eq!(listed(&mut client), Some(vec!["EXTERNAL".to_owned()]));
     client.session = Session::new(&mut client.worker);
-    client.session.secured(128, None);
+    client.session.secured(128, None, Default::default());
     assert_eq!(listed(&mut client), Some(vec!["PLAIN".to_owned()]));
     assert_eq!(plain(&mut client, "", &format!("dn:{ROOT_DN}"), PASSWORD).code, Success);
 }

@@ -45,16 +45,16 @@ fn each_strength_is_needed_for_its_requests() {
         let mut client = Client::empty(Config { security, ..config() });
         let listener = Listener { any_strength: of_listener, ..Default::default() };
         client.session = Session::connect(&mut client.worker, None, listener).expect("it has no bound");
-        client.session.secured(128, None);
+        client.session.secured(128, None, Default::default());
         client.plant();
         client.session = Session::connect(&mut client.worker, None, listener).expect("it has no bound");
         assert_eq!(client.bind(ROOT_DN, PASSWORD).code, Success);
         assert_eq!(all_codes(&mut client), expected, "{read} {write} {any} {of_listener}");
-        client.session.secured(63, None);
+        client.session.secured(63, None, Default::default());
         assert_eq!(client.bind(ROOT_DN, PASSWORD).code, Success);
         let then = all_codes(&mut client);
         assert_eq!(then.contains(&NO), of_listener == 0, "{then:?}");
-        client.session.secured(64, None);
+        client.session.secured(64, None, Default::default());
         assert_eq!(client.bind(ROOT_DN, PASSWORD).code, Success);
         assert!(!all_codes(&mut client).contains(&NO));
     }

@@ -1,12 +1,15 @@
 //! Certificates and their keys, from files (PEM), and which of them a client is shown.
 
+use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use sha2::{Digest, Sha256, Sha384, Sha512};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
@@ -25,6 +28,8 @@ pub(crate) struct Loaded {
     certified: Arc<CertifiedKey>,
     /// DNS names of the leaf, in small letters; the first label may be `*`.
     names: Vec<String>,
+    /// Hash of the leaf, by which a client can tell that it was shown this one (RFC 5929 section 4).
+    end_point: Option<Vec<u8>>,
     /// Seconds since 1970 until which the leaf is valid.
     pub(crate) not_after_s: i64,
     /// What an administrator should know of it.
@@ -59,6 +64,7 @@ impl Loaded {
             _ => None,
         });
         let names = names.collect();
+        let end_point = end_point(&chain[0], &leaf.signature_algorithm.algorithm.to_id_string());
         let certified = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
             format!("{at} and {}: the key is not that of the certificate: {error}", pair.key.display())
         })?;
@@ -67,7 +73,7 @@ impl Loaded {
         } else {
             Vec::new()
         };
-        Ok(Loaded { certified: Arc::new(certified), names, not_after_s, warnings })
+        Ok(Loaded { certified: Arc::new(certified), names, end_point, not_after_s, warnings })
     }
 
     /// Is it a certificate of this DNS name? (RFC 9525 section 6.3: a wildcard stands for one whole label, the first.)
@@ -86,11 +92,73 @@ impl Loaded {
 #[derive(Debug)]
 pub(crate) struct Certificates(pub(crate) Vec<Loaded>);
 
+impl Certificates {
+    /// The one that a client is shown which names the server so.
+    fn shown(&self, server_name: Option<&str>) -> Option<&Loaded> {
+        let named = server_name.map(str::to_ascii_lowercase);
+        named.and_then(|name| self.0.iter().find(|loaded| loaded.is_of(&name))).or_else(|| self.0.first())
+    }
+
+    /// Is there no choice?
+    pub(crate) fn is_one(&self) -> bool {
+        self.0.len() == 1
+    }
+}
+
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let named = hello.server_name().map(str::to_ascii_lowercase);
-        let named = named.and_then(|name| self.0.iter().find(|loaded| loaded.is_of(&name)));
-        named.or_else(|| self.0.first()).map(|loaded| Arc::clone(&loaded.certified))
+        self.shown(hello.server_name()).map(|loaded| Arc::clone(&loaded.certified))
+    }
+}
+
+/// The certificate that one client is shown: what a proof can be bound to. The library asks which to show, and does not say later which it was.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    certificates: Arc<Certificates>,
+    /// Its place among them.
+    at: AtomicUsize,
+}
+
+impl Shown {
+    /// Of a handshake that begins next: the first, if there is no other.
+    pub(crate) fn new(certificates: &Arc<Certificates>) -> Shown {
+        Shown { certificates: Arc::clone(certificates), at: AtomicUsize::new(0) }
+    }
+
+    /// The binding `tls-server-end-point`. `None` if the signature of the certificate has no hash of its own.
+    pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
+        self.certificates.0.get(self.at.load(Ordering::Relaxed))?.end_point.clone()
+    }
+}
+
+/// What one handshake goes by.
+pub(crate) struct Offered {
+    pub(crate) config: Arc<ServerConfig>,
+    /// What it shows.
+    pub(crate) shown: Arc<Shown>,
+}
+
+impl ResolvesServerCert for Shown {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let shown = self.certificates.shown(hello.server_name())?;
+        let at = self.certificates.0.iter().position(|loaded| std::ptr::eq(loaded, shown))?;
+        self.at.store(at, Ordering::Relaxed);
+        Some(Arc::clone(&shown.certified))
+    }
+}
+
+/// The hash of a certificate by the hash of its signature, but SHA-256 in the place of MD5 and SHA-1 (RFC 5929 section 4.1).
+fn end_point(leaf: &[u8], signature: &str) -> Option<Vec<u8>> {
+    match signature {
+        // MD5, SHA-1 and SHA-256 with RSA; SHA-1 and SHA-256 with ECDSA.
+        "1.2.840.113549.1.1.4"
+        | "1.2.840.113549.1.1.5"
+        | "1.2.840.113549.1.1.11"
+        | "1.2.840.10045.4.1"
+        | "1.2.840.10045.4.3.2" => Some(Sha256::digest(leaf).to_vec()),
+        "1.2.840.113549.1.1.12" | "1.2.840.10045.4.3.3" => Some(Sha384::digest(leaf).to_vec()),
+        "1.2.840.113549.1.1.13" | "1.2.840.10045.4.3.4" => Some(Sha512::digest(leaf).to_vec()),
+        _ => None,
     }
 }
 

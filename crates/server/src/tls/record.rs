@@ -4,9 +4,11 @@
 //! needs of it does not.
 
 use super::buffer::Outgoing;
+use super::certificate::{Offered, Shown};
+use dsa::config::ChannelBindings;
+use rustls::ProtocolVersion;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
-use rustls::{ProtocolVersion, ServerConfig};
 use std::io;
 use std::sync::Arc;
 
@@ -41,11 +43,15 @@ pub(crate) struct Facts {
     pub(crate) version: &'static str,
     /// The client's certificate, if one was asked for, shown and verified.
     pub(crate) certificate: Option<Vec<u8>>,
+    /// What a proof can be bound to.
+    pub(crate) bindings: ChannelBindings,
 }
 
 /// The records of one connection.
 pub(crate) struct Records {
     tls: UnbufferedServerConnection,
+    /// The certificate that the client was shown.
+    shown: Arc<Shown>,
     /// The client sends nothing more (close_notify).
     is_over: bool,
     /// Records that were encrypted.
@@ -59,9 +65,10 @@ fn broken(error: rustls::Error) -> io::Error {
 
 impl Records {
     /// Of a client that begins its handshake next.
-    pub(crate) fn new(config: Arc<ServerConfig>) -> io::Result<Records> {
+    pub(crate) fn new(offered: Offered) -> io::Result<Records> {
+        let Offered { config, shown } = offered;
         let tls = UnbufferedServerConnection::new(config).map_err(io::Error::other)?;
-        Ok(Records { tls, is_over: false, encrypted: 0 })
+        Ok(Records { tls, shown, is_over: false, encrypted: 0 })
     }
 
     /// Has the client said that it sends nothing more?
@@ -94,7 +101,10 @@ impl Records {
         // The names of all suites say it; ChaCha20 has 256.
         let strength = if suite.contains("AES_128") { 128 } else { 256 };
         let chain = self.tls.peer_certificates().and_then(|chain| chain.first());
-        Some(Facts { strength, version, certificate: chain.map(|leaf| leaf.to_vec()) })
+        let certificate = chain.map(|leaf| leaf.to_vec());
+        // Keys for `tls-exporter` (RFC 9266) the library does not give to callers with buffers of their own.
+        let bindings = ChannelBindings { end_point: self.shown.end_point() };
+        Some(Facts { strength, version, certificate, bindings })
     }
 
     /// Opens what is whole at the front of `input`, until `plain` has had as much as it wants: it returns false then. What must be sent to

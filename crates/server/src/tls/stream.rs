@@ -6,13 +6,12 @@
 //! and makes one write of it; if the socket takes less the rest is kept, and the same bytes are to be offered again.
 
 use super::buffer::{Buffers, Outgoing};
+use super::certificate::Offered;
 use super::record::{Facts, HANDSHAKE_BYTES_MAX, Kept, RECORD_BYTES_MAX, Records};
 use env::net::Stream;
-use rustls::ServerConfig;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// Bytes that are encrypted with one write at most: what a connection may keep encrypted for a client that takes nothing.
@@ -58,14 +57,10 @@ impl<S: Stream> Secured<S> {
     ///
     /// # Errors
     /// When the configuration cannot be used.
-    pub(crate) fn secure(
-        &mut self,
-        config: Arc<ServerConfig>,
-        buffers: Rc<RefCell<Buffers>>,
-    ) -> io::Result<()> {
+    pub(crate) fn secure(&mut self, offered: Offered, buffers: Rc<RefCell<Buffers>>) -> io::Result<()> {
         assert!(self.tls.is_none(), "a stream is secured once");
         self.tls = Some(Box::new(Tls {
-            records: Records::new(config)?,
+            records: Records::new(offered)?,
             buffers,
             input: Vec::new(),
             has_records: false,

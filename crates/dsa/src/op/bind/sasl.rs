@@ -4,12 +4,16 @@
 //! waits for the server first, and gets an empty challenge (RFC 4422 section 3.1): so credentials that are absent differ from empty ones. Between
 //! the steps of an exchange nothing of it is in force: the client is nobody.
 
+mod begun;
 mod external;
 mod mechanism;
 mod plain;
+mod scram;
 
-use self::mechanism::Mechanism;
+pub(super) use self::begun::{Begun, Who};
 pub(super) use self::mechanism::{Claim, Proof};
+use self::mechanism::{Mechanism, Reads};
+use crate::config::Config;
 use crate::faults::holes;
 use crate::outcome::FixedRefusal;
 use crate::session::security::Security;
@@ -18,16 +22,19 @@ use model::ResultCode;
 use model::limits::{SASL_BYTES_MAX, SASL_SECONDS_MAX, SASL_STEPS_MAX};
 
 /// The mechanisms that are known.
-pub(crate) const MECHANISMS: &[&Mechanism] = &[&external::MECHANISM, &plain::MECHANISM];
+pub(crate) const MECHANISMS: &[&Mechanism] =
+    &[&external::MECHANISM, &scram::MECHANISM_PLUS, &scram::MECHANISM, &plain::MECHANISM];
 
 /// An exchange that waits for the client's next step.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Exchange {
     mechanism: &'static Mechanism,
     /// Steps that were made.
     steps: u32,
     /// Monotonic time, in ns, of the first.
     since_ns: u64,
+    /// What SCRAM keeps between its two.
+    pub(in crate::op::bind) scram: Option<Box<Begun>>,
 }
 
 /// What comes of a step.
@@ -36,6 +43,8 @@ pub(super) enum Step<'a> {
     Challenge(Exchange),
     /// It is to be judged by this.
     Claimed(Claim<'a>),
+    /// A message of SCRAM, in this exchange.
+    Scram { exchange: Exchange, is_plus: bool, message: &'a [u8] },
 }
 
 const UNKNOWN: FixedRefusal = (
@@ -56,7 +65,7 @@ const TOO_MUCH: FixedRefusal = (
 /// # Errors
 /// The refusal, and the exchange is over.
 pub(super) fn step<'a>(
-    security: Security,
+    (config, security): (&Config, Security),
     now_ns: u64,
     former: Option<Exchange>,
     mechanism: &[u8],
@@ -67,11 +76,11 @@ pub(super) fn step<'a>(
     }
     let named = |known: &&&'static Mechanism| known.name.as_bytes().eq_ignore_ascii_case(mechanism);
     let mechanism = *MECHANISMS.iter().find(named).ok_or(UNKNOWN)?;
-    if !security.offer().has(mechanism.needs) && !planted::is(holes::MECHANISM_NOT_OFFERED) {
+    if !mechanism.is_offered(config, security.offer()) && !planted::is(holes::MECHANISM_NOT_OFFERED) {
         return Err(mechanism.refusal);
     }
     let former = former.filter(|former| former.mechanism.name == mechanism.name);
-    let mut exchange = former.unwrap_or(Exchange { mechanism, steps: 0, since_ns: now_ns });
+    let mut exchange = former.unwrap_or(Exchange { mechanism, steps: 0, since_ns: now_ns, scram: None });
     exchange.steps += 1;
     let seconds = now_ns.saturating_sub(exchange.since_ns) / 1_000_000_000;
     let bytes = credentials.map_or(0, <[u8]>::len);
@@ -81,7 +90,10 @@ pub(super) fn step<'a>(
     let Some(message) = credentials else { return Ok(Step::Challenge(exchange)) };
     let malformed =
         (ResultCode::InvalidCredentials, "the credentials are not of the form that the mechanism has");
-    (mechanism.read)(message).map(Step::Claimed).ok_or(malformed)
+    match mechanism.reads {
+        Reads::Claim(read) => read(message).map(Step::Claimed).ok_or(malformed),
+        Reads::Scram { is_plus } => Ok(Step::Scram { exchange, is_plus, message }),
+    }
 }
 
 #[cfg(test)]
@@ -97,9 +109,10 @@ mod tests {
         mechanism: &str,
         credentials: Option<&[u8]>,
     ) -> Result<Option<Exchange>, ResultCode> {
-        match step(Security::INTERNAL, now_ns, former, mechanism.as_bytes(), credentials) {
+        let served = (&crate::system::tests::config(), Security::INTERNAL);
+        match step(served, now_ns, former, mechanism.as_bytes(), credentials) {
             Ok(Step::Challenge(exchange)) => Ok(Some(exchange)),
-            Ok(Step::Claimed(_)) => Ok(None),
+            Ok(Step::Claimed(_) | Step::Scram { .. }) => Ok(None),
             Err((code, _)) => Err(code),
         }
     }
@@ -113,7 +126,7 @@ mod tests {
         }
         assert_eq!(take(exchange, 0, "PLAIN", None).err(), Some(AdminLimitExceeded));
         let begun = take(None, SECOND, "PLAIN", None).unwrap();
-        assert!(take(begun, (1 + SASL_SECONDS_MAX) * SECOND, "PLAIN", Some(b"\0a\0b")).is_ok());
+        assert!(take(begun.clone(), (1 + SASL_SECONDS_MAX) * SECOND, "PLAIN", Some(b"\0a\0b")).is_ok());
         assert_eq!(
             take(begun, (2 + SASL_SECONDS_MAX) * SECOND, "PLAIN", Some(b"\0a\0b")).err(),
             Some(AdminLimitExceeded)
@@ -147,7 +160,7 @@ mod tests {
         for _ in 0..3 {
             exchange = take(exchange, 0, "PLAIN", None).unwrap();
         }
-        assert_eq!(exchange.map(|exchange| exchange.steps), Some(3));
+        assert_eq!(exchange.as_ref().map(|exchange| exchange.steps), Some(3));
         exchange = exchange.map(|exchange| Exchange { mechanism: &external::MECHANISM, ..exchange });
         assert_eq!(take(exchange, 0, "PLAIN", None).unwrap().map(|exchange| exchange.steps), Some(1));
     }

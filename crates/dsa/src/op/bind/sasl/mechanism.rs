@@ -1,7 +1,9 @@
 //! What a SASL mechanism tells of itself, in its own file, and what it reads of its client.
 
+use crate::config::Config;
 use crate::offer::Offer;
 use crate::outcome::FixedRefusal;
+use ::password::Scheme;
 
 /// A mechanism.
 pub(crate) struct Mechanism {
@@ -10,8 +12,27 @@ pub(crate) struct Mechanism {
     pub(crate) needs: Offer,
     /// How it is refused to others.
     pub(super) refusal: FixedRefusal,
-    /// Reads the message of a client; `None` if it is malformed.
-    pub(super) read: for<'a> fn(&'a [u8]) -> Option<Claim<'a>>,
+    /// In which form passwords must be stored for it.
+    pub(super) scheme: Option<Scheme>,
+    pub(super) reads: Reads,
+}
+
+/// What becomes of a client's message.
+pub(super) enum Reads {
+    /// It says all; `None` if it is malformed.
+    Claim(for<'a> fn(&'a [u8]) -> Option<Claim<'a>>),
+    /// It is a step of two.
+    Scram {
+        /// Is the proof bound to the channel?
+        is_plus: bool,
+    },
+}
+
+impl Mechanism {
+    /// Can it be used, with this configuration, by a session with this offer?
+    pub(crate) fn is_offered(&self, config: &Config, offer: Offer) -> bool {
+        offer.has(self.needs) && self.scheme.is_none_or(|scheme| config.password_schemes.contains(&scheme))
+    }
 }
 
 /// What a client says of itself.

@@ -1,0 +1,55 @@
+//! What a bind knows of its client before it has proved anything, and how it finds who the client says that it is.
+
+use crate::access::{Action, Requester};
+use crate::config::{ChannelBindings, ClientCertificate};
+use crate::context::Reading;
+use crate::control::proxied_authorization;
+use crate::identity::Identity;
+use ::access::{Operation, Right};
+use env::net::PeerAddress;
+use model::Description;
+use proto::control::proxied_authorization::AuthzId;
+use store::EntryRef;
+
+/// What lies below a session knows of its client.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'s> {
+    /// Where it is.
+    pub(crate) address: Option<PeerAddress>,
+    /// Its certificate, if it has shown one that was verified.
+    pub(crate) certificate: Option<&'s ClientCertificate>,
+    /// What of its TLS a proof can be bound to.
+    pub(crate) bindings: Option<&'s ChannelBindings>,
+}
+
+/// Who a client has proved to be.
+pub(super) struct Identified {
+    pub(super) who: Identity,
+    /// As whom it wants to act.
+    pub(super) authorization_id: Vec<u8>,
+    /// The last message of the mechanism.
+    pub(super) said: Vec<u8>,
+}
+
+/// The DN of somebody who names himself: by a DN with its prefix, or as people call him. `None` if nobody is called so.
+pub(super) fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    // The prefix decides, and what has none is a user.
+    let user = match AuthzId::parse(name) {
+        Some(AuthzId::Dn(dn)) => return Some(dn.to_vec()),
+        Some(AuthzId::User(user)) => user,
+        Some(AuthzId::Anonymous) => return None,
+        None => name,
+    };
+    let read_point = reading.read_point;
+    let evaluator = &mut reading.scratch.evaluator;
+    let id = proxied_authorization::find_user(read_point, evaluator, user)?;
+    Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
+}
+
+/// May somebody who is not known yet have the password of an entry verified?
+pub(super) fn may_be_verified(reading: &mut Reading<'_>, anonymous: Requester, entry: &EntryRef<'_>) -> bool {
+    let view = reading.scratch.view(anonymous, Action::of(Operation::Bind), entry, reading.read_point);
+    let schema = reading.dsa.shard.schema();
+    let user_password = Description::plain(schema.well_known().user_password);
+    reading.scratch.views.on_attribute(view, user_password, schema).every.has(Right::Auth)
+}

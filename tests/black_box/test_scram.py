@@ -1,0 +1,193 @@
+"""SCRAM-SHA-256 and SCRAM-SHA-256-PLUS with foreign clients, and with messages that no client sends. The ids are rows of docs/sasl.md."""
+
+import hashlib
+import os
+import ssl
+from pathlib import Path
+
+import pytest
+
+from certificates import Authority
+from conftest import ADMIN, PATIENCE, PEOPLE, connect, run
+from scram import Scram, answer, bind_request
+from test_tls import Raw, start_tls
+
+ADA, BRUNO = f"uid=ada,{PEOPLE}", f"uid=bruno,{PEOPLE}"
+WORD = "scram word"
+NAME, PLUS = b"SCRAM-SHA-256", b"SCRAM-SHA-256-PLUS"
+
+
+@pytest.fixture
+def served(tmp_path, server):
+    """A server with a certificate that stores passwords for SCRAM. Ada has one, Bruno has none."""
+    authority = Authority(tmp_path / "ca")
+    certificate, key = authority.sign("server")
+    config = tmp_path / "pando.toml"
+    config.write_text(f'password-scheme = ["scram-sha-256"]\nindex = ["uid:eq"]\n[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n')
+    begun = server("--config", config)
+    begun.authority, begun.certificate = authority, certificate
+    begun.env = {"LDAPNOINIT": None, "LDAPTLS_CACERT": str(authority.certificate), "LDAPTLS_REQCERT": "demand"}
+    run("ldappasswd", *begun.admin, "-s", WORD, ADA)
+    return begun
+
+
+def raw(served, secured=False):
+    """A connection of which every byte is chosen, under TLS if it is to be."""
+    connection = Raw(served.port)
+    if secured:
+        connection.send(start_tls())
+        assert connection.result() == 0
+        connection.secure(ssl.create_default_context(cafile=served.authority.certificate))
+    return connection
+
+
+def ask(connection, mechanism, message):
+    connection.send(bind_request(mechanism, message))
+    return answer(connection.message())
+
+
+def exchange(connection, scram, mechanism=NAME, **changed):
+    """The code and the credentials of the last answer."""
+    code, challenge = ask(connection, mechanism, scram.first())
+    if code != 14:
+        return code, challenge
+    return ask(connection, mechanism, scram.final(challenge, **changed))
+
+
+def end_point(served):
+    der = ssl.PEM_cert_to_DER_cert(Path(served.certificate).read_text())
+    return hashlib.sha256(der).digest()
+
+
+def test_s2_foreign_clients(served):
+    asked = ["ldapwhoami", "-Q", "-O", "none", "-Y", "SCRAM-SHA-256", "-H", served.url, "-U", "ada"]
+    assert run(*asked, "-w", WORD).out.strip() == f"dn:{ADA}"
+    assert run(*asked, "-w", "wrong", code=49).out == ""
+    assert run(*asked, "-w", WORD, "-X", f"dn:{ADA}").out.strip() == f"dn:{ADA}"
+    assert run(*asked, "-w", WORD, "-X", f"dn:{BRUNO}", code=49).out == ""
+    assert run(*asked, "-w", WORD, "-ZZ", env=served.env).out.strip() == f"dn:{ADA}"
+    unboundid = ["java", "-cp", os.environ["UNBOUNDID_JAR"], "com.unboundid.ldap.sdk.unboundidds.tools.LDAPSearch", "-h", "127.0.0.1", "-p",
+                 served.port, "--saslOption", "mech=SCRAM-SHA-256", "--saslOption", "username=ada", "-b", ADA, "-s", "base"]
+    assert f"dn: {ADA}" in run(*unboundid, "-w", WORD, "(objectClass=*)", "uid", timeout=4 * PATIENCE).out
+    run(*unboundid, "-w", "wrong", "(objectClass=*)", code=49, timeout=4 * PATIENCE)
+    # A simple bind and a compare verify the same value.
+    assert connect(served, ADA, WORD).whoami_s() == f"dn:{ADA}"
+
+
+def test_s2_every_failure_is_the_same(served):
+    """Wrong word, unknown name, a user without a value, a user with another form: the same messages with the same sizes."""
+    def failed(user, password="wrong"):
+        connection, scram = raw(served), Scram(user, password, nonce=b"fixed-nonce-of-the-client")
+        code, challenge = ask(connection, NAME, scram.first())
+        assert code == 14
+        end = ask(connection, NAME, scram.final(challenge))
+        return scram.salt, (len(challenge), len(scram.salt), scram.count, end)
+
+    seen = [failed(name) for name in ("ada", "nobody", "bruno", f"dn:{BRUNO}", "dn:cn=nothing", ADMIN, "admin")]
+    assert len({shape for _, shape in seen}) == 1, seen
+    assert seen[0][1][3] == (49, b"e=invalid-proof")
+    # The salt is the same at every try, for all, and differs from name to name.
+    again = [failed(name) for name in ("ada", "nobody", "bruno")]
+    assert [salt for salt, _ in again] == [salt for salt, _ in seen[:3]] and len({salt for salt, _ in seen[:3]}) == 3
+    assert failed("NoBody")[0] == seen[1][0]
+
+
+def test_s2_the_salt_of_nobody_outlives_a_restart(keep, tmp_path):
+    def salt(here):
+        connection, scram = raw(here), Scram("nobody", "x")
+        _, challenge = ask(connection, NAME, scram.first())
+        scram.final(challenge)
+        return scram.salt
+
+    here = keep("--password-scheme", "scram-sha-256", ldif="people.ldif")
+    before = salt(here)
+    here.end()
+    assert salt(keep("--password-scheme", "scram-sha-256")) == before
+
+
+def test_s2_it_is_listed_where_it_is_served(served, server):
+    def listed(here, *flags, env=None):
+        out = run("ldapsearch", "-x", *flags, "-H", here.url, "-LLL", "-s", "base", "-b", "", "supportedSASLMechanisms", env=env).out
+        return {line.split()[1] for line in out.splitlines() if line.startswith("supported")}
+
+    assert listed(served) == {"SCRAM-SHA-256", "PLAIN"}
+    assert listed(served, "-ZZ", env=served.env) == {"SCRAM-SHA-256", "SCRAM-SHA-256-PLUS", "PLAIN"}
+    without = server()
+    assert listed(without) == {"PLAIN"}
+    assert ask(raw(without), NAME, Scram("ada", WORD).first())[0] == 7
+    assert ask(raw(served), PLUS, Scram("ada", WORD, header=b"p=tls-exporter,,").first())[0] == 7, "in the clear"
+
+
+def test_s3_bound_to_the_certificate(served):
+    """By the two names that clients have for it; another certificate, as somebody in the middle has, is none."""
+    for header, data in ((b"p=tls-server-end-point,,", end_point(served)), (b"p=ldap,,", b"tls-server-end-point:" + end_point(served))):
+        connection, scram = raw(served, secured=True), Scram("ada", WORD, header, data)
+        assert exchange(connection, scram, PLUS) == (0, scram.expected)
+        for wrong in (hashlib.sha256(b"another").digest(), b"", data[:-1]):
+            scram = Scram("ada", WORD, header, wrong)
+            assert exchange(raw(served, secured=True), scram, PLUS) == (49, b"e=invalid-proof"), header
+    # The session keeps what it was shown, whatever is in force by now.
+    connection, shown = raw(served, secured=True), end_point(served)
+    served.authority.sign("server")
+    os.kill(served.pid, 1)
+    scram = Scram("ada", WORD, b"p=tls-server-end-point,,", shown)
+    assert exchange(connection, scram, PLUS) == (0, scram.expected)
+
+
+def test_s4_downgrades_and_altered_messages(served):
+    clear, wrong = raw(served), (49, b"e=invalid-proof")
+    scram = Scram("ada", WORD, b"y,,")
+    assert exchange(raw(served), scram) == (0, scram.expected), "in the clear there is no channel binding to be hidden"
+    # Under TLS the list has -PLUS: a client that was not shown it has been cheated.
+    assert exchange(raw(served, secured=True), Scram("ada", WORD, b"y,,"))[0] == 49
+    assert exchange(raw(served, secured=True), Scram("ada", WORD, b"p=tls-server-end-point,,", end_point(served)))[0] == 49
+    for header in (b"n,,", b"y,,"):
+        assert exchange(raw(served, secured=True), Scram("ada", WORD, header), PLUS)[0] == 49, header
+    assert exchange(raw(served, secured=True), Scram("ada", WORD, b"p=tls-unique,,"), PLUS) == (49, b"e=unsupported-channel-binding-type")
+    assert exchange(clear, Scram("ada", WORD), binding=b"eSws") == wrong, "another header"
+    assert exchange(clear, Scram("ada", WORD), binding=b"biwsAAA=") == wrong, "data that nobody asked for"
+    assert exchange(clear, Scram("ada", WORD), nonce=b"another") == wrong
+    assert exchange(clear, Scram("ada", WORD), proof=bytes(32)) == wrong
+    assert exchange(clear, Scram("ada", WORD), proof=b"") == wrong
+    # A proof is of one exchange.
+    old = Scram("ada", WORD, nonce=b"the-same-nonce-again")
+    _, challenge = ask(clear, NAME, old.first())
+    message = old.final(challenge)
+    assert ask(clear, NAME, message) == (0, old.expected)
+    assert ask(clear, NAME, message)[0] == 49
+    assert ask(clear, NAME, old.first())[0] == 14 and ask(clear, NAME, message) == wrong
+    for message in (b"", b"n,,m=x,n=ada,r=x", b"n,,n=a=da,r=x", b"n,,n=ada\0,r=x", b"n,,n=ada", b"\xff"):
+        assert ask(clear, NAME, message)[0] == 49, message
+    # Nobody is bound between the steps, and another mechanism begins anew.
+    scram = Scram("ada", WORD)
+    _, challenge = ask(clear, NAME, scram.first())
+    assert ask(clear, b"PLAIN", b"\0ada\0wrong")[0] == 49
+    assert ask(clear, NAME, scram.final(challenge))[0] == 49
+
+
+def test_s2_names_with_signs(served):
+    """Commas and the sign of equality are escaped; the root DN and DNs work as in every bind."""
+    person = f"uid=a\\2Cb\\3Dc,{PEOPLE}"
+    connect(served).add_s(person, [("objectClass", [b"account", b"simpleSecurityObject"]), ("uid", [b"a,b=c"]), ("userPassword", [WORD.encode()])])
+    for user in ("a,b=c", "dn:" + person):
+        scram = Scram(user, WORD)
+        assert exchange(raw(served), scram) == (0, scram.expected), user
+
+
+def test_s2_the_policy_counts(served):
+    """Failures lock, a lock is answered like any failure, and a password that has expired is none."""
+    admin = connect(served)
+    name = f"cn=policy,{PEOPLE}"
+    admin.add_s(name, [("objectClass", [b"pwdPolicy", b"device"]), ("pwdAttribute", [b"userPassword"]), ("pwdLockout", [b"TRUE"]),
+                       ("pwdMaxFailure", [b"3"]), ("pwdMaxAge", [b"1000"])])
+    admin.modify_s(ADA, [(0, "pwdPolicySubentry", [name.encode()])])
+    for _ in range(3):
+        assert exchange(raw(served), Scram("ada", "wrong")) == (49, b"e=invalid-proof")
+    assert exchange(raw(served), Scram("ada", WORD)) == (49, b"e=invalid-proof")
+    [(_, entry)] = admin.search_s(ADA, 0, attrlist=["pwdAccountLockedTime"])
+    assert entry["pwdAccountLockedTime"]
+    admin.modify_s(ADA, [(1, "pwdAccountLockedTime", None)])
+    scram = Scram("ada", WORD)
+    assert exchange(raw(served), scram) == (0, scram.expected)
+    admin.modify_s(ADA, [(2, "pwdChangedTime", [b"20200101000000Z"])])
+    assert exchange(raw(served), Scram("ada", WORD)) == (49, b"e=invalid-proof")
