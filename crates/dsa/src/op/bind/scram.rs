@@ -77,6 +77,7 @@ pub(super) fn begin(
     dsa.entropy().fill(&mut drawn);
     let nonce = [first.nonce, base64::encode(&drawn).as_bytes()].concat();
     let server_first = server_first(&nonce, &base64::encode(&keys.salt), keys.iterations);
+    // What the last message must bring in base64: the header as it came, and what the channel is known by.
     let binding = [first.header, &data].concat();
     let (authorization_id, first_bare) = (first.authorization_id, first.bare.to_vec());
     let challenge = server_first.clone();
@@ -104,6 +105,7 @@ pub(super) fn finish(
             entry.and_then(|entry| admitted(reading, anonymous, &entry, proven.is_some()))
         }
     };
+    // As in a simple bind: failures of an account count, whatever the mechanism.
     match &found {
         Some(_) => failures.succeeded(account),
         None if is_throttled => {}
@@ -170,6 +172,7 @@ fn is_downgraded(reading: &Reading<'_>) -> bool {
 
 /// A salt that follows from the name, and that nobody can work out who does not know the keys of the directory.
 fn salt_of_nobody(reading: &Reading<'_>, name: &[u8]) -> Vec<u8> {
+    // All spellings of a name have one salt, as they have if it is there.
     let mut key = Vec::new();
     if reading.dsa.shard.schema().normalise_dn(name, &mut key).is_err() {
         key = String::from_utf8_lossy(name).to_lowercase().into_bytes();

@@ -12,7 +12,7 @@ pub(crate) struct Mechanism {
     pub(crate) needs: Offer,
     /// How it is refused to others.
     pub(super) refusal: FixedRefusal,
-    /// In which form passwords must be stored for it.
+    /// In which form passwords must be stored for it. Without it nobody could bind by the mechanism, and it is not listed.
     pub(super) scheme: Option<Scheme>,
     pub(super) reads: Reads,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Mechanism {
 pub(super) enum Reads {
     /// It says all; `None` if it is malformed.
     Claim(for<'a> fn(&'a [u8]) -> Option<Claim<'a>>),
-    /// It is a step of two.
+    /// It is a step of two. The exchange says which, and what the first has left.
     Scram {
         /// Is the proof bound to the channel?
         is_plus: bool,
