@@ -171,7 +171,8 @@ impl<T: Holds> Row<T> {
             show: |c| vec![c.choices().passwords.default_policy.clone().unwrap_or(NO_POLICY.to_owned())],
         },
         Row {
-            // Of accounts that a policy holds for, that says it.
+            // Of accounts that a policy holds for, that says it. What is set already stays: length is looked at when a password is changed, for
+            // nobody can say how long the word of a hash is.
             name: "passwords.min-length",
             form: "N",
             values: Values::One,
@@ -185,7 +186,8 @@ impl<T: Holds> Row<T> {
             show: |c| vec![c.choices().passwords.min_length.to_string()],
         },
         Row {
-            // Who guesses would learn from it which accounts there are.
+            // Who guesses would learn from it which accounts there are: only those that are there are locked. But people who are locked
+            // out ask fewer questions if they are informed.
             name: "passwords.tell-locked",
             form: "on|off",
             values: Values::One,
