@@ -309,6 +309,35 @@ def test_t4_certificates_are_replaced_while_clients_connect(serve, authority, tm
         assert time.monotonic() - begin < PATIENCE, server.log
 
 
+def test_t4_the_monitor_shows_when_certificates_end_and_that_a_file_is_faulty(serve, authority):
+    """Users may read it, so it names no file; the log has the reason."""
+    pair = authority.sign("server", "DNS:localhost", "DNS:ldap.example.com", days=20)
+    server = serve(pairs=[pair])
+
+    def shown(name, attribute):
+        out = server.search("-b", f"cn={name},cn=TLS,cn=Monitor", "-s", "base", attribute).out
+        return [line.split(": ", 1)[1] for line in out.splitlines() if line.startswith(f"{attribute}: ")]
+
+    end = run("openssl", "x509", "-in", pair[0], "-noout", "-enddate", "-dateopt", "iso_8601").out.strip().split("=")[1]
+    digits = "".join(c for c in end if c.isdigit()) + "Z"
+    assert shown("Certificates", "monitoredInfo") == [f"1 until {digits} localhost ldap.example.com"]
+    seconds = ssl.cert_time_to_seconds(run("openssl", "x509", "-in", pair[0], "-noout", "-enddate").out.strip().split("=")[1])
+    assert shown("NotAfter", "monitorCounter") == [str(seconds)]
+    [files] = shown("Files", "monitoredInfo")
+    assert files.startswith("in force since ")
+    pair[1].write_text("nonsense")
+    server.process.send_signal(signal.SIGHUP)
+    begin = time.monotonic()
+    while not (files := shown("Files", "monitoredInfo")[0]).startswith("faulty since "):
+        assert time.monotonic() - begin < PATIENCE, files
+    assert str(pair[1]) in server.log and str(pair[1]) not in files
+    authority.sign("server", "DNS:other.example.com", days=25)
+    server.process.send_signal(signal.SIGHUP)
+    while not (files := shown("Files", "monitoredInfo")[0]).startswith("in force since "):
+        assert time.monotonic() - begin < PATIENCE, files
+    assert shown("Certificates", "monitoredInfo")[0].endswith(" other.example.com")
+
+
 def test_t4_a_client_that_names_the_server_is_shown_its_certificate(serve, authority):
     pairs = [authority.sign("one", "DNS:one.example.com"), authority.sign("two", "DNS:two.example.com", "DNS:*.sub.example.com")]
     port = serve(pairs=pairs).secure_port

@@ -1,6 +1,7 @@
 //! The agent itself: shared by all threads, and nothing in it is written on the way of a request but counters.
 
 use crate::access::Access;
+use crate::certificates::Certificates;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::held::Held;
@@ -51,6 +52,8 @@ pub struct Dsa {
     pub(crate) policies: Policies,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
+    /// What secures connections, for the monitor.
+    pub(crate) certificates: OnceLock<Arc<dyn Certificates>>,
 }
 
 impl Dsa {
@@ -65,6 +68,14 @@ impl Dsa {
     /// If there is one already.
     pub fn journal_to(&self, journal: Arc<dyn Journal>) {
         assert!(self.journal.set(journal).is_ok(), "a directory has one journal");
+    }
+
+    /// Shows certificates in the monitor from now on.
+    ///
+    /// # Panics
+    /// If others are shown already.
+    pub fn show_certificates(&self, certificates: Arc<dyn Certificates>) {
+        assert!(self.certificates.set(certificates).is_ok(), "a server has one set of certificates");
     }
 
     /// How much of updates is on its way through the log.

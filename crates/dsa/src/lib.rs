@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
-//!              monitor, marks
+//!              monitor, marks, certificates
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
@@ -24,6 +24,7 @@ mod admission;
 mod applier;
 mod bundle;
 mod certificate_identity;
+pub mod certificates;
 pub mod chain;
 pub mod client_memory;
 pub mod config;

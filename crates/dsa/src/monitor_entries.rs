@@ -7,6 +7,7 @@
 //! therefore be of two moments, and differences are never taken below zero.
 
 use self::Measure::{Log, Memory, Number, Sum, Text, Time};
+use crate::certificates;
 use crate::config::Config;
 use crate::config_entry;
 use crate::engine::Dsa;
@@ -60,9 +61,7 @@ impl Measure {
             Measure::Setting(key) => return key.show(&dsa.chosen.now()),
             Measure::Text(text) => return vec![text(dsa, now)],
             Measure::Time(unix_ms) => {
-                let mut text = Vec::new();
-                write_generalized_time(unix_ms(dsa, now), &mut text);
-                return vec![String::from_utf8_lossy(&text).into_owned()];
+                return vec![generalized_time(unix_ms(dsa, now))];
             }
             Measure::Initiated(kind) => initiated(dsa, kind),
             Measure::Completed(kind) => completed(dsa, kind),
@@ -155,6 +154,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(waiters());
     items.extend(threads());
     items.extend(passwords());
+    items.extend(tls());
     items.extend(memory());
     items.extend(log());
     items.push(indexes());
@@ -295,6 +295,50 @@ fn passwords() -> impl Iterator<Item = Item> {
     group("cn=Passwords", "Passwords that are verified or hashed by threads of their own", rows)
 }
 
+/// Certificates that clients are shown, and whether the files of others were taken. All empty or 0 where there is no TLS.
+/// Anybody who connects sees the certificates, so they are no secret.
+fn tls() -> impl Iterator<Item = Item> {
+    let earliest = |dsa: &Dsa, _| {
+        // For a watch that compares one number with the time.
+        let all = tls_metrics(dsa).in_force;
+        all.iter().map(|certificate| certificate.not_after_s).min().unwrap_or(0)
+    };
+    let first = "Seconds since 1970 until which all certificates are valid; 0 without one";
+    let rows = [
+        ("Certificates", "Until when each certificate is valid, and its names", Measure::Texts(validity)),
+        ("NotAfter", first, Number(earliest)),
+        ("Files", "What became of the files of certificates when they were read last", Text(files)),
+    ];
+    group("cn=TLS", "Certificates of the server", rows)
+}
+
+/// Numbered, so that two lines are never the same.
+fn validity(dsa: &Dsa) -> Vec<String> {
+    let line = |(at, certificate): (usize, certificates::Certificate)| {
+        let until = generalized_time(certificate.not_after_s.saturating_mul(1000));
+        format!("{} until {until} {}", at + 1, certificate.names)
+    };
+    tls_metrics(dsa).in_force.into_iter().enumerate().map(line).collect()
+}
+
+/// The reason of a failure has names of files, so it is in the log only.
+fn files(dsa: &Dsa, _: Now) -> String {
+    let metrics = tls_metrics(dsa);
+    match metrics.failed_s {
+        _ if metrics.in_force.is_empty() => "off".to_owned(),
+        None => format!("in force since {}", generalized_time(metrics.since_s.saturating_mul(1000))),
+        Some(failed_s) => format!(
+            "faulty since {}: the certificates before them stay in force, the log has the reason",
+            generalized_time(failed_s.saturating_mul(1000))
+        ),
+    }
+}
+
+/// Nothing where connections are not secured.
+fn tls_metrics(dsa: &Dsa) -> certificates::Metrics {
+    dsa.certificates.get().map(|certificates| certificates.metrics()).unwrap_or_default()
+}
+
 /// `Total` is what counts against memory-max; the lines below it are its parts. `Resident` is what the system sees, with buffers of clients and
 /// free pages of the allocator.
 /// Measured at the refresh, so all are of one moment.
@@ -362,6 +406,12 @@ fn archiving(dsa: &Dsa, _: Now) -> String {
 /// The snapshot of an earlier run has no time here: its age counts from the start.
 fn snapshot_age(dsa: &Dsa, now: Now) -> u64 {
     seconds_since(metrics(dsa).snapshot_ms.max(dsa.config.started_ms), now)
+}
+
+fn generalized_time(unix_ms: u64) -> String {
+    let mut text = Vec::new();
+    write_generalized_time(unix_ms, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn seconds_since(unix_ms: u64, now: Now) -> u64 {

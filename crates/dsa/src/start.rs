@@ -112,6 +112,7 @@ impl Dsa {
             failed_binds: Failures::default(),
             policies,
             journal: OnceLock::new(),
+            certificates: OnceLock::new(),
         }))
     }
 }

@@ -8,6 +8,7 @@ use crate::seldom::Seldom;
 use crate::thread::IoThread;
 use crate::tls::{ClientUse, Tls};
 use dsa::Dsa;
+use dsa::certificates::Certificates;
 use env::clock::{Clock, SystemClock};
 use env::net::{Bound, Listener, PeerAddress, Pending, SocketListener, SocketPending};
 use env::task;
@@ -90,6 +91,9 @@ pub async fn serve_until(
     let threads: io::Result<Vec<IoThread<SocketPending>>> =
         (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), tls.clone(), options)).collect();
     let threads = Rc::new(threads?);
+    if let Some(tls) = &tls {
+        dsa.show_certificates(Arc::clone(tls) as Arc<dyn Certificates>);
+    }
     // They go on until the last session has ended.
     let _hashers = Hashers::start(&dsa)?;
     let room = Room::of(options.connections_max, env::host::descriptor_limit());

@@ -16,6 +16,7 @@ pub(crate) use self::client::known;
 pub use self::client::{ClientAuthorities, ClientUse};
 pub(crate) use self::stream::Secured;
 use arc_swap::ArcSwap;
+use dsa::certificates;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert};
 use rustls::{ServerConfig, SupportedProtocolVersion};
@@ -55,6 +56,10 @@ pub struct Tls {
     seen: Mutex<Vec<Stamp>>,
     /// Seconds since 1970 at which the first of the certificates in force expires.
     not_after_s: AtomicI64,
+    /// Seconds since 1970 at which they were read.
+    since_s: AtomicI64,
+    /// Seconds since 1970 at which newer files were found to be faulty; 0 if they are not.
+    failed_s: AtomicI64,
     /// Seconds since 1970 at which the keys of tickets were made.
     tickets_since_s: AtomicI64,
     /// Days before that, of those of which it was warned last.
@@ -71,6 +76,8 @@ struct Configs {
     without: Arc<ServerConfig>,
     request: Option<Arc<ServerConfig>>,
     require: Option<Arc<ServerConfig>>,
+    /// What the monitor shows of their certificates.
+    shown: Vec<certificates::Certificate>,
 }
 
 impl Configs {
@@ -86,6 +93,7 @@ impl Configs {
             without: renewed(&self.without)?,
             request: self.request.as_ref().map(renewed).transpose()?,
             require: self.require.as_ref().map(renewed).transpose()?,
+            shown: self.shown.clone(),
         })
     }
 }
@@ -118,6 +126,8 @@ impl Tls {
             tickets_since_s: AtomicI64::new(now_s),
             seen: Mutex::new(seen),
             not_after_s: AtomicI64::new(not_after_s),
+            since_s: AtomicI64::new(now_s),
+            failed_s: AtomicI64::new(0),
             warned_days: AtomicI64::new(NOT_WARNED),
         };
         Ok((tls, warnings))
@@ -167,10 +177,18 @@ impl Tls {
             return Ok(false);
         }
         *seen = stamps;
-        let Configured { configs, not_after_s, warnings } = configure(&self.settings, now_s, &self.provider)?;
+        let configured = configure(&self.settings, now_s, &self.provider);
+        match configured {
+            Ok(_) => self.failed_s.store(0, Ordering::Relaxed),
+            // The first of several failures says since when something is wrong.
+            Err(_) if self.failed_s.load(Ordering::Relaxed) != 0 => {}
+            Err(_) => self.failed_s.store(now_s, Ordering::Relaxed),
+        }
+        let Configured { configs, not_after_s, warnings } = configured?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         self.current.store(Arc::new(configs));
         self.tickets_since_s.store(now_s, Ordering::Relaxed);
+        self.since_s.store(now_s, Ordering::Relaxed);
         self.not_after_s.store(not_after_s, Ordering::Relaxed);
         self.warned_days.store(NOT_WARNED, Ordering::Relaxed);
         Ok(true)
@@ -181,6 +199,17 @@ impl Tls {
         let days = (self.not_after_s.load(Ordering::Relaxed) - now_s).div_euclid(24 * 60 * 60);
         let reached = WARNING_DAYS.into_iter().filter(|warning| days < *warning).min()?;
         (self.warned_days.fetch_min(reached, Ordering::Relaxed) > reached).then_some(days)
+    }
+}
+
+impl certificates::Certificates for Tls {
+    fn metrics(&self) -> certificates::Metrics {
+        let seconds = |at: &AtomicI64| u64::try_from(at.load(Ordering::Relaxed)).unwrap_or(0);
+        certificates::Metrics {
+            in_force: self.current.load().shown.clone(),
+            since_s: seconds(&self.since_s),
+            failed_s: Some(seconds(&self.failed_s)).filter(|failed_s| *failed_s != 0),
+        }
     }
 }
 
@@ -214,6 +243,11 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
         true => &[&rustls::version::TLS13, &rustls::version::TLS12],
         false => &[&rustls::version::TLS13],
     };
+    let shown = |loaded: &Loaded| certificates::Certificate {
+        names: loaded.shown.clone(),
+        not_after_s: u64::try_from(loaded.not_after_s).unwrap_or(0),
+    };
+    let shown = loaded.iter().map(shown).collect();
     let certificates = Arc::new(Certificates(loaded));
     let config = |clients: ClientUse| {
         let builder =
@@ -241,6 +275,7 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
         without: config(ClientUse::None)?,
         request: of_clients(ClientUse::Request)?,
         require: of_clients(ClientUse::Require)?,
+        shown,
     };
     Ok(Configured { configs, not_after_s, warnings })
 }

@@ -315,6 +315,39 @@ fn a_schema_without_monitor_classes_will_do() {
 }
 
 #[test]
+fn the_monitor_shows_certificates() {
+    struct Fixed(crate::certificates::Metrics);
+    impl crate::certificates::Certificates for Fixed {
+        fn metrics(&self) -> crate::certificates::Metrics {
+            self.0.clone()
+        }
+    }
+    let shown = |metrics: Option<crate::certificates::Metrics>| {
+        let fixture = Fixture::new();
+        if let Some(metrics) = metrics {
+            fixture.dsa.show_certificates(Arc::new(Fixed(metrics)));
+        }
+        monitor_entries::refresh(&fixture.dsa, NOW);
+        fixture
+    };
+    let mut without = shown(None);
+    assert_eq!(without.monitored("cn=Files,cn=TLS,cn=Monitor", "monitoredInfo"), "off");
+    assert_eq!(without.monitored("cn=NotAfter,cn=TLS,cn=Monitor", "monitorCounter"), "0");
+    let certificate = |not_after_s| crate::certificates::Certificate { names: "a b".to_owned(), not_after_s };
+    let in_force = vec![certificate(1_800_000_000), certificate(1_700_000_000)];
+    let metrics = crate::certificates::Metrics { in_force, since_s: 1_600_000_000, failed_s: None };
+    let mut good = shown(Some(metrics.clone()));
+    let lines = good.monitored("cn=Certificates,cn=TLS,cn=Monitor", "monitoredInfo");
+    assert_eq!(lines, "1 until 20270115080000Z a b, 2 until 20231114221320Z a b");
+    assert_eq!(good.monitored("cn=NotAfter,cn=TLS,cn=Monitor", "monitorCounter"), "1700000000");
+    let files = good.monitored("cn=Files,cn=TLS,cn=Monitor", "monitoredInfo");
+    assert_eq!(files, "in force since 20200913122640Z");
+    let mut faulty = shown(Some(crate::certificates::Metrics { failed_s: Some(1_650_000_000), ..metrics }));
+    let files = faulty.monitored("cn=Files,cn=TLS,cn=Monitor", "monitoredInfo");
+    assert!(files.starts_with("faulty since 20220415052000Z: "), "{files}");
+}
+
+#[test]
 fn the_monitor_counts() {
     let mut fixture = Fixture::empty();
     crate::monitor::count(&fixture.worker.counters.operations[2], 3);

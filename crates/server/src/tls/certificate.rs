@@ -22,6 +22,9 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
+/// Names of a certificate that the monitor shows.
+const NAMES_SHOWN: usize = 8;
+
 /// A pair that was read and found to fit together.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -30,6 +33,8 @@ pub(crate) struct Loaded {
     names: Vec<String>,
     /// Hash of the leaf, by which a client can tell that it was shown this one (RFC 5929 section 4).
     end_point: Option<Vec<u8>>,
+    /// The DNS names, or the subject if there is none; a few of many.
+    pub(crate) shown: String,
     /// Seconds since 1970 until which the leaf is valid.
     pub(crate) not_after_s: i64,
     /// What an administrator should know of it.
@@ -63,8 +68,13 @@ impl Loaded {
             GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
             _ => None,
         });
-        let names = names.collect();
         let end_point = end_point(&chain[0], &leaf.signature_algorithm.algorithm.to_id_string());
+        let names: Vec<String> = names.collect();
+        let shown = match names.len() {
+            0 => leaf.subject().to_string(),
+            few if few <= NAMES_SHOWN => names.join(" "),
+            many => format!("{} and {} more", names[..NAMES_SHOWN].join(" "), many - NAMES_SHOWN),
+        };
         let certified = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
             format!("{at} and {}: the key is not that of the certificate: {error}", pair.key.display())
         })?;
@@ -73,7 +83,8 @@ impl Loaded {
         } else {
             Vec::new()
         };
-        Ok(Loaded { certified: Arc::new(certified), names, end_point, not_after_s, warnings })
+        let certified = Arc::new(certified);
+        Ok(Loaded { certified, names, end_point, shown, not_after_s, warnings })
     }
 
     /// Is it a certificate of this DNS name? (RFC 9525 section 6.3: a wildcard stands for one whole label, the first.)

@@ -315,6 +315,32 @@ fn files_that_change_are_taken_and_faulty_ones_are_not() {
 }
 
 #[test]
+fn the_monitor_is_given_what_is_in_force_and_since_when_files_are_faulty() {
+    use dsa::certificates::Certificates as _;
+    let dir = tempfile::tempdir().unwrap();
+    let named = write(&dir, "a", &make(&["A.example.com", "b.example.com"], 2031));
+    let unnamed = write(&dir, "b", &make(&[], 2030));
+    let (tls, _) = load(vec![named.clone(), unnamed]).unwrap();
+    let end_s = |year| rcgen::date_time_ymd(year, 1, 1).unix_timestamp() as u64;
+    let metrics = tls.metrics();
+    let shown: Vec<(&str, u64)> =
+        metrics.in_force.iter().map(|shown| (shown.names.as_str(), shown.not_after_s)).collect();
+    assert_eq!(shown[0], ("a.example.com b.example.com", end_s(2031)));
+    assert!(shown[1].0.starts_with("CN=") && shown[1].1 == end_s(2030), "{shown:?}");
+    assert_eq!((metrics.since_s, metrics.failed_s), (NOW_S as u64, None));
+    std::fs::write(&named.key, "nonsense").unwrap();
+    assert!(tls.reload(NOW_S + 10, false).is_err() && tls.reload(NOW_S + 20, true).is_err());
+    assert_eq!(tls.metrics(), certificates::Metrics { failed_s: Some(NOW_S as u64 + 10), ..metrics });
+    let many: Vec<String> = (0..10).map(|n| format!("{n}.example.com")).collect();
+    write(&dir, "a", &make(&many.iter().map(String::as_str).collect::<Vec<_>>(), 2031));
+    assert_eq!(tls.reload(NOW_S + 30, false), Ok(true));
+    tls.renew_tickets(NOW_S + 30 + TICKETS_S);
+    let metrics = tls.metrics();
+    assert!(metrics.in_force[0].names.ends_with(" 7.example.com and 2 more"), "{metrics:?}");
+    assert_eq!((metrics.since_s, metrics.failed_s), (NOW_S as u64 + 30, None));
+}
+
+#[test]
 fn a_certificate_that_cannot_be_used_is_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let refusal = |pair: &Pair| load(vec![pair.clone()]).unwrap_err();
