@@ -30,12 +30,14 @@ fn request(name: &str, request: Request<'_>, controls: &[Control<'_>]) {
     let mut out = Vec::new();
     request.encode(&mut out, 5, controls);
     save("message", name, &out);
+    save("access_log", name, &out);
 }
 
 fn response(name: &str, write: impl FnOnce(&mut Vec<u8>)) {
     let mut out = Vec::new();
     write(&mut out);
     save("message", name, &out);
+    save("access_log", name, &out);
 }
 
 const DN: &[u8] = b"uid=user.1,ou=People,dc=example,dc=com";

@@ -1,6 +1,7 @@
 //! Fuzz targets as plain functions: each takes any bytes and panics when a promise is broken. The binaries under
 //! `fuzz_targets/` hand libFuzzer's bytes to them, `tests/corpus.rs` the committed corpus on stable Rust.
 
+pub mod access_log;
 pub mod access_rule;
 pub mod add_stream;
 pub mod dn;
@@ -19,7 +20,8 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
+    ("access_log", access_log::check),
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
     ("dn", dn::check),

@@ -1,5 +1,6 @@
 """TLS: StartTLS and ldaps:// with foreign clients, and with bytes that no client sends. The ids are rows of docs/tls.md."""
 
+import json
 import os
 import shutil
 import signal
@@ -403,7 +404,8 @@ def test_t7_no_password_passes_in_the_clear_from_another_host(tmp_path):
             folder = tmp_path / (flags or ["default"])[0]
             folder.mkdir()
             config = folder / "pando.toml"
-            config.write_text("[security]\npassword = 0\n" if flags else "")
+            events = folder / "security.log"
+            config.write_text(f'{"[security]" if flags else ""}\n{"password = 0" if flags else ""}\n[log]\nsecurity-file = "{events}"\n')
             password = folder / "password"
             password.write_text(SECRET + "\n")
             command = [*pair.server, os.environ.get("PANDO", "target/release/pando"), "serve", "--memory", "--config", config, "--suffix", SUFFIX,
@@ -421,6 +423,10 @@ def test_t7_no_password_passes_in_the_clear_from_another_host(tmp_path):
                 process.terminate()
                 process.wait(PATIENCE)
                 process.stdout.close()
+            seen = [json.loads(line) for line in events.read_text().splitlines()]
+            cleartext = [(event["code"], event.get("target")) for event in seen if event["event"] == "cleartext"]
+            assert all(code == 13 for code, _ in cleartext) and len(cleartext) == (0 if flags else 5), seen
+            assert flags or ADMIN in [target for _, target in cleartext]
 
 
 def test_t9_a_slow_reader_and_many_idle_clients(serve, context):

@@ -4,7 +4,7 @@ use crate::Fault;
 use crate::source::File;
 
 /// Crates that give the same result for the same input, always.
-const DETERMINISTIC: [&str; 7] = ["model", "password", "proto", "schema", "access", "store", "dsa"];
+const DETERMINISTIC: [&str; 8] = ["model", "password", "proto", "schema", "access", "logs", "store", "dsa"];
 
 /// Files that may have unsafe code: everything below these paths. Adding one is a decision to be recorded.
 const UNSAFE: &[&str] = &[

@@ -14,6 +14,7 @@ mod deferred;
 mod group;
 mod inside;
 mod mixed;
+mod noted;
 mod restricted;
 pub(crate) mod transaction;
 mod update;

@@ -4,6 +4,7 @@ use crate::access::Access;
 use crate::certificates::Certificates;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
+use crate::events::Events;
 use crate::held::Held;
 use crate::identity::Identity;
 use crate::indexing::Indexing;
@@ -49,6 +50,7 @@ pub struct Dsa {
     pub(crate) password_pool: Arc<Pool>,
     pub(crate) password_forms: Forms,
     pub(crate) failed_binds: Failures,
+    pub(crate) events: Events,
     pub(crate) policies: Policies,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
@@ -100,6 +102,11 @@ impl Dsa {
     /// Jobs of passwords, for threads that do nothing else.
     pub fn password_pool(&self) -> &Arc<Pool> {
         &self.password_pool
+    }
+
+    /// What an administrator must learn of.
+    pub fn events(&self) -> &Events {
+        &self.events
     }
 
     /// The configuration.

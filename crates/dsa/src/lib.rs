@@ -36,6 +36,7 @@ mod driver;
 mod effective;
 mod engine;
 mod entry_writer;
+pub mod events;
 mod extension;
 pub mod faults;
 pub mod held;

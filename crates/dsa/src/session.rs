@@ -191,6 +191,8 @@ pub struct Session {
     pub(crate) queue: Option<Box<Queue>>,
     /// The request that was just run took long: others of the thread come first.
     pub(crate) pauses: bool,
+    /// Binds that have succeeded, and who each made it, if somebody wants to know ([`Session::take_binds`]).
+    pub(crate) binds: Option<Vec<(i32, Vec<u8>)>>,
 }
 
 impl Session {
@@ -221,7 +223,19 @@ impl Session {
             transactions: Transactions::default(),
             queue: None,
             pauses: false,
+            binds: None,
         })
+    }
+
+    /// Remembers from now on who its binds made it, for [`Session::take_binds`]. Of a session that nobody asks this of, nothing is kept.
+    pub fn remember_binds(&mut self) {
+        self.binds = Some(Vec::new());
+    }
+
+    /// The message ids of binds that have succeeded since the last call, and who each made the session.
+    /// A bundle may have several, so the identity at its end tells nothing of its other requests.
+    pub fn take_binds(&mut self) -> impl Iterator<Item = (i32, Vec<u8>)> {
+        self.binds.as_mut().map(std::mem::take).unwrap_or_default().into_iter()
     }
 
     /// Its connection is secured by TLS, with keys of so many bits. Who the client proved to be on an open wire counts no more (RFC 4513

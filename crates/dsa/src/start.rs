@@ -6,6 +6,7 @@ use crate::access::Access;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::engine::Dsa;
+use crate::events::Events;
 use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::monitor::Monitor;
@@ -110,6 +111,7 @@ impl Dsa {
             password_pool: Arc::default(),
             password_forms: Forms::default(),
             failed_binds: Failures::default(),
+            events: Events::default(),
             policies,
             journal: OnceLock::new(),
             certificates: OnceLock::new(),

@@ -216,6 +216,11 @@ impl Worker {
         self.dsa.failed_binds.take_notice()
     }
 
+    /// The time that it has.
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
     /// Takes the time; to be called before each bundle.
     pub fn tick(&mut self, now: Now) {
         self.now = now;

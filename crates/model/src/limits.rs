@@ -119,6 +119,8 @@ pub const ACCESS_RANK_MAX: u32 = 1_000_000;
 pub const ACCESS_ENTRY_RANK_MAX: u32 = 9;
 /// Attributes that are declared secrets.
 pub const ACCESS_SECRETS_MAX: usize = 256;
+/// Events of the security log that wait to be written. Of those beyond it only the number is kept.
+pub const EVENTS_MAX: usize = 1 << 16;
 
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");

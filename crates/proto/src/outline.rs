@@ -77,7 +77,8 @@ fn long_id(id: &[u8]) -> Option<i32> {
     ber::integer(id, 0).ok().and_then(|id| i32::try_from(id).ok()).filter(|id| *id >= 0)
 }
 
-type Element<'a> = ((u8, &'a [u8]), &'a [u8]);
+/// An element, tag and contents, and what follows it.
+pub type Element<'a> = ((u8, &'a [u8]), &'a [u8]);
 
 /// The first element, which must have this tag.
 #[inline(always)]
@@ -85,9 +86,9 @@ pub(crate) fn element(bytes: &[u8], tag: u8) -> Option<Element<'_>> {
     if bytes.first() != Some(&tag) { None } else { any_element(bytes) }
 }
 
-/// The first element, tag and contents, and what follows it.
+/// The first element, tag and contents, and what follows it. `None` if it is not whole, or not of a length that LDAP allows.
 #[inline(always)]
-pub(crate) fn any_element(bytes: &[u8]) -> Option<Element<'_>> {
+pub fn any_element(bytes: &[u8]) -> Option<Element<'_>> {
     let [tag, first, rest @ ..] = bytes else { return None };
     let (len, rest) = match *first {
         len @ 0..0x80 => (usize::from(len), rest),

@@ -3,6 +3,7 @@
 mod kept;
 
 use crate::hold::{HOLD_BYTES_MAX, Hold};
+use crate::logs::Logged;
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use crate::tls::{self, ClientUse, Secured};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
@@ -81,6 +82,8 @@ pub(crate) struct Connection<S: Stream> {
     kept: Kept,
     /// It is not read further until there is memory for what it sends.
     is_stalled: bool,
+    /// What the access log keeps of it, if that is on.
+    logged: Option<Box<Logged>>,
 }
 
 impl<S: Stream> Connection<S> {
@@ -97,6 +100,8 @@ impl<S: Stream> Connection<S> {
             let worker = &mut shared.scratch.borrow_mut().worker;
             (Session::connect(worker, Some(peer), of_session)?, Kept::new(worker.agent().client_memory()))
         };
+        let mut session = session;
+        let logged = Logged::open(shared.log(), &mut session, peer, of_session.name);
         Some(Connection {
             shared,
             stream,
@@ -115,6 +120,7 @@ impl<S: Stream> Connection<S> {
             read_closed: false,
             kept,
             is_stalled: false,
+            logged,
         })
     }
 
@@ -130,7 +136,10 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Ends the session.
-    pub(crate) fn close(self) {
+    pub(crate) fn close(mut self) {
+        if let Some(logged) = &mut self.logged {
+            logged.close(self.shared.log());
+        }
         self.session.close(&mut self.shared.scratch.borrow_mut().worker);
     }
 
@@ -218,6 +227,7 @@ impl<S: Stream> Connection<S> {
         if self.goes_with_updates {
             scratch.out.extend_from_slice(&self.backlog);
         }
+        let before = scratch.out.len();
         self.state = ready!(self.session.poll_updates(&mut scratch.worker, cx, &mut scratch.out));
         if std::mem::take(&mut self.goes_with_updates) {
             scratch.keep_spare(std::mem::take(&mut self.backlog));
@@ -226,6 +236,9 @@ impl<S: Stream> Connection<S> {
             // Reads stand between the updates: all is answered with one write.
             scratch.worker.tick(shared.clock.now());
             self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
+        }
+        if let Some(logged) = &mut self.logged {
+            logged.answers(shared.log(), &mut self.session, &scratch.out[before..]);
         }
         Poll::Ready(())
     }
@@ -323,6 +336,9 @@ impl<S: Stream> Connection<S> {
         } else if self.state == State::Busy {
             scratch.worker.tick(shared.clock.now());
             self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
+            if let Some(logged) = &mut self.logged {
+                logged.answers(shared.log(), &mut self.session, &scratch.out);
+            }
             if self.held_back && self.state != State::Close {
                 self.feed_held(scratch);
             }
@@ -384,6 +400,9 @@ impl<S: Stream> Connection<S> {
         let read = self.stream.poll_read(cx, &mut scratch.read[start..end]);
         // Before the first request that comes secured.
         if let Some(facts) = self.stream.take_facts() {
+            if let Some(logged) = &mut self.logged {
+                logged.secured(shared.log(), facts.strength);
+            }
             let certificate = facts.certificate.as_deref().and_then(tls::known);
             self.session.secured(facts.strength, certificate, facts.bindings);
         }
@@ -422,16 +441,26 @@ impl<S: Stream> Connection<S> {
     fn feed_read(&mut self, scratch: &mut Scratch, len: usize, now: env::clock::Now) {
         scratch.worker.tick(now);
         let input = &scratch.read[..len];
+        let before = scratch.out.len();
         let feed = self.session.feed(&mut scratch.worker, input, &mut scratch.out);
         assert!(feed.consumed <= input.len(), "a session is done with no more than it was offered");
+        if let Some(logged) = &mut self.logged {
+            let (requests, answers) = (&input[..feed.consumed], &scratch.out[before..]);
+            logged.fed(self.shared.log(), (&mut self.session, now), requests, answers);
+        }
         self.held.extend_from_slice(&input[feed.consumed..]);
         self.on_fed(feed);
     }
 
     /// Feeds what is held.
     fn feed_held(&mut self, scratch: &mut Scratch) {
+        let (before, now) = (scratch.out.len(), scratch.worker.now());
         let feed = self.session.feed(&mut scratch.worker, &self.held, &mut scratch.out);
         assert!(feed.consumed <= self.held.len(), "a session is done with no more than it was offered");
+        if let Some(logged) = &mut self.logged {
+            let (requests, answers) = (&self.held[..feed.consumed], &scratch.out[before..]);
+            logged.fed(self.shared.log(), (&mut self.session, now), requests, answers);
+        }
         self.held.drain(..feed.consumed);
         self.on_fed(feed);
         // A session that neither takes the rest nor has anything in progress waits for more input, whatever it says.

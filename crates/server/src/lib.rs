@@ -8,6 +8,7 @@ mod hold;
 pub mod import;
 mod listener;
 mod logged;
+pub mod logs;
 mod memory_report;
 mod options;
 mod proxy;

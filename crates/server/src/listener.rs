@@ -2,6 +2,7 @@
 
 use crate::config::{self, Listen};
 use crate::hashers::Hashers;
+use crate::logs::{Settings, Writer};
 use crate::options::Options;
 use crate::rules::Rules;
 use crate::seldom::Seldom;
@@ -32,6 +33,8 @@ pub struct Endpoints {
     pub bound: Vec<(Bound, Arc<config::Listener>)>,
     /// What secures connections.
     pub tls: Option<Arc<Tls>>,
+    /// What is logged of them.
+    pub logs: Settings,
 }
 
 /// Serves `dsa` until SIGTERM or SIGINT, then finishes what is in flight and returns.
@@ -82,14 +85,17 @@ fn reload(tls: &Tls, always: bool) {
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, tls }: Endpoints,
+    Endpoints { bound, tls, logs }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     assert!(options.threads > 0, "somebody must serve");
-    let threads: io::Result<Vec<IoThread<SocketPending>>> =
-        (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), tls.clone(), options)).collect();
+    // It goes on until the last connection has ended.
+    let (_writer, mut feeds) = Writer::start(&dsa, &logs, options.threads)?;
+    let threads: io::Result<Vec<IoThread<SocketPending>>> = (0..options.threads)
+        .map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()), options))
+        .collect();
     let threads = Rc::new(threads?);
     if let Some(tls) = &tls {
         dsa.show_certificates(Arc::clone(tls) as Arc<dyn Certificates>);

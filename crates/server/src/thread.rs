@@ -1,6 +1,7 @@
 //! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
 
 use crate::connection::Connection;
+use crate::logs::{Feed, Log};
 use crate::memory_report::{look_after_memory, report_failed_binds};
 use crate::options::Options;
 use crate::proxy::{Stated, read_header};
@@ -49,7 +50,7 @@ impl<P: Pending> IoThread<P> {
     pub(crate) fn start(
         number: usize,
         dsa: Arc<Dsa>,
-        tls: Option<Arc<Tls>>,
+        (tls, feed): (Option<Arc<Tls>>, Option<Feed>),
         options: Options,
     ) -> std::io::Result<Self> {
         let (commands, receiver) = unbounded_channel();
@@ -60,7 +61,7 @@ impl<P: Pending> IoThread<P> {
             let Some(worker) = Worker::new(&dsa) else { return };
             dsa.monitor().count_serving_thread();
             let _ = ready.send(());
-            run(Rc::new(Shared::new(worker, tls, options, count)), receiver).await;
+            run(Rc::new(Shared::new(worker, (tls, feed), options, count)), receiver).await;
         })?;
         match is_ready.recv() {
             Ok(()) => Ok(IoThread { commands, connections, thread }),
@@ -115,6 +116,8 @@ pub(crate) struct Shared {
     count: Arc<AtomicUsize>,
     /// Lines about connections that were closed at once.
     refusals: Seldom,
+    /// What takes the records of the access log, if it is on.
+    feed: Option<RefCell<Feed>>,
 }
 
 /// The buffers and the worker: borrowed for the length of one bundle, never across a wait.
@@ -192,7 +195,12 @@ impl Member {
 }
 
 impl Shared {
-    fn new(worker: Worker, tls: Option<Arc<Tls>>, options: Options, count: Arc<AtomicUsize>) -> Self {
+    fn new(
+        worker: Worker,
+        (tls, feed): (Option<Arc<Tls>>, Option<Feed>),
+        options: Options,
+        count: Arc<AtomicUsize>,
+    ) -> Self {
         Shared {
             scratch: RefCell::new(Scratch {
                 worker,
@@ -210,7 +218,13 @@ impl Shared {
             empty: Notify::new(),
             count,
             refusals: Seldom::default(),
+            feed: feed.map(RefCell::new),
         }
+    }
+
+    /// The access log.
+    pub(crate) fn log(&self) -> Log<'_> {
+        Log { feed: self.feed.as_ref(), clock: &self.clock }
     }
 
     /// Secures a stream from its next byte on.

@@ -2,7 +2,7 @@
 //! a password to be verified.
 
 use super::group::{self, Group};
-use super::{ReadBatch, deferred, execute, update};
+use super::{ReadBatch, deferred, execute, noted, update};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::op;
@@ -36,6 +36,7 @@ impl ReadBatch<'_> {
         if tries && !is_again && !session.peer.failed_binds().admits(self.now.monotonic_ns) {
             self.forget_bind(session, Some(tag::BIND));
             let (code, text) = deferred::TOO_MANY_FAILED;
+            noted::bind(self.dsa, session, (id, bind.name), code);
             return outcome::say(out, id, tag::BIND_RESPONSE, code, text);
         }
         let read_point = self.look.read_point();
@@ -49,13 +50,18 @@ impl ReadBatch<'_> {
         let binding = op::bind::Binding { identity, exchange, known, asks_policy: requested.asks_policy() };
         let before = out.len();
         match op::bind::run(&mut reading, binding, id, bind, out) {
-            Some(ResultCode::InvalidCredentials) => {
-                deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
+            Some(code) => {
+                if code == ResultCode::InvalidCredentials {
+                    deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
+                }
+                noted::bind(self.dsa, session, (id, bind.name), code);
             }
-            Some(_) => {}
             None => self.defer(session, frame, bind.name),
         }
         if let Some(write) = self.scratch.passwords.verdict.write.take() {
+            if write.locks.is_some() {
+                noted::locked(self.dsa, session, &write.dn);
+            }
             // Whatever it is: it is answered when the state of the account is durable.
             deferred::keep_write(session, self.dsa, id, write, out.split_off(before));
         }

@@ -29,7 +29,7 @@ pub(super) use self::classify::{Classified, Kind, Request, classify};
 use self::door::Door;
 use super::deferred;
 use super::group::{Group, Pending, gather};
-use super::transaction;
+use super::{noted, transaction};
 use crate::client_memory::Kept;
 use crate::control::{self, ControlError, Requested};
 use crate::journal::UPDATES_BYTES_SOFT_MAX;
@@ -406,7 +406,9 @@ fn pass<'a>(
         refuse_critical(requested)?;
         parts.counters.count_operation(&request.message.request);
         // Without a change it was answered there: refused, or in force already.
+        let before = out.len();
         let change = op::configure::run(parts.dsa, &identity, &request.message, parts.now, out);
+        noted::configuration(parts.dsa, session, &request.message.request, &out[before..]);
         if let Some(change) = change {
             submit::settings(session, parts, request.frame, change);
         }

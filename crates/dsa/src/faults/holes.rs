@@ -49,6 +49,9 @@ env::faults! {
     /// SCRAM takes a client that was shown no mechanism with channel binding, though there is one (row S4).
     /// Who is in the middle could take it off the list, and the proof would be bound to nothing.
     DOWNGRADE_TAKEN = "downgrade-taken";
+    /// An event about a change of the configuration tells the values too (row G3).
+    /// Who may read the log would read what only the root DN may read in `cn=config`.
+    VALUES_NOTED = "values-noted";
     /// Passwords are verified however often they were wrong.
     FAILURES_NOT_COUNTED = "failures-not-counted";
 }

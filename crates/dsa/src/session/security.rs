@@ -97,6 +97,11 @@ impl Security {
         }
     }
 
+    /// Where the client comes from.
+    pub(crate) fn client(&self) -> Option<PeerAddress> {
+        self.client
+    }
+
     /// What access rules can ask of it.
     pub(crate) fn connection(&self) -> Connection {
         let tls = if self.tls == Tls::On { self.strength } else { 0 };

@@ -3,10 +3,46 @@
 
 use super::Config;
 use super::table::ROWS;
-use dsa::settings::{Choices, Fixed, Holds, Row};
+use super::value::{access_word, logged_access, path, paths};
+use dsa::settings::{Choices, Fixed, Holds, Row, Scope, Values, put};
 
 /// Other names of keys in the file.
 const ALIASES: [(&str, &str); 1] = [("passwords.schemes", "password-scheme")];
+
+/// The rows of `log.*`, which come last.
+const LOG: &[Row<Config>] = &[
+    Row {
+        name: "log.access",
+        form: "off|sample|all",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "off",
+        text: "Which operations have a line in the access log ([logs](logs.md)): none; binds, updates, failures, slow ones and a part of the \
+               others, while the rest is counted; or all.",
+        set: |c, v| put(&mut c.logs.access, v, logged_access),
+        show: |c| vec![access_word(c.logs.access).to_owned()],
+    },
+    Row {
+        name: "log.access-file",
+        form: "FILE",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none: standard error",
+        text: "A file that the lines of the access log are appended to. One that is moved away is begun anew within a second.",
+        set: |c, v| put(&mut c.logs.access_file, v, |t| path(t).map(Some)),
+        show: |c| paths(&c.logs.access_file),
+    },
+    Row {
+        name: "log.security-file",
+        form: "FILE",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none: failed binds are summed up on standard error",
+        text: "A file that events are appended to: failed binds, binds of the root DN, passwords that came in the clear, locks, changes of the configuration.",
+        set: |c, v| put(&mut c.logs.security_file, v, |t| path(t).map(Some)),
+        show: |c| paths(&c.logs.security_file),
+    },
+];
 
 /// One configuration key. A default that is not a value is shown as none, and of secrets only where they lie.
 pub type Key = &'static Row<Config>;
@@ -24,7 +60,7 @@ impl Holds for Config {
 /// Every key, in the order of the documentation: sections come last.
 pub fn keys() -> impl Iterator<Item = Key> {
     let own = |is_in_section: bool| ROWS.iter().filter(move |key| key.section().is_empty() != is_in_section);
-    own(false).chain(Row::ONLINE).chain(own(true))
+    own(false).chain(Row::ONLINE).chain(own(true)).chain(LOG)
 }
 
 /// The key called `name`.

@@ -27,7 +27,7 @@ pub use listener::{Listener, TlsUse};
 pub use record::{Change, Given};
 pub use value::OnLogFailure;
 
-use crate::{Options, tls};
+use crate::{Options, logs, tls};
 use dsa::Anonymous;
 use dsa::config::Scheme;
 use schema::SchemaFile;
@@ -142,6 +142,8 @@ pub struct Config {
     pub any_strength: u16,
     /// Who the users of this machine are.
     pub peers: Vec<dsa::config::PeerMapping>,
+    /// What is logged of connections, and where.
+    pub logs: logs::Settings,
     /// Threads and patience.
     pub options: Options,
 }
@@ -198,6 +200,7 @@ impl Default for Config {
             write_strength: 0,
             any_strength: 0,
             peers: Vec::new(),
+            logs: logs::Settings::default(),
             options: Options::default(),
         }
     }

@@ -1,5 +1,6 @@
 //! Values of configuration keys, from text and back.
 
+use crate::logs::Access;
 use crate::tls::ClientUse;
 use dsa::Anonymous;
 use dsa::config::Scheme;
@@ -95,6 +96,19 @@ pub(super) fn client_use(text: &str) -> Result<ClientUse, String> {
 /// The word for that.
 pub(super) fn client_word(of: ClientUse) -> &'static str {
     CLIENT_USES.iter().find(|(_, other)| *other == of).map_or("", |(word, _)| word)
+}
+
+const ACCESS: [(&str, Access); 3] = [("off", Access::Off), ("sample", Access::Sample), ("all", Access::All)];
+
+/// Which operations are logged.
+pub(super) fn logged_access(text: &str) -> Result<Access, String> {
+    let found = ACCESS.iter().find(|(word, _)| *word == text).map(|(_, access)| *access);
+    found.ok_or_else(|| format!("`{text}` is none of `off`, `sample` and `all`"))
+}
+
+/// The word for that.
+pub(super) fn access_word(access: Access) -> &'static str {
+    ACCESS.iter().find(|(_, other)| *other == access).map_or("", |(word, _)| word)
 }
 
 /// A version of TLS that is spoken: 1.3, or 1.2.

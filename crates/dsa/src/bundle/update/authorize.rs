@@ -9,6 +9,7 @@
 use super::Refused;
 use super::classify::{Kind, Request};
 use crate::access::Action;
+use crate::bundle::noted;
 use crate::context::Reading;
 use crate::control::{Requested, assertion, proxied_authorization, update};
 use crate::engine::Dsa;
@@ -99,7 +100,10 @@ pub(in crate::bundle) fn of_connection(
 ) -> Result<(), Refusal> {
     match security.admits_password() || !brings_secret(dsa.shard.schema(), request) {
         true => Ok(()),
-        false => Err(IN_THE_CLEAR),
+        false => {
+            noted::cleartext(dsa, security, &request.message.request);
+            Err(IN_THE_CLEAR)
+        }
     }
 }
 

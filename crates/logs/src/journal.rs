@@ -1,0 +1,214 @@
+//! From records to lines: requests are brought together with their answers, and with who asked.
+
+use crate::json::Object;
+use crate::line::{self, Outcome, operation_of};
+use crate::open::{Open, Pending};
+use crate::record::{Record, Stamp};
+use model::timestamp::timestamp;
+use proto::tag;
+use schema::Schema;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Lines of ordinary operations a second, in a sample.
+const SAMPLE_LINES: u64 = 1000;
+/// An operation that took so many nanoseconds has a line in every sample.
+const SLOW_NS: u64 = 10_000_000;
+
+/// Which operations have a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// None; the log is off.
+    #[default]
+    Off,
+    /// Binds, updates, failures, slow ones, and one in so many others; the rest is counted.
+    Sample,
+    /// All.
+    All,
+}
+
+/// The access log.
+#[derive(Debug)]
+pub struct Journal {
+    schema: Arc<Schema>,
+    access: Access,
+    /// What tells this process from others in the ids of operations.
+    start: String,
+    connections: BTreeMap<u64, Open>,
+    sample: Sample,
+}
+
+/// Which of the ordinary operations have a line: one in so many that there are not more than [`SAMPLE_LINES`] in a second.
+#[derive(Debug, Default)]
+struct Sample {
+    second: u64,
+    /// Ordinary operations in this second.
+    seen: u64,
+    /// One in so many has a line.
+    one_in: u64,
+}
+
+impl Sample {
+    fn takes(&mut self, wall_ms: u64) -> bool {
+        let second = wall_ms / 1000;
+        if second != self.second {
+            // As many as in the last second will come in this one. After a pause it begins anew.
+            let seen = if second == self.second + 1 { self.seen } else { 0 };
+            *self = Sample { second, seen: 0, one_in: seen.div_ceil(SAMPLE_LINES).max(1) };
+        }
+        self.seen += 1;
+        // A burst after a quiet second is thinned out within the second.
+        self.seen.is_multiple_of(self.one_in.max(self.seen / SAMPLE_LINES + 1))
+    }
+}
+
+impl Journal {
+    /// A log that begins. `started_ms`: Unix time at which the process began.
+    pub fn new(schema: Arc<Schema>, access: Access, started_ms: u64) -> Journal {
+        let start = format!("{started_ms:x}");
+        Journal { schema, access, start, connections: BTreeMap::new(), sample: Sample::default() }
+    }
+
+    /// Takes a record and appends the lines that it makes complete.
+    pub fn take(&mut self, record: &[u8], out: &mut Vec<u8>) {
+        let Some((stamp, record)) = Record::decode(record) else { return };
+        match record {
+            Record::Open { peer, listener } => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let open = Open::new(text(peer), text(listener));
+                self.connections.insert(stamp.connection, open);
+                if self.access == Access::All {
+                    self.connection_line(stamp, "open", out);
+                }
+            }
+            Record::Secured { strength } => {
+                let open = self.connection(stamp);
+                // Who the client was on an open wire counts no more.
+                (open.strength, open.dn, open.mechanism) = (strength, String::new(), String::new());
+            }
+            Record::Request { .. } => self.request(stamp, &record, out),
+            Record::Bound { id, dn } => self.connection(stamp).bound(id, dn),
+            Record::Answer { id, code, text, entries, bytes } => {
+                let Some(pending) = self.connection(stamp).take(id) else { return };
+                let ns = stamp.monotonic_ns.saturating_sub(pending.began_ns);
+                self.finish(stamp, pending, Some(Outcome { code, text, entries, bytes, ns }), out);
+            }
+            Record::Close => self.close(stamp, out),
+        }
+    }
+
+    /// Appends a line that tells how many records were lost, because they came faster than lines are written.
+    pub fn lost(&self, wall_ms: u64, count: u64, out: &mut Vec<u8>) {
+        Object::begin(out).text("t", &timestamp(wall_ms)).text("op", "lost").number("count", count).end();
+    }
+
+    /// The connection of a record. If the record of its begin was lost, not much is known of it.
+    fn connection(&mut self, stamp: Stamp) -> &mut Open {
+        self.connections.entry(stamp.connection).or_default()
+    }
+
+    fn request(&mut self, stamp: Stamp, record: &Record<'_>, out: &mut Vec<u8>) {
+        let Record::Request { id, op, target, detail, controls, acting } = *record else { return };
+        let open = self.connection(stamp);
+        open.operations += 1;
+        let pending = Pending {
+            number: open.operations,
+            wall_ms: stamp.wall_ms,
+            began_ns: stamp.monotonic_ns,
+            op,
+            target: target.to_vec(),
+            detail: detail.to_vec(),
+            controls: controls.to_vec(),
+            acting: acting.to_vec(),
+            becomes: None,
+        };
+        // What has no answer is over.
+        if tag::response_to(op).is_none() {
+            return self.finish(stamp, pending, None, out);
+        }
+        if !open.keep(id, pending) {
+            *open.counted.entry(operation_of(op)).or_default() += 1;
+        }
+    }
+
+    /// An operation is over: it has a line, or is counted.
+    fn finish(&mut self, stamp: Stamp, pending: Pending, outcome: Option<Outcome<'_>>, out: &mut Vec<u8>) {
+        if pending.op == tag::BIND {
+            self.bound(stamp, &pending, outcome.map(|outcome| outcome.code));
+        }
+        if !self.has_line(stamp, &pending, outcome.as_ref()) {
+            *self.connection(stamp).counted.entry(operation_of(pending.op)).or_default() += 1;
+            return;
+        }
+        let open = self.connections.entry(stamp.connection).or_default();
+        let mut object = Object::begin(out);
+        let id = format!("{}-{}-{}", self.start, stamp.connection, pending.number);
+        object.text("t", &timestamp(pending.wall_ms)).text("id", &id).text("op", operation_of(pending.op));
+        line::put_client(&mut object, open);
+        line::put_request(&mut object, &self.schema, &pending);
+        if let Some(outcome) = &outcome {
+            line::put_outcome(&mut object, pending.op, outcome);
+        }
+        object.end();
+    }
+
+    fn has_line(&mut self, stamp: Stamp, pending: &Pending, outcome: Option<&Outcome<'_>>) -> bool {
+        let is_plain = matches!(pending.op, tag::SEARCH | tag::COMPARE);
+        // Compare answers with a code of its own, true or false; both are what was asked for.
+        let is_good = |outcome: &Outcome<'_>| matches!(outcome.code, 0 | 5 | 6) && outcome.ns < SLOW_NS;
+        match outcome {
+            _ if self.access == Access::All => true,
+            Some(outcome) if is_plain && is_good(outcome) => self.sample.takes(stamp.wall_ms),
+            Some(_) => true,
+            // A connection ended before it was answered; or it is no operation.
+            None => pending.op == 0 || tag::response_to(pending.op).is_some(),
+        }
+    }
+
+    /// A bind is over: the session is somebody, or nobody.
+    fn bound(&mut self, stamp: Stamp, pending: &Pending, code: Option<u16>) {
+        /// Of a step of SASL that asks for another.
+        const IN_PROGRESS: u16 = 14;
+        let became = pending.becomes.as_deref().filter(|_| code == Some(0));
+        let dn = became.map(|dn| String::from_utf8_lossy(dn).into_owned()).unwrap_or_default();
+        let is_simple = matches!(&pending.detail[..], b"simple" | b"anonymous");
+        let mechanism = match became {
+            Some(_) if !is_simple => String::from_utf8_lossy(&pending.detail).into_owned(),
+            _ => String::new(),
+        };
+        let open = self.connection(stamp);
+        if code != Some(IN_PROGRESS) || !open.dn.is_empty() {
+            (open.dn, open.mechanism) = (dn, mechanism);
+        }
+    }
+
+    /// A connection is over: what was not answered has its line, what has none is counted.
+    fn close(&mut self, stamp: Stamp, out: &mut Vec<u8>) {
+        while let Some(pending) = self.connection(stamp).take_any() {
+            self.finish(stamp, pending, None, out);
+        }
+        let has_counts = self.connections.get(&stamp.connection).is_some_and(|open| !open.counted.is_empty());
+        if has_counts || self.access == Access::All {
+            self.connection_line(stamp, "close", out);
+        }
+        self.connections.remove(&stamp.connection);
+    }
+
+    fn connection_line(&self, stamp: Stamp, what: &str, out: &mut Vec<u8>) {
+        let Some(open) = self.connections.get(&stamp.connection) else { return };
+        let mut object = Object::begin(out);
+        let id = format!("{}-{}", self.start, stamp.connection);
+        object.text("t", &timestamp(stamp.wall_ms)).text("id", &id).text("op", what);
+        line::put_client(&mut object, open);
+        if what == "close" {
+            object.number("operations", open.operations);
+        }
+        for (operation, count) in &open.counted {
+            object.number(&format!("counted_{operation}"), *count);
+        }
+        object.end();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Records: what an IO thread tells of a connection, as bytes that another thread reads. Their form is that of one process, and no file has it.
+
+/// Octets of a name, a list or a text in a record; what is longer is cut.
+pub const TEXT_BYTES_MAX: usize = 1 << 10;
+/// Octets of a search that is kept whole, for its filter. Of a longer one only the base is kept.
+pub const SEARCH_BYTES_MAX: usize = 4 << 10;
+
+/// Whose record it is, and when it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Number of the connection, from 1 on.
+    pub connection: u64,
+    /// Unix time in milliseconds.
+    pub wall_ms: u64,
+    /// Nanoseconds of the clock of its thread.
+    pub monotonic_ns: u64,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A connection was accepted.
+    Open {
+        /// Where its client is.
+        peer: &'a [u8],
+        /// Name of the listener, if it has one.
+        listener: &'a [u8],
+    },
+    /// It is secured by keys of so many bits.
+    Secured {
+        /// Those bits.
+        strength: u16,
+    },
+    /// A request came.
+    Request {
+        /// messageID; 0 of what is no regular message.
+        id: i32,
+        /// Tag of its operation; 0 of what is no regular message.
+        op: u8,
+        /// The entry that it is about; of a simple bind the name.
+        target: &'a [u8],
+        /// What more there is to log, by operation ([`crate::tap`]).
+        detail: &'a [u8],
+        /// OIDs of its controls, with spaces between them.
+        controls: &'a [u8],
+        /// As whom it asks to be applied, if it does (RFC 4370).
+        acting: &'a [u8],
+    },
+    /// A bind has made the session somebody.
+    Bound {
+        /// messageID of the bind.
+        id: i32,
+        /// Who it is; empty for anonymous.
+        dn: &'a [u8],
+    },
+    /// A request was answered.
+    Answer {
+        /// messageID of the request.
+        id: i32,
+        /// Result code.
+        code: u16,
+        /// diagnosticMessage.
+        text: &'a [u8],
+        /// Entries that were sent before.
+        entries: u32,
+        /// Octets of all that was sent.
+        bytes: u64,
+    },
+    /// The connection is over.
+    Close,
+}
+
+impl Record<'_> {
+    /// Replaces what is in `out` by this record.
+    pub fn encode(&self, stamp: Stamp, out: &mut Vec<u8>) {
+        out.clear();
+        let kind = match self {
+            Record::Open { .. } => 0,
+            Record::Secured { .. } => 1,
+            Record::Request { .. } => 2,
+            Record::Bound { .. } => 3,
+            Record::Answer { .. } => 4,
+            Record::Close => 5,
+        };
+        out.push(kind);
+        [stamp.connection, stamp.wall_ms, stamp.monotonic_ns].iter().for_each(|n| put(out, &n.to_le_bytes()));
+        match *self {
+            Record::Open { peer, listener } => [peer, listener].iter().for_each(|text| put_text(out, text)),
+            Record::Secured { strength } => put(out, &strength.to_le_bytes()),
+            Record::Request { id, op, target, detail, controls, acting } => {
+                put(out, &id.to_le_bytes());
+                out.push(op);
+                [target, detail, controls, acting].iter().for_each(|text| put_text(out, text));
+            }
+            Record::Bound { id, dn } => {
+                put(out, &id.to_le_bytes());
+                put_text(out, dn);
+            }
+            Record::Answer { id, code, text, entries, bytes } => {
+                put(out, &id.to_le_bytes());
+                put(out, &code.to_le_bytes());
+                put_text(out, text);
+                put(out, &entries.to_le_bytes());
+                put(out, &bytes.to_le_bytes());
+            }
+            Record::Close => {}
+        }
+    }
+
+    /// Reads a record. `None` if it is none.
+    pub fn decode(mut bytes: &[u8]) -> Option<(Stamp, Record<'_>)> {
+        let from = &mut bytes;
+        let [kind] = take::<1>(from)?;
+        let mut number = || Some(u64::from_le_bytes(take(from)?));
+        let stamp = Stamp { connection: number()?, wall_ms: number()?, monotonic_ns: number()? };
+        let record = match kind {
+            0 => Record::Open { peer: take_text(from)?, listener: take_text(from)? },
+            1 => Record::Secured { strength: u16::from_le_bytes(take(from)?) },
+            2 => Record::Request {
+                id: i32::from_le_bytes(take(from)?),
+                op: take::<1>(from)?[0],
+                target: take_text(from)?,
+                detail: take_text(from)?,
+                controls: take_text(from)?,
+                acting: take_text(from)?,
+            },
+            3 => Record::Bound { id: i32::from_le_bytes(take(from)?), dn: take_text(from)? },
+            4 => Record::Answer {
+                id: i32::from_le_bytes(take(from)?),
+                code: u16::from_le_bytes(take(from)?),
+                text: take_text(from)?,
+                entries: u32::from_le_bytes(take(from)?),
+                bytes: u64::from_le_bytes(take(from)?),
+            },
+            5 => Record::Close,
+            _ => return None,
+        };
+        from.is_empty().then_some((stamp, record))
+    }
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
+}
+
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    let text = &text[..text.len().min(SEARCH_BYTES_MAX)];
+    put(out, &(text.len() as u16).to_le_bytes());
+    put(out, text);
+}
+
+fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, rest) = from.split_first_chunk::<N>()?;
+    *from = rest;
+    Some(*bytes)
+}
+
+fn take_text<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::from(u16::from_le_bytes(take(from)?));
+    let (text, rest) = from.split_at_checked(len)?;
+    *from = rest;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn records_come_back(connection: u64, wall_ms: u64, id: i32, op: u8, code: u16, texts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 4)) {
+            let [target, detail, controls, acting] = [0, 1, 2, 3].map(|at| &texts[at][..]);
+            let stamp = Stamp { connection, wall_ms, monotonic_ns: 7 };
+            let mut out = Vec::new();
+            for record in [
+                Record::Open { peer: target, listener: detail },
+                Record::Secured { strength: code },
+                Record::Request { id, op, target, detail, controls, acting },
+                Record::Bound { id, dn: target },
+                Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms },
+                Record::Close,
+            ] {
+                record.encode(stamp, &mut out);
+                prop_assert_eq!(Record::decode(&out), Some((stamp, record)));
+                prop_assert_eq!(Record::decode(&out[..out.len() - 1]), None);
+            }
+        }
+
+        #[test]
+        fn what_is_no_record_is_none(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Record::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What the access log takes of a connection: its requests as they are done with, and the answers as they are written. Nothing is decoded
+//! that need not be, and passwords, credentials and values are not copied.
+//!
+//! | operation | target | detail |
+//! |---|---|---|
+//! | bind | the name, of a simple one | `simple`, `anonymous`, or the mechanism |
+//! | search | base | the whole message, if it is short enough |
+//! | modify | entry | kind and type of each change |
+//! | add | entry | types |
+//! | modify DN | entry | new RDN, and after a NUL the new superior |
+//! | compare | entry | type |
+//! | extended | - | OID |
+//! | abandon | - | messageID of the other request |
+
+use crate::record::{Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
+use proto::control::{Controls, proxied_authorization};
+use proto::op::Extended;
+use proto::op::given::AllGiven;
+use proto::op::modify::ModifyKind;
+use proto::outline::any_element;
+use proto::{Frame, Outline, frame, tag};
+
+/// Searches of a connection whose entries are counted at the same time; those of others are not counted.
+const COUNTS_MAX: usize = 256;
+
+/// Memory for records, which the connections of a thread share.
+#[derive(Debug, Default)]
+pub struct Memory {
+    record: Vec<u8>,
+    detail: Vec<u8>,
+    controls: Vec<u8>,
+    acting: Vec<u8>,
+}
+
+impl Memory {
+    /// Encodes a record and hands it on.
+    pub fn put(&mut self, stamp: Stamp, record: &Record<'_>, put: &mut impl FnMut(&[u8])) {
+        record.encode(stamp, &mut self.record);
+        put(&self.record);
+    }
+}
+
+/// What is kept of a connection between two looks.
+#[derive(Debug, Default)]
+pub struct Tap {
+    /// Octets of an answer that are still to be written.
+    rest: usize,
+    /// Entries and octets of searches that are suspended.
+    counts: Vec<Count>,
+    /// An answer could not be followed: nothing more is logged of answers.
+    is_lost: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    id: i32,
+    entries: u32,
+    bytes: u64,
+}
+
+impl Tap {
+    /// Tells of the requests in `input`, which are whole messages but for the last, of a stream that cannot be followed.
+    pub fn requests(
+        &mut self,
+        stamp: Stamp,
+        mut input: &[u8],
+        memory: &mut Memory,
+        put: &mut impl FnMut(&[u8]),
+    ) {
+        while !input.is_empty() {
+            let len = match frame(input) {
+                Ok(Frame::Complete { len }) => len,
+                Ok(Frame::Incomplete { .. }) | Err(_) => input.len(),
+            };
+            let (message, rest) = input.split_at(len);
+            request(stamp, message, memory, put);
+            input = rest;
+        }
+    }
+
+    /// Tells of the results in `written`, which goes on where the last call ended.
+    pub fn answers(
+        &mut self,
+        stamp: Stamp,
+        mut written: &[u8],
+        memory: &mut Memory,
+        put: &mut impl FnMut(&[u8]),
+    ) {
+        let passed = self.rest.min(written.len());
+        self.rest -= passed;
+        written = &written[passed..];
+        while !written.is_empty() && !self.is_lost {
+            let Some(head) = Head::of(written) else {
+                self.is_lost = true;
+                return;
+            };
+            let there = head.len.min(written.len());
+            self.answer(stamp, &head, &written[..there], memory, put);
+            self.rest = head.len - there;
+            written = &written[there..];
+        }
+    }
+
+    fn answer(
+        &mut self,
+        stamp: Stamp,
+        head: &Head,
+        message: &[u8],
+        memory: &mut Memory,
+        put: &mut impl FnMut(&[u8]),
+    ) {
+        let at = self.counts.iter().position(|count| count.id == head.id);
+        if matches!(head.op, tag::SEARCH_ENTRY | tag::SEARCH_REFERENCE | tag::INTERMEDIATE) {
+            let at = at.or_else(|| {
+                self.counts.push(Count { id: head.id, entries: 0, bytes: 0 });
+                self.counts.len().checked_sub(1)
+            });
+            if let Some(count) = at.and_then(|at| self.counts.get_mut(at)) {
+                count.entries += u32::from(head.op == tag::SEARCH_ENTRY);
+                count.bytes += head.len as u64;
+            }
+            // A client that sends searches whose answers it never takes keeps no more than this.
+            self.counts.truncate(COUNTS_MAX);
+            return;
+        }
+        // Of what the server says on its own account, no request waits for it.
+        let Some((code, text)) = result_of(message).filter(|_| head.id != 0) else { return };
+        let count = at.map(|at| self.counts.swap_remove(at));
+        let (entries, bytes) = count.map_or((0, 0), |count| (count.entries, count.bytes));
+        let bytes = bytes + head.len as u64;
+        let text = cut(text);
+        memory.put(stamp, &Record::Answer { id: head.id, code, text, entries, bytes }, put);
+    }
+}
+
+/// What the first octets of an answer say.
+struct Head {
+    len: usize,
+    id: i32,
+    op: u8,
+}
+
+impl Head {
+    fn of(message: &[u8]) -> Option<Head> {
+        let (len, body) = head(message)?;
+        let (id_len, id) = head(body)?;
+        let id_head = body.len() - id.len();
+        let number = id.get(..id_len - id_head)?;
+        let id = number.iter().fold(0i32, |n, &octet| n << 8 | i32::from(octet));
+        Some(Head { len, id, op: *body.get(id_len)? })
+    }
+}
+
+/// Octets of a whole element, and what follows its tag and length.
+fn head(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let [_, first, rest @ ..] = bytes else { return None };
+    if *first < 0x80 {
+        return Some((2 + usize::from(*first), rest));
+    }
+    let count = usize::from(first & 0x7f);
+    let (len, rest) = rest.split_at_checked(count).filter(|_| (1..=4).contains(&count))?;
+    Some((2 + count + len.iter().fold(0, |n, &octet| n << 8 | usize::from(octet)), rest))
+}
+
+/// Result code and diagnosticMessage of a whole answer.
+fn result_of(message: &[u8]) -> Option<(u16, &[u8])> {
+    let ((_, body), _) = any_element(message)?;
+    let (_, rest) = any_element(body)?;
+    let ((_, result), _) = any_element(rest)?;
+    let ((_, code), rest) = any_element(result)?;
+    let (_, rest) = any_element(rest)?;
+    let ((_, text), _) = any_element(rest)?;
+    Some((code.iter().fold(0, |n, &octet| n << 8 | u16::from(octet)), text))
+}
+
+fn cut(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(TEXT_BYTES_MAX)]
+}
+
+/// Tells of one request.
+fn request(stamp: Stamp, message: &[u8], memory: &mut Memory, put: &mut impl FnMut(&[u8])) {
+    let Memory { record, detail, controls, acting } = memory;
+    [&mut *detail, &mut *controls, &mut *acting].into_iter().for_each(Vec::clear);
+    let Some(outline) = Outline::of(message) else {
+        let none = Record::Request { id: 0, op: 0, target: b"", detail: b"", controls: b"", acting: b"" };
+        return memory.put(stamp, &none, put);
+    };
+    if !outline.after.is_empty() {
+        for control in Controls::of(message).iter() {
+            push(controls, control.oid);
+            if control.oid == proxied_authorization::OID {
+                acting.extend_from_slice(cut(control.value.unwrap_or_default()));
+            }
+        }
+    }
+    let mut target = outline.dn;
+    match outline.op_tag {
+        tag::BIND => target = bind(outline.rest, detail),
+        tag::SEARCH if message.len() <= SEARCH_BYTES_MAX => detail.extend_from_slice(message),
+        tag::MODIFY | tag::ADD => types(outline.op_tag, outline.rest, detail),
+        tag::MODIFY_DN => new_name(outline.rest, detail),
+        tag::COMPARE => {
+            let assertion = any_element(outline.rest).and_then(|((_, assertion), _)| any_element(assertion));
+            detail.extend_from_slice(cut(assertion.map_or(b"", |((_, name), _)| name)));
+        }
+        tag::EXTENDED => detail.extend_from_slice(cut(Extended::oid_of(outline.rest).unwrap_or_default())),
+        tag::ABANDON => {
+            let id = outline.rest.iter().take(4).fold(0u32, |n, &octet| n << 8 | u32::from(octet));
+            detail.extend_from_slice(id.to_string().as_bytes());
+        }
+        _ => {}
+    }
+    let (id, op) = (outline.id, outline.op_tag);
+    let request = Record::Request { id, op, target: cut(target), detail, controls, acting };
+    request.encode(stamp, record);
+    put(record);
+}
+
+/// Adds a word to a list, as long as it is short.
+fn push(list: &mut Vec<u8>, word: &[u8]) {
+    if list.len() + word.len() < TEXT_BYTES_MAX {
+        if !list.is_empty() {
+            list.push(b' ');
+        }
+        list.extend_from_slice(word);
+    }
+}
+
+/// Name and method of a bind. What proves the name is not looked at.
+fn bind<'a>(request: &'a [u8], detail: &mut Vec<u8>) -> &'a [u8] {
+    let parts = any_element(request).and_then(|(_, rest)| any_element(rest));
+    let Some(((_, name), rest)) = parts else { return b"" };
+    match any_element(rest) {
+        Some(((0x80, b""), _)) if name.is_empty() => detail.extend_from_slice(b"anonymous"),
+        Some(((0x80, _), _)) => detail.extend_from_slice(b"simple"),
+        Some(((0xa3, sasl), _)) => {
+            detail.extend_from_slice(cut(any_element(sasl).map_or(b"", |((_, mechanism), _)| mechanism)));
+            return b"";
+        }
+        _ => {}
+    }
+    name
+}
+
+/// The types that an add or a modify gives, a modify's with what is done with them.
+fn types(op: u8, rest: &[u8], detail: &mut Vec<u8>) {
+    for given in AllGiven::of(op, rest).into_iter().flatten().flatten() {
+        let kind = match given.kind {
+            _ if op == tag::ADD => "",
+            ModifyKind::Add => "add:",
+            ModifyKind::Delete => "delete:",
+            ModifyKind::Replace => "replace:",
+            ModifyKind::Increment => "increment:",
+        };
+        if detail.len() + kind.len() + given.description.len() < TEXT_BYTES_MAX {
+            push(detail, kind.as_bytes());
+            match kind {
+                "" => push(detail, given.description),
+                _ => detail.extend_from_slice(given.description),
+            }
+        }
+    }
+}
+
+/// New RDN and new superior of a modify DN.
+fn new_name(rest: &[u8], detail: &mut Vec<u8>) {
+    let Some(((_, rdn), rest)) = any_element(rest) else { return };
+    detail.extend_from_slice(cut(rdn));
+    let superior = any_element(rest).and_then(|(_, rest)| any_element(rest));
+    if let Some(((_, superior), _)) = superior {
+        detail.push(0);
+        detail.extend_from_slice(cut(superior));
+    }
+}
+
+#[cfg(test)]
+mod tests;

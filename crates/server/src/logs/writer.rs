@@ -1,0 +1,187 @@
+//! The thread that writes the logs.
+
+use super::feed::Feed;
+use super::settings::Settings;
+use super::target::Target;
+use dsa::Dsa;
+use dsa::events::Event;
+use env::clock::{Clock, SystemClock};
+use env::ring::{Taking, ring};
+use env::task::{self, PlainThread};
+use logs::hide;
+use logs::journal::{Access, Journal};
+use logs::json::Object;
+use model::timestamp::timestamp;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Octets of the ring of an IO thread.
+const RING_BYTES: usize = 4 << 20;
+/// How much the thread stands back behind those that serve.
+const NICE: i32 = 5;
+/// How long it pauses when there was nothing to write.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Records of a ring that are taken in turn.
+const TURN: usize = 4096;
+/// Nanoseconds between two lines about records that were lost.
+const LOST_NS: u64 = 1_000_000_000;
+/// Pauses at the end in which a reader that takes nothing is waited for.
+const LAST_PAUSES: u32 = 10;
+
+/// The thread; it writes what is left and ends when this is dropped.
+pub(crate) struct Writer {
+    /// Dropped first, which asks for the end.
+    stop: Option<Sender<()>>,
+    thread: Option<PlainThread>,
+}
+
+impl Writer {
+    /// Starts it, if something is to be logged, and makes a feed for each of so many IO threads if that is operations.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or the system has no thread.
+    pub(crate) fn start(
+        dsa: &Arc<Dsa>,
+        settings: &Settings,
+        threads: usize,
+    ) -> io::Result<(Writer, Vec<Feed>)> {
+        let is_access = settings.access != Access::Off;
+        let security = settings.security_file.as_ref();
+        let security =
+            security.map(|path| Target::open("log.security-file", Some(path.clone()))).transpose()?;
+        if !is_access && security.is_none() {
+            return Ok((Writer { stop: None, thread: None }, Vec::new()));
+        }
+        if security.is_some() {
+            dsa.events().open();
+        }
+        let access = is_access.then(|| Target::open("log.access-file", settings.access_file.clone()));
+        let connections = Arc::<AtomicU64>::default();
+        let (mut feeds, mut rings) = (Vec::new(), Vec::new());
+        for _ in 0..if is_access { threads } else { 0 } {
+            let (putting, taking) = ring(RING_BYTES);
+            feeds.push(Feed::new(putting, Arc::clone(&connections)));
+            rings.push(taking);
+        }
+        let journal =
+            Journal::new(Arc::clone(dsa.shard().schema()), settings.access, dsa.config().started_ms);
+        let logs = Logs {
+            dsa: Arc::clone(dsa),
+            rings,
+            journal,
+            access: access.transpose()?,
+            security,
+            lost: 0,
+            reported_ns: 0,
+            clock: SystemClock::start(),
+        };
+        let (stop, stopped) = channel();
+        let thread = PlainThread::spawn("logs", move || logs.run(&stopped))?;
+        Ok((Writer { stop: Some(stop), thread: Some(thread) }, feeds))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(Err(error)) = self.thread.take().map(PlainThread::join) {
+            tracing::error!("the logs: {error}");
+        }
+    }
+}
+
+/// What the thread works on.
+struct Logs {
+    dsa: Arc<Dsa>,
+    rings: Vec<Taking>,
+    journal: Journal,
+    access: Option<Target>,
+    security: Option<Target>,
+    /// Records that were lost and not reported.
+    lost: u64,
+    reported_ns: u64,
+    clock: SystemClock,
+}
+
+impl Logs {
+    fn run(mut self, stopped: &Receiver<()>) {
+        if let Err(error) = task::stand_back(NICE) {
+            tracing::warn!("logs are written at the priority of everything else: {error}");
+        }
+        loop {
+            let has_more = self.turn(LOST_NS);
+            let rest = if has_more { Duration::ZERO } else { PAUSE };
+            if stopped.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+        }
+        // Nobody puts any more. A reader that takes nothing does not hold the end up for long.
+        let mut pauses = 0;
+        while self.turn(0) || (self.waits() && pauses < LAST_PAUSES) {
+            pauses += u32::from(self.waits());
+            if pauses >= LAST_PAUSES {
+                break;
+            }
+        }
+    }
+
+    fn waits(&self) -> bool {
+        [&self.access, &self.security].into_iter().flatten().any(|target| !target.lines.is_empty())
+    }
+
+    /// Takes what is there and writes it; `true` if there may be more.
+    fn turn(&mut self, lost_after_ns: u64) -> bool {
+        let now = self.clock.now();
+        let mut has_more = false;
+        if let Some(target) = &mut self.access {
+            let mut record = Vec::new();
+            for ring in &mut self.rings {
+                let mut left = TURN;
+                while left > 0 && target.has_room() && ring.take(&mut record) {
+                    self.journal.take(&record, &mut target.lines);
+                    left -= 1;
+                }
+                has_more |= left == 0;
+                self.lost += ring.take_lost();
+            }
+            if self.lost > 0 && target.has_room() && now.monotonic_ns - self.reported_ns >= lost_after_ns {
+                self.reported_ns = now.monotonic_ns;
+                self.journal.lost(now.wall_ms, std::mem::take(&mut self.lost), &mut target.lines);
+            }
+            target.write(now.monotonic_ns);
+        }
+        if let Some(target) = &mut self.security {
+            // While they cannot be written they wait where they were noted.
+            if target.has_room() {
+                let (events, lost) = self.dsa.events().take();
+                events.iter().for_each(|event| put_event(&self.dsa, now.wall_ms, event, &mut target.lines));
+                if lost > 0 {
+                    let mut object = Object::begin(&mut target.lines);
+                    object
+                        .text("t", &timestamp(now.wall_ms))
+                        .text("event", "lost")
+                        .number("count", lost)
+                        .end();
+                }
+            }
+            target.write(now.monotonic_ns);
+        }
+        has_more
+    }
+}
+
+/// Appends the line of an event.
+fn put_event(dsa: &Dsa, wall_ms: u64, event: &Event, out: &mut Vec<u8>) {
+    let schema = dsa.shard().schema();
+    let peer = event.peer.map(|peer| peer.to_string()).unwrap_or_default();
+    let mut object = Object::begin(out);
+    object.text("t", &timestamp(wall_ms)).text("event", event.kind.name()).text_if("peer", &peer);
+    object.text_if("dn", &String::from_utf8_lossy(&event.who));
+    if !event.name.is_empty() {
+        object.text("target", &hide::name(schema, &event.name));
+    }
+    object.text_if("detail", &event.detail).number("code", event.code as u64).end();
+}
