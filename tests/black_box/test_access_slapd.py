@@ -122,18 +122,18 @@ SETS = [
 
 
 class Slapd:
-    """slapd with one rule set, on a port of the system's choice."""
+    """slapd with one rule set, on a port of the system's choice. `before`: lines of its configuration before that of the database."""
 
-    def __init__(self, folder, rules):
+    def __init__(self, folder, rules, before=()):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         (folder / "db").mkdir(parents=True)
         load = f"modulepath {MODULES}\nmoduleload back_mdb\n"
         includes = "".join(f"include {SCHEMAS}/{name}.schema\n" for name in ("core", "cosine", "inetorgperson"))
-        conf = folder / "slapd.conf"
+        self.conf = conf = folder / "slapd.conf"
         conf.write_text(
-            f"{includes}{load}pidfile {folder}/pid\ndatabase mdb\nsuffix {SUFFIX}\nrootdn {ADMIN}\nrootpw {SECRET}\n"
+            f"{includes}{load}" + "".join(f"{line}\n" for line in before) + f"pidfile {folder}/pid\ndatabase mdb\nsuffix {SUFFIX}\nrootdn {ADMIN}\nrootpw {SECRET}\n"
             f"directory {folder}/db\n" + "\n".join(rules) + "\n"
         )
         self.url = f"ldap://127.0.0.1:{self.port}"
@@ -153,6 +153,12 @@ class Slapd:
                 assert time.monotonic() < end, "slapd does not listen"
         (folder / "content.ldif").write_text(LDIF)
         run("ldapadd", "-x", "-H", self.url, "-D", ADMIN, "-w", SECRET, "-f", folder / "content.ldif")
+
+    def tool(self, name, *arguments):
+        """What one of its tools prints: `passwd`, `cat` and their like."""
+        # That which hashes a password reads no configuration.
+        configured = [] if name == "passwd" else ["-f", self.conf]
+        return run(SLAPD, "-T", name, *configured, *arguments, env={"LD_LIBRARY_PATH": LIBRARIES}).out
 
     def end(self):
         self.process.terminate()

@@ -8,7 +8,8 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PEOPLE, SECRET, connect, run, start
+from conftest import ADMIN, PANDO, PEOPLE, SECRET, SUFFIX, connect, run, start
+from test_access_slapd import MODULES, SLAPD, Slapd
 
 ADA = f"uid=ada,{PEOPLE}"
 BRUNO = f"uid=bruno,{PEOPLE}"
@@ -194,3 +195,36 @@ def test_m3_guesses_are_slowed_down_and_logged(fresh):
         subprocess.run(["true"])
     lines = [line for line in fresh.log.splitlines() if "binds failed" in line]
     assert len(lines) < 20 and "guess-of-somebody" not in fresh.log and f",{PEOPLE}" in lines[0]
+
+
+@pytest.mark.skipif(not SLAPD.exists(), reason="there is no slapd; .ci/packages fetches it")
+def test_p2_users_of_slapd_bind_with_their_old_passwords(tmp_path):
+    """Each scheme that this slapd makes: users bind there, are exported, imported, and bind here with the same password."""
+    schemes = ["{SSHA}", "{SHA}", "{SMD5}", "{MD5}", "{CRYPT}", "{CLEARTEXT}"]
+    modules = {"argon2": "{ARGON2}", "pw-sha2": "{SSHA512}"}
+    loads = [name for name in modules if (MODULES / f"{name}.so").exists()]
+    words = {scheme: f"word of {scheme[1:-1].lower()} {number}" for number, scheme in enumerate([*schemes, *(modules[name] for name in loads)])}
+    settings = ["password-crypt-salt-format \"$6$%.16s\""] + [f"moduleload {name}" for name in loads]
+    slapd = Slapd(tmp_path / "slapd", [], before=settings)
+    try:
+        admin = connect(slapd, ADMIN, SECRET)
+        options = [word for name in loads for word in ("-o", f"module-path={MODULES}", "-o", f"module-load={name}")]
+        for number, (scheme, word) in enumerate(words.items()):
+            dn = f"uid=p{number},{PEOPLE}"
+            value = slapd.tool("passwd", *options, "-h", scheme, "-s", word, "-c", "$6$%.16s").strip() if scheme != "{CLEARTEXT}" else word
+            person = [("objectClass", [b"inetOrgPerson"]), ("cn", [b"p"]), ("sn", [b"p"]), ("userPassword", [value.encode()])]
+            admin.add_s(dn, person)
+            assert binds(slapd, dn, word), scheme
+        exported = tmp_path / "slapd.ldif"
+        exported.write_text(slapd.tool("cat", "-b", SUFFIX))
+    finally:
+        slapd.end()
+    folder = tmp_path / "pando"
+    folder.mkdir()
+    here = start(folder, ldif=str(exported))
+    try:
+        for number, (scheme, word) in enumerate(words.items()):
+            dn = f"uid=p{number},{PEOPLE}"
+            assert binds(here, dn, word) and not binds(here, dn, word + "x"), scheme
+    finally:
+        here.end()
