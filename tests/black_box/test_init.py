@@ -61,7 +61,8 @@ def test_what_is_written_is_served(folder):
         path = folder / "dir" / name
         assert stat.S_IMODE(path.stat().st_mode) == mode, name
         assert made not in path.read_text(), name
-    assert made not in done.out and "ldapwhoami -Y EXTERNAL" in done.out and "-ZZ" in done.out
+    assert stat.S_IMODE((folder / "dir").stat().st_mode) == 0o700
+    assert made not in done.out and "ldapwhoami -Y EXTERNAL" in done.out and "ldapsearch -x -ZZ" in done.out
     run(PANDO, "check-config", folder / "dir" / "pando.toml")
     environment = {"LDAPNOINIT": None, "LDAPTLS_CACERT": str(folder / "dir" / "authority.crt")}
     admin = ["-D", f"cn=admin,{SUFFIX}", "-w", made]
@@ -98,6 +99,15 @@ def test_nothing_is_replaced(folder):
     init(folder, code=1)
     assert not (folder / "dir" / "pando.toml").exists(), "all or nothing"
     assert all((folder / "dir" / name).read_bytes() == before[name] for name in FILES if name != "pando.toml")
+
+
+def test_a_disk_that_is_full_leaves_nothing(folder):
+    """A limit on the size of files stands for it: the configuration is longer."""
+    socket = "ldapi://" + str(folder / "dir" / "ldapi").replace("/", "%2F")
+    command = f"ulimit -f 1; exec {PANDO} init --suffix {SUFFIX} --listen {socket} {folder / 'dir'}"
+    assert "pando.toml" in run("bash", "-c", command, code=1).err
+    assert list((folder / "dir").iterdir()) == []
+    init(folder)
 
 
 def test_a_password_and_a_certificate_of_ones_own(folder):

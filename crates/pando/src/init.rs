@@ -13,9 +13,9 @@ pub(crate) use self::args::Args;
 use crate::failed::Failed;
 use crate::output::{note, print};
 use env::disk::{Disk, RealDisk};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Runs it.
@@ -30,10 +30,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
         .map(|path| format!("{}: it is there already, and nothing is replaced", path.display()))
         .collect();
     Failed::all(there).if_any()?;
-    fs::create_dir_all(&args.dir).map_err(|error| Failed::at(args.dir.display(), error))?;
-    for file in &contents {
+    // One that is made is nobody else's: the directory will be in it.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&args.dir);
+    made.map_err(|error| Failed::at(args.dir.display(), error))?;
+    for (at, file) in contents.iter().enumerate() {
         let path = args.dir.join(file.name);
-        write(&path, file).map_err(|error| Failed::at(path.display(), error))?;
+        if let Err(error) = write(&path, file) {
+            // All or nothing, so that it can be tried again. None of them was there before.
+            contents[..=at].iter().for_each(|file| _ = fs::remove_file(args.dir.join(file.name)));
+            return Err(Failed::at(path.display(), error));
+        }
     }
     RealDisk.sync_dir(&args.dir).map_err(|error| Failed::at(args.dir.display(), error))?;
     print(files::next_steps(&answers, args))?;

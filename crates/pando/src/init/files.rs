@@ -156,7 +156,7 @@ pub(super) fn next_steps(answers: &Answers, args: &Args) -> String {
     };
     out += "Everybody else proves who it is, over TLS:\n\n";
     out += &format!(
-        "  {trust}ldapsearch -ZZ -H ldap://{host}:{port} -D {} -W -b {}\n",
+        "  {trust}ldapsearch -x -ZZ -H ldap://{host}:{port} -D {} -W -b {}\n",
         quoted(&root_dn(answers)),
         quoted(&answers.suffix)
     );
