@@ -6,6 +6,7 @@ import ldap
 import pytest
 from ldap.controls.ppolicy import PasswordPolicyControl
 
+from certificates import Authority
 from conftest import ADMIN, PATIENCE, PEOPLE, SUFFIX, connect, run
 
 ADA = f"uid=ada,{PEOPLE}"
@@ -166,3 +167,24 @@ pwdSafeModify: FALSE
         user.passwd_s(ADA, WORD, "1234")
     user.passwd_s(ADA, WORD, "12345")
     assert len(state(fresh, "pwdChangedTime")) == 1
+
+
+def test_y3_start_tls_is_admitted_and_is_no_way_out(server, tmp_path):
+    """The session is anonymous behind it, and a client that binds again must change the password as before."""
+    certificate, key = Authority(tmp_path / "ca").sign("server")
+    config = tmp_path / "pando.toml"
+    config.write_text(f'[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n')
+    here = server("--config", config)
+    put_policy(here, pwdMustChange="TRUE")
+    user = connect(here, ADA, WORD)
+    user.set_option(ldap.OPT_X_TLS_CACERTFILE, str(tmp_path / "ca" / "ca.crt"))
+    user.set_option(ldap.OPT_X_TLS_NEWCTX, 0)
+    with pytest.raises(ldap.INSUFFICIENT_ACCESS):
+        user.whoami_s()
+    user.start_tls_s()
+    assert user.whoami_s() == ""
+    user.simple_bind_s(ADA, WORD)
+    with pytest.raises(ldap.INSUFFICIENT_ACCESS):
+        user.whoami_s()
+    user.passwd_s(ADA, WORD, "own password")
+    assert user.whoami_s() == f"dn:{ADA}"

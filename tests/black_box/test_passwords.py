@@ -129,13 +129,17 @@ def test_p5_what_no_password_ever_matches_is_refused(fresh):
 
 def test_p7_names_and_passwords_that_cannot_be(fresh):
     connection = ldap.initialize(fresh.url)
+    admin = connect(fresh)
+    admin.add_s(f"cn=alias,{PEOPLE}", [("objectClass", [b"alias", b"extensibleObject"]), ("cn", [b"alias"]), ("aliasedObjectName", [ADA.encode()])])
+    admin.add_s(f"cn=away,{PEOPLE}", [("objectClass", [b"referral", b"extensibleObject"]), ("cn", [b"away"]), ("ref", [b"ldap://elsewhere.example/"])])
     with pytest.raises(ldap.UNWILLING_TO_PERFORM):
         connection.simple_bind_s(ADA, "")
     with pytest.raises(ldap.INVALID_DN_SYNTAX):
         connection.simple_bind_s("ada", "x")
-    for who in ("", "cn=Monitor", f"uid=nobody,{PEOPLE}", "dc=elsewhere"):
+    # Neither an alias nor a referral leads a bind anywhere.
+    for who in ("", "cn=Monitor", f"uid=nobody,{PEOPLE}", "dc=elsewhere", f"cn=alias,{PEOPLE}", f"cn=away,{PEOPLE}", f"uid=x,cn=away,{PEOPLE}"):
         with pytest.raises(ldap.INVALID_CREDENTIALS) as raised:
-            connection.simple_bind_s(who, "x")
+            connection.simple_bind_s(who, "ada's password")
         assert not raised.value.args[0].get("info") and not raised.value.args[0].get("matched")
     begin = time.monotonic()
     for who in (ADA, f"uid=nobody,{PEOPLE}", ADMIN):
