@@ -37,8 +37,7 @@ pub(super) fn keep_read(session: &mut Session, dsa: &Dsa, message: &[u8]) {
 
 /// Keeps the answer to a bind until the state of its account is written. Nothing behind the bind is looked at before.
 pub(super) fn keep_write(session: &mut Session, dsa: &Dsa, id: i32, write: Write, answer: Vec<u8>) {
-    session.deferred.get_or_insert_default().write =
-        Some(policy::change_of(write, id, answer, &dsa.policies.lockouts));
+    session.deferred.get_or_insert_default().write = Some(policy::change_of(dsa, write, id, answer));
     session.pauses = true;
 }
 

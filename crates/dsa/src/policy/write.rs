@@ -1,10 +1,11 @@
 //! Changes of the state of an account that a bind comes to. Each is a modify by the server, logged before the bind is answered: a lock that a
 //! client has seen survives a crash, and a grace login is counted before it is one.
 
+use crate::engine::Dsa;
 use crate::extension::{Change, result_of};
 use crate::identity::Identity;
 use crate::outcome;
-use crate::password::policies::{Lockouts, Write};
+use crate::password::policies::Write;
 use ::access::AuthMethod;
 use model::ResultCode;
 use proto::control::assertion;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 const ACTOR: &[u8] = b"cn=Password Policy";
 
 /// The change that a write is, of a bind with this message id. `answer`: what the bind is answered when it is done.
-pub(crate) fn change_of(write: Write, id: i32, answer: Vec<u8>, lockouts: &Arc<Lockouts>) -> Change {
+pub(crate) fn change_of(dsa: &Dsa, write: Write, id: i32, answer: Vec<u8>) -> Change {
     let list =
         write.changes.iter().map(|(kind, name, values)| (*kind, &name[..], values.iter().map(Vec::as_slice)));
     let list = change_list(list);
@@ -26,7 +27,7 @@ pub(crate) fn change_of(write: Write, id: i32, answer: Vec<u8>, lockouts: &Arc<L
     let asserted = write.assertion.as_deref().map(|filter| assertion::control(filter, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &write.dn, changes }).encode(&mut message, id, asserted.as_slice());
-    let (locks, lockouts) = (write.locks, Arc::clone(lockouts));
+    let (locks, lockouts) = (write.locks, Arc::clone(&dsa.policies.lockouts));
     let answer = Box::new(move |id, modified: &[u8], out: &mut Vec<u8>| {
         let is_done = result_of(modified).result_code() == Some(ResultCode::Success);
         // That a lock could not be written is nothing that the client may learn.
@@ -45,6 +46,8 @@ pub(crate) fn change_of(write: Write, id: i32, answer: Vec<u8>, lockouts: &Arc<L
             }
         }
     });
-    let actor = Identity::named(ACTOR.to_vec(), AuthMethod::None);
+    // An account is locked also where no further name can be recorded. That of the initial owner is there in any case.
+    let name = if dsa.shard.admits_name(ACTOR) { ACTOR } else { dsa.config.store.initial_owner.as_bytes() };
+    let actor = Identity::named(name.to_vec(), AuthMethod::None);
     Change { id, message, actor, answer, is_of_bind: true, conditions: Vec::new() }
 }

@@ -438,3 +438,26 @@ fn test_y3_transactions_are_judged_as_well() {
         assert_eq!(client.state("pwdHistory").len(), 2);
     });
 }
+
+/// A lock needs no room for another name.
+#[test]
+fn an_account_is_locked_where_no_name_can_be_recorded() {
+    under(&[("pwdLockout", "TRUE"), ("pwdMaxFailure", "2")], |client| {
+        client.dsa.shard().bound_names(2);
+        for _ in 0..2 {
+            assert!(!client.binds(ADA, "wrong"));
+        }
+        assert_eq!(client.state("pwdAccountLockedTime").len(), 1);
+        assert!(!client.binds(ADA, "first-word"));
+    });
+}
+
+/// In a transaction too a policy is looked at when it is written.
+#[test]
+fn test_y7_policies_are_checked_in_transactions() {
+    let mut client = Client::new();
+    client.set_policy(&[("pwdMinLength", "9")]);
+    let txn = client.start();
+    let end = client.modify_in(&txn, POLICY, &[(Replace, "pwdMinLength", &["-1"])]);
+    assert_eq!(end.code, ConstraintViolation, "{}", end.text);
+}

@@ -24,6 +24,7 @@ use crate::monitor::{MODIFIES, count};
 use crate::op::extended;
 use crate::op::modify::Replacing;
 use crate::outcome::{self, FixedRefusal};
+use crate::password::policies::may_be_of_policy;
 use crate::session::Session;
 use crate::session::security::Security;
 use crate::transaction::{Evaluation, Transaction};
@@ -149,9 +150,13 @@ impl<'u> Preparing<'_, 'u> {
         let Submission { messages, prepared_writes, .. } = &mut **submission;
         // Anything but a replacement by single values is left to the overlay.
         let replacements = self.replacing.of_operation(outline)?;
-        // A password is hashed first.
-        let user_password = self.dsa.shard.schema().well_known().user_password;
-        if replacements.iter().any(|replacement| replacement.description.attribute_type == user_password) {
+        // A password is hashed first, and what a policy says is looked at.
+        let schema = self.dsa.shard.schema();
+        let is_special = |id| {
+            id == schema.well_known().user_password
+                || may_be_of_policy(schema.attribute_type(id).name().as_bytes())
+        };
+        if replacements.iter().any(|replacement| is_special(replacement.description.attribute_type)) {
             return None;
         }
         let known = Known { target: *target, keys: self.keys, sequence: self.sequence };
