@@ -94,14 +94,17 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Fault>, String> {
     let holes = list(root)?;
     let tests: BTreeSet<Test> = holes.iter().map(|hole| hole.test.clone()).collect();
     let built = Built::new(root, &tests)?;
+    let mut runs: Vec<(&Test, Option<&Hole>)> = tests.iter().map(|test| (test, None)).collect();
+    runs.extend(holes.iter().map(|hole| (&hole.test, Some(hole))));
     let mut faults = Vec::new();
-    for test in &tests {
-        if !built.run(root, test, None)?.status.success() {
-            faults.push(Fault::new(LIST, format!("{} fails without any hole", test.name)));
-        }
-    }
-    for hole in &holes {
-        let output = built.run(root, &hole.test, Some(&hole.name))?;
+    for ((test, hole), output) in runs.iter().zip(built.run_all(root, &runs)) {
+        let output = output?;
+        let Some(hole) = hole else {
+            if !output.status.success() {
+                faults.push(Fault::new(LIST, format!("{} fails without any hole", test.name)));
+            }
+            continue;
+        };
         // A test that did not run has not found anything.
         let text = String::from_utf8_lossy(&output.stdout);
         let has_failed = text.contains("1 failed") && !output.status.success();
@@ -148,6 +151,19 @@ impl Built {
                 built.into_iter().map(|(_, executable)| executable).next().ok_or("there is no server")?;
         }
         Ok(Built { executables, server })
+    }
+
+    /// Runs tests with holes and without, two at a time: most of them wait for servers. The outcomes are in their order.
+    fn run_all(&self, root: &Path, runs: &[(&Test, Option<&Hole>)]) -> Vec<Result<Output, String>> {
+        let run =
+            |&(test, hole): &(&Test, Option<&Hole>)| self.run(root, test, hole.map(|hole| &hole.name[..]));
+        let (even, odd): (Vec<_>, Vec<_>) = runs.chunks(2).map(|pair| (&pair[0], pair.get(1))).unzip();
+        let (even, odd): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
+            let odd = scope.spawn(|| odd.into_iter().flatten().map(run).collect());
+            (even.into_iter().map(run).collect(), odd.join().expect("it has not panicked"))
+        });
+        let mut odd = odd.into_iter();
+        even.into_iter().flat_map(|one| std::iter::once(one).chain(odd.next())).collect()
     }
 
     fn run(&self, root: &Path, test: &Test, hole: Option<&str>) -> Result<Output, String> {
