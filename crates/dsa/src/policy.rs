@@ -18,7 +18,7 @@ mod choice;
 mod login;
 mod write;
 
-pub(crate) use self::change::{New, Place, judge};
+pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, must_change, passed, wrong};
 pub(crate) use self::write::change_of;

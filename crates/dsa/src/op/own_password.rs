@@ -10,7 +10,7 @@ use crate::op::password_values;
 use crate::outcome::{self, FixedRefusal};
 use crate::password;
 use crate::password::policies::Changed;
-use crate::policy;
+use crate::policy::{self, LOOKS_HASHED, New, Place};
 use crate::rights::{REPLACE, may_set_password, visible};
 use ::access::{Operation, Right, Rights};
 use model::ResultCode;
@@ -101,21 +101,17 @@ pub(crate) fn prepare(
     };
     // A delete of the old password is what portals send; a replace alone is taken from a bound session as well.
     let proves = steps.iter().any(|(kind, _)| *kind == ModifyKind::Delete);
-    let (mut changes, mut state): (SmallVec<[Changed; 4]>, Vec<Changed>) = Default::default();
+    let new = steps.iter().filter(|(kind, _)| *kind != ModifyKind::Delete);
+    let new: SmallVec<[New<'_>; 2]> = new.map(|(_, password)| New::of(password)).collect();
+    let state = policy::judge(reading, identity, Place::Entry(&entry), &new, proves)?;
+    let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     for (kind, password) in steps {
         let values = match kind {
             ModifyKind::Delete => password_values::of_word(reading, &entry, password)?
                 .ok_or((ResultCode::NoSuchAttribute, "the old password is not right"))?,
-            _ => {
-                let new = [policy::New::of(password)];
-                state.extend(policy::judge(reading, identity, policy::Place::Entry(&entry), &new, proves)?);
-                if password::has_scheme(password) {
-                    let text =
-                        "the new password looks like a hash: send it in clear text, the server hashes it";
-                    return Err((ResultCode::ConstraintViolation, text));
-                }
-                password_values::hash(reading, password)?
-            }
+            // Also of an administrator, who may store hashes: nobody should set one of its own that it does not know.
+            _ if password::has_scheme(password) => return Err(LOOKS_HASHED),
+            _ => password_values::hash(reading, password)?,
         };
         changes.push((*kind, USER_PASSWORD.to_vec(), values));
     }

@@ -55,16 +55,18 @@ impl<'e, 'r> Place<'e, 'r> {
     }
 }
 
+/// How a hash is refused where a password must come in the clear.
+pub(crate) const LOOKS_HASHED: FixedRefusal = (
+    ResultCode::ConstraintViolation,
+    "the new password looks like a hash: send it in clear text, the server hashes it",
+);
+
 /// Code and text of a refusal, and what the control says of it.
 /// Texts say what is asked for, and never anything of the password.
 type Fault = (ResultCode, &'static str, Option<PolicyError>);
 
 /// A hash of anything would pass: nobody can say how long the word is.
-const HASHED: Fault = (
-    ResultCode::ConstraintViolation,
-    "the new password looks like a hash: send it in clear text, the server hashes it",
-    Some(PolicyError::Quality),
-);
+const HASHED: Fault = (LOOKS_HASHED.0, LOOKS_HASHED.1, Some(PolicyError::Quality));
 /// A second password would have no age, and would not be in the history.
 const SEVERAL: Fault =
     (ResultCode::ConstraintViolation, "an entry with a password policy has one password", None);
@@ -116,23 +118,20 @@ pub(crate) fn judge(
     // Rights first: what an administrator sets is not judged at all, but its state is kept.
     let is_administrator = is_administrator(reading, identity, entry);
     let now_ms = reading.now.wall_ms;
-    if !is_administrator && let Some((code, text, error)) = fault(reading, &policy, entry, new, proves) {
-        if let Some(error) = error {
-            reading.scratch.passwords.verdict = Verdict::of(error);
+    if !is_administrator {
+        if let Some(fault) = fault(reading, &policy, entry, new, proves) {
+            return Err(refused(reading, fault));
         }
-        return Err((code, text));
-    }
-    // Of all fast ones the answer is there at once, so this comes last.
-    let word = new.iter().find_map(|asked| match asked {
-        New::Word(word) => Some(*word),
-        New::Hash | New::Generated => None,
-    });
-    if !is_administrator
-        && let (Some(entry), Some(word)) = (entry, word)
-        && was_used(reading, &policy, entry, word)?
-    {
-        reading.scratch.passwords.verdict = Verdict::of(PolicyError::InHistory);
-        return Err((IN_HISTORY.0, IN_HISTORY.1));
+        let word = new.iter().find_map(|new| match new {
+            New::Word(word) => Some(*word),
+            New::Hash | New::Generated => None,
+        });
+        // It takes verifications, so it comes last.
+        if let (Some(entry), Some(word)) = (entry, word)
+            && was_used(reading, &policy, entry, word)?
+        {
+            return Err(refused(reading, IN_HISTORY));
+        }
     }
     // Without a policy there is no age and no history, but what another policy has left is cleared.
     if policy.is_built_in {
@@ -151,6 +150,14 @@ pub(crate) fn judge(
         }
     }
     Ok(changes)
+}
+
+/// The refusal, with what the control says of it.
+fn refused(reading: &mut Reading<'_>, (code, text, error): Fault) -> FixedRefusal {
+    if let Some(error) = error {
+        reading.scratch.passwords.verdict = Verdict::of(error);
+    }
+    (code, text)
 }
 
 /// Is somebody an administrator of the passwords of an entry, or of one that is to be added?
@@ -279,8 +286,8 @@ fn history(
     Some(all)
 }
 
-/// Only what is there is named, so that most changes are short in the log.
 /// What of the state goes when a password is changed. A user's change ends what an administrator asked for; an administrator's unlocks.
+/// Only what is there is named, so that most changes are short in the log.
 fn cleared(reading: &Reading<'_>, entry: &EntryRef<'_>, is_administrator: bool) -> Vec<Changed> {
     let at = reading.read_point;
     let names = [("pwdReset", true), ("pwdGraceUseTime", true), ("pwdAccountLockedTime", is_administrator)];

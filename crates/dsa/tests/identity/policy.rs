@@ -461,3 +461,19 @@ fn test_y7_policies_are_checked_in_transactions() {
     let end = client.modify_in(&txn, POLICY, &[(Replace, "pwdMinLength", &["-1"])]);
     assert_eq!(end.code, ConstraintViolation, "{}", end.text);
 }
+
+/// By a change of its own a user gets no second password, which would have no age and no history.
+#[test]
+fn test_y1_one_password_under_a_policy() {
+    under(&[("pwdMinLength", "3")], |mut client| {
+        client.must_bind(ADA, "first-word");
+        let two: Changes<'_> = &[
+            (Delete, "userPassword", &["first-word"]),
+            (Add, "userPassword", &["second"]),
+            (Add, "userPassword", &["third"]),
+        ];
+        assert_eq!(client.modify(ADA, two).code, ConstraintViolation);
+        assert!(client.binds(ADA, "first-word") && !client.binds(ADA, "second"));
+        assert_eq!(client.state("pwdChangedTime").len(), 1);
+    });
+}

@@ -14,7 +14,7 @@ use crate::op::password_values;
 use crate::outcome::FixedRefusal;
 use crate::password::policies::Changed;
 use crate::password::{self, LATER};
-use crate::policy;
+use crate::policy::{self, New, Place};
 use crate::rights::{Conditions, REPLACE, may_set_password, visible};
 use ::access::Operation;
 use model::filter::Assertion;
@@ -67,7 +67,7 @@ fn decode<'v>(identity: &Identity, value: Option<&'v [u8]>) -> Result<PasswordMo
 
 /// Who the password belongs to that a request is about, if it names anybody.
 /// Clients send a DN as well as an authzId (RFC 4513 section 5.2.1.8); what is neither is taken for a DN and found to be none.
-fn named<'v>(request: &PasswordModify<'v>) -> Option<AuthzId<'v>> {
+pub(crate) fn named<'v>(request: &PasswordModify<'v>) -> Option<AuthzId<'v>> {
     request.user.map(|user| AuthzId::parse(user).unwrap_or(AuthzId::Dn(user)))
 }
 
@@ -120,14 +120,8 @@ fn prepare(
     };
     let proves = old.is_some();
     // One that the server makes is as good as any policy asks for.
-    let state = match generated {
-        None => {
-            policy::judge(reading, identity, policy::Place::Entry(&entry), &[policy::New::of(&new)], proves)?
-        }
-        Some(_) => {
-            policy::judge(reading, identity, policy::Place::Entry(&entry), &[policy::New::Generated], proves)?
-        }
-    };
+    let asked = if generated.is_some() { New::Generated } else { New::of(&new) };
+    let state = policy::judge(reading, identity, Place::Entry(&entry), &[asked], proves)?;
     let stored = password_values::hash(reading, &new)?;
     let mut changes: SmallVec<[Changed; 4]> = SmallVec::new();
     changes.extend(old.map(|old| (ModifyKind::Delete, USER_PASSWORD.to_vec(), vec![old])));
