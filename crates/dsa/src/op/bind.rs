@@ -3,12 +3,13 @@
 //! Runs where reads run, at a read point: a bind changes the session and nothing else. A failed bind is as expensive as a good one with the same
 //! stored value, and its answer says nothing about which of name and password was wrong.
 
+mod account;
 mod lookup;
 mod sasl;
 mod scram;
 
 pub(crate) use self::lookup::Known;
-use self::lookup::{dn_of, may_be_verified};
+use self::lookup::dn_of;
 use self::sasl::{Claim, Proof, Step};
 pub(crate) use self::sasl::{Exchange, MECHANISMS};
 use crate::access::Requester;
@@ -320,27 +321,10 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
         verify_for_nobody(reading, name, password);
         return None;
     };
-    // The root DN is never locked: it is what unlocks others.
-    let policy = (!is_root).then(|| policy::policy_of(reading, Some(&entry)));
-    let is_admitted = policy.as_ref().is_none_or(|policy| policy::admit(reading, &entry, policy));
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
-    // Verified also where it cannot succeed, for the time that it takes.
-    let is_right = reading.scratch.passwords.find(read_point, &entry, password).ok()?.is_some();
-    if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
-        policy::wrong(reading, &entry, policy);
-    }
-    if !is_admitted || !is_right {
-        return None;
-    }
-    // After the password, which takes its time: the answer tells no more than that of a wrong one.
-    if !is_root && !may_be_verified(reading, anonymous, &entry) {
-        return None;
-    }
-    if !policy.is_none_or(|policy| policy::passed(reading, &entry, &policy)) {
-        return None;
-    }
-    let cache = &mut reading.scratch.evaluator.cache;
-    Some(dsa.identity_of(read_point, &entry, cache))
+    account::identified(reading, anonymous, &entry, is_root, |reading| {
+        Ok(reading.scratch.passwords.find(read_point, &entry, password)?.is_some())
+    })
 }
 
 #[cfg(test)]

@@ -1,15 +1,11 @@
 //! What a bind knows of its client before it has proved anything, and how it finds who the client says that it is.
 
-use crate::access::{Action, Requester};
 use crate::config::{ChannelBindings, ClientCertificate};
 use crate::context::Reading;
 use crate::control::proxied_authorization;
 use crate::identity::Identity;
-use ::access::{Operation, Right};
 use env::net::PeerAddress;
-use model::Description;
 use proto::control::proxied_authorization::AuthzId;
-use store::EntryRef;
 
 /// What lies below a session knows of its client.
 #[derive(Clone, Copy)]
@@ -44,12 +40,4 @@ pub(super) fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
     let evaluator = &mut reading.scratch.evaluator;
     let id = proxied_authorization::find_user(read_point, evaluator, user)?;
     Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
-}
-
-/// May somebody who is not known yet have the password of an entry verified?
-pub(super) fn may_be_verified(reading: &mut Reading<'_>, anonymous: Requester, entry: &EntryRef<'_>) -> bool {
-    let view = reading.scratch.view(anonymous, Action::of(Operation::Bind), entry, reading.read_point);
-    let schema = reading.dsa.shard.schema();
-    let user_password = Description::plain(schema.well_known().user_password);
-    reading.scratch.views.on_attribute(view, user_password, schema).every.has(Right::Auth)
 }

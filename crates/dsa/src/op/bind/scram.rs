@@ -3,22 +3,21 @@
 //! A client learns nothing of whether its name is there: a name without keys gets a salt that follows from it, the same at every try, and keys that
 //! nobody proves. All that is wrong with a proof has one answer. What a policy says counts as in a simple bind.
 
-use super::lookup::{Identified, Known, dn_of, may_be_verified};
+use super::account::identified;
+use super::lookup::{Identified, Known, dn_of};
 use super::sasl::{Begun, Who};
 use crate::access::Requester;
 use crate::context::Reading;
 use crate::faults::holes;
-use crate::identity::Identity;
 use crate::offer::Offer;
 use crate::outcome::FixedRefusal;
 use crate::own_entry::OwnEntry;
-use crate::{password, policy};
+use crate::password;
 use ::password::scram::{self, Keys};
 use ::password::{base64, same};
 use env::planted;
 use model::ResultCode;
 use proto::sasl::scram::{ClientFinal, ClientFirst, Flag, auth_message, server_final, server_first};
-use store::EntryRef;
 
 /// Octets of a nonce that are drawn.
 const NONCE_BYTES: usize = 24;
@@ -100,10 +99,10 @@ pub(super) fn finish(
     let found = match (is_throttled, begun.who) {
         (true, _) | (false, Who::Nobody) => None,
         (false, Who::Root) => proven.is_some().then(|| dsa.root()),
-        (false, Who::Entry(own)) => {
-            let entry = own.find(reading.read_point);
-            entry.and_then(|entry| admitted(reading, anonymous, &entry, proven.is_some()))
-        }
+        (false, Who::Entry(own)) => own.find(reading.read_point).and_then(|entry| {
+            let dn = reading.read_point.dn(&entry, &mut reading.scratch.evaluator.cache);
+            identified(reading, anonymous, &entry, dsa.is_root(&dn), |_| Ok(proven.is_some()))
+        }),
     };
     // As in a simple bind: failures of an account count, whatever the mechanism.
     match &found {
@@ -113,26 +112,6 @@ pub(super) fn finish(
     }
     let signature = server_final(&base64::encode(&proven?));
     Some(Identified { who: found?, authorization_id: begun.authorization_id.clone(), said: signature })
-}
-
-/// The policy, around a proof that was right or wrong.
-fn admitted(
-    reading: &mut Reading<'_>,
-    anonymous: Requester,
-    entry: &EntryRef<'_>,
-    is_right: bool,
-) -> Option<Identity> {
-    let cache = &mut reading.scratch.evaluator.cache;
-    let identity = reading.dsa.identity_of(reading.read_point, entry, cache);
-    let policy = (!identity.is_root).then(|| policy::policy_of(reading, Some(entry)));
-    let is_admitted = policy.as_ref().is_none_or(|policy| policy::admit(reading, entry, policy));
-    if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
-        policy::wrong(reading, entry, policy);
-    }
-    // The right to be verified, like the policy, is asked whatever the proof was.
-    let may = identity.is_root || may_be_verified(reading, anonymous, entry);
-    let passes = is_admitted && is_right && may;
-    (passes && policy.is_none_or(|policy| policy::passed(reading, entry, &policy))).then_some(identity)
 }
 
 /// The signature of the server, if the client's proof is right, of this exchange and of this channel.
