@@ -5,6 +5,7 @@
 
 use model::ResultCode;
 use proto::control::Control;
+use proto::control::password_policy::{self, PolicyResponse};
 use proto::error::{DecodeError, Kind};
 use proto::result::{encode_done, encode_result};
 use proto::tag;
@@ -45,6 +46,20 @@ pub(crate) fn say_with(
     controls: &[Control<'_>],
 ) {
     encode_result(out, id, response_tag, code, b"", text, controls);
+}
+
+/// Refuses with what a password policy says of it, if the client wants to know (`said`) and a policy is why.
+#[cold]
+pub(crate) fn say_with_policy(
+    out: &mut Vec<u8>,
+    id: i32,
+    response_tag: u8,
+    refusal: (ResultCode, &str),
+    said: Option<&PolicyResponse>,
+) {
+    let value = said.filter(|said| said.error.is_some()).map(PolicyResponse::encode);
+    let control = value.as_deref().map(password_policy::control);
+    say_with(out, id, response_tag, refusal, control.as_slice());
 }
 
 /// How a request is refused for which there is no reader: those that there are have searches.

@@ -5,6 +5,7 @@
 use super::group;
 use super::update::authorize::reading;
 use crate::extension::{Extension, Role};
+use crate::op::extended::password_modify::named;
 use crate::op::{extended, own_password};
 use crate::outcome::{self, FixedRefusal};
 use crate::policy;
@@ -15,7 +16,7 @@ use crate::worker::Parts;
 use model::{ResultCode, Scope};
 use proto::control::password_policy::{self, PolicyError, PolicyResponse};
 use proto::control::proxied_authorization::AuthzId;
-use proto::ext::password_modify;
+use proto::ext::password_modify::{self, PasswordModify};
 use proto::message::{Frame, Message, Request, frame};
 use proto::tag;
 
@@ -62,9 +63,7 @@ pub(super) fn next_admitted(
         };
         parts.counters.count_operation(&message.request);
         let asks = message.controls.iter().any(|control| control.oid == password_policy::OID);
-        let value = said.encode();
-        let control = (asks && said.error.is_some()).then(|| password_policy::control(&value));
-        outcome::say_with(out, message.id, response, refusal, control.as_slice());
+        outcome::say_with_policy(out, message.id, response, refusal, asks.then_some(&said));
         at += len;
     }
     (at, input.len())
@@ -86,16 +85,11 @@ fn changes_own_password(session: &Session, parts: &mut Parts<'_>, message: &Mess
             None => return false,
         },
         Request::Extended(extended) if extended.oid == password_modify::OID => {
-            match extended.value.map(password_modify::PasswordModify::decode) {
-                None => return true,
-                Some(Ok(asked)) => {
-                    match asked.user.map(|user| AuthzId::parse(user).unwrap_or(AuthzId::Dn(user))) {
-                        None => return true,
-                        Some(AuthzId::Dn(dn)) => dn,
-                        Some(_) => return false,
-                    }
-                }
-                Some(Err(_)) => return false,
+            let asked = extended.value.map_or(Ok(PasswordModify::default()), PasswordModify::decode);
+            match asked.map(|asked| named(&asked)) {
+                Ok(None) => return true,
+                Ok(Some(AuthzId::Dn(dn))) => dn,
+                Ok(Some(_)) | Err(_) => return false,
             }
         }
         Request::Extended(extended) => {

@@ -40,7 +40,7 @@ use crate::password::policies::Verdict;
 use crate::session::{ActingIdentity, Session, SuspendedUpdate};
 use crate::worker::Parts;
 use model::ResultCode;
-use proto::control::password_policy::{self, PolicyResponse};
+use proto::control::password_policy::PolicyResponse;
 use proto::tag;
 use std::borrow::Cow;
 
@@ -331,9 +331,7 @@ impl Refused<'_> {
             Refused::Refusal((code, text)) => {
                 let response = tag::response_to(message.request.tag()).expect("updates have answers");
                 let asks = request.requested().is_ok_and(|requested| requested.asks_policy());
-                let value = said.encode();
-                let control = (asks && said.error.is_some()).then(|| password_policy::control(&value));
-                outcome::say_with(out, message.id, response, (*code, text), control.as_slice());
+                outcome::say_with_policy(out, message.id, response, (*code, text), asks.then_some(said));
             }
         }
     }
