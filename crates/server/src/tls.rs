@@ -72,12 +72,11 @@ const TICKETS_S: i64 = 6 * 60 * 60;
 /// What handshakes go by, for each use of certificates of clients. Each has keys of tickets of its own, so a handshake without a certificate is not
 /// resumed where there must be one.
 struct Configs {
-    certificates: Arc<Certificates>,
+    /// What clients are shown that have no choice.
+    shown: Arc<Shown>,
     without: Arc<ServerConfig>,
     request: Option<Arc<ServerConfig>>,
     require: Option<Arc<ServerConfig>>,
-    /// What the monitor shows of their certificates.
-    shown: Vec<certificates::Certificate>,
 }
 
 impl Configs {
@@ -89,11 +88,10 @@ impl Configs {
             Ok::<_, String>(Arc::new(config))
         };
         Ok(Configs {
-            certificates: Arc::clone(&self.certificates),
+            shown: Arc::clone(&self.shown),
             without: renewed(&self.without)?,
             request: self.request.as_ref().map(renewed).transpose()?,
             require: self.require.as_ref().map(renewed).transpose()?,
-            shown: self.shown.clone(),
         })
     }
 }
@@ -141,11 +139,11 @@ impl Tls {
             ClientUse::Request => configs.request.clone()?,
             ClientUse::Require => configs.require.clone()?,
         };
-        let shown = Arc::new(Shown::new(&configs.certificates));
-        if configs.certificates.is_one() {
-            return Some(Offered { config, shown });
+        if configs.shown.certificates().is_one() {
+            return Some(Offered { config, shown: Arc::clone(&configs.shown) });
         }
         // Which of several it was is known to this handshake only.
+        let shown = Arc::new(Shown::new(Arc::clone(configs.shown.certificates())));
         let mut own = ServerConfig::clone(&config);
         own.cert_resolver = Arc::clone(&shown) as Arc<dyn ResolvesServerCert>;
         Some(Offered { config: Arc::new(own), shown })
@@ -206,7 +204,7 @@ impl certificates::Certificates for Tls {
     fn metrics(&self) -> certificates::Metrics {
         let seconds = |at: &AtomicI64| u64::try_from(at.load(Ordering::Relaxed)).unwrap_or(0);
         certificates::Metrics {
-            in_force: self.current.load().shown.clone(),
+            in_force: self.current.load().shown.certificates().metrics(),
             since_s: seconds(&self.since_s),
             failed_s: Some(seconds(&self.failed_s)).filter(|failed_s| *failed_s != 0),
         }
@@ -243,12 +241,7 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
         true => &[&rustls::version::TLS13, &rustls::version::TLS12],
         false => &[&rustls::version::TLS13],
     };
-    let shown = |loaded: &Loaded| certificates::Certificate {
-        names: loaded.shown.clone(),
-        not_after_s: u64::try_from(loaded.not_after_s).unwrap_or(0),
-    };
-    let shown = loaded.iter().map(shown).collect();
-    let certificates = Arc::new(Certificates(loaded));
+    let shown = Arc::new(Shown::new(Arc::new(Certificates(loaded))));
     let config = |clients: ClientUse| {
         let builder =
             ServerConfig::builder_with_provider(Arc::clone(provider)).with_protocol_versions(versions);
@@ -260,7 +253,7 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
             }
             _ => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
+        let mut config = builder.with_cert_resolver(Arc::clone(&shown) as Arc<dyn ResolvesServerCert>);
         // Keys of tickets are memory of this process: new at each start and with each certificate. Nothing is kept of a session but what is in
         // its ticket.
         config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
@@ -271,11 +264,10 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
     };
     let of_clients = |clients: ClientUse| settings.clients.as_ref().map(|_| config(clients)).transpose();
     let configs = Configs {
-        certificates: Arc::clone(&certificates),
+        shown: Arc::clone(&shown),
         without: config(ClientUse::None)?,
         request: of_clients(ClientUse::Request)?,
         require: of_clients(ClientUse::Require)?,
-        shown,
     };
     Ok(Configured { configs, not_after_s, warnings })
 }

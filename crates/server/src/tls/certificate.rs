@@ -1,5 +1,6 @@
 //! Certificates and their keys, from files (PEM), and which of them a client is shown.
 
+use dsa::certificates;
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -34,7 +35,7 @@ pub(crate) struct Loaded {
     /// Hash of the leaf, by which a client can tell that it was shown this one (RFC 5929 section 4).
     end_point: Option<Vec<u8>>,
     /// The DNS names, or the subject if there is none; a few of many.
-    pub(crate) shown: String,
+    names_text: String,
     /// Seconds since 1970 until which the leaf is valid.
     pub(crate) not_after_s: i64,
     /// What an administrator should know of it.
@@ -70,7 +71,7 @@ impl Loaded {
         });
         let end_point = end_point(&chain[0], &leaf.signature_algorithm.algorithm.to_id_string());
         let names: Vec<String> = names.collect();
-        let shown = match names.len() {
+        let names_text = match names.len() {
             0 => leaf.subject().to_string(),
             few if few <= NAMES_SHOWN => names.join(" "),
             many => format!("{} and {} more", names[..NAMES_SHOWN].join(" "), many - NAMES_SHOWN),
@@ -84,7 +85,7 @@ impl Loaded {
             Vec::new()
         };
         let certified = Arc::new(certified);
-        Ok(Loaded { certified, names, end_point, shown, not_after_s, warnings })
+        Ok(Loaded { certified, names, end_point, names_text, not_after_s, warnings })
     }
 
     /// Is it a certificate of this DNS name? (RFC 9525 section 6.3: a wildcard stands for one whole label, the first.)
@@ -104,21 +105,24 @@ impl Loaded {
 pub(crate) struct Certificates(pub(crate) Vec<Loaded>);
 
 impl Certificates {
-    /// The one that a client is shown which names the server so.
-    fn shown(&self, server_name: Option<&str>) -> Option<&Loaded> {
+    /// The place of the one that a client is shown which names the server so.
+    fn place(&self, server_name: Option<&str>) -> usize {
         let named = server_name.map(str::to_ascii_lowercase);
-        named.and_then(|name| self.0.iter().find(|loaded| loaded.is_of(&name))).or_else(|| self.0.first())
+        named.and_then(|name| self.0.iter().position(|loaded| loaded.is_of(&name))).unwrap_or(0)
     }
 
     /// Is there no choice?
     pub(crate) fn is_one(&self) -> bool {
         self.0.len() == 1
     }
-}
 
-impl ResolvesServerCert for Certificates {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.shown(hello.server_name()).map(|loaded| Arc::clone(&loaded.certified))
+    /// What the monitor shows of them.
+    pub(crate) fn metrics(&self) -> Vec<certificates::Certificate> {
+        let metrics = |loaded: &Loaded| certificates::Certificate {
+            names: loaded.names_text.clone(),
+            not_after_s: u64::try_from(loaded.not_after_s).unwrap_or(0),
+        };
+        self.0.iter().map(metrics).collect()
     }
 }
 
@@ -132,8 +136,13 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// Of a handshake that begins next: the first, if there is no other.
-    pub(crate) fn new(certificates: &Arc<Certificates>) -> Shown {
-        Shown { certificates: Arc::clone(certificates), at: AtomicUsize::new(0) }
+    pub(crate) fn new(certificates: Arc<Certificates>) -> Shown {
+        Shown { certificates, at: AtomicUsize::new(0) }
+    }
+
+    /// Of which it is one.
+    pub(crate) fn certificates(&self) -> &Arc<Certificates> {
+        &self.certificates
     }
 
     /// The binding `tls-server-end-point`. `None` if the signature of the certificate has no hash of its own.
@@ -151,10 +160,9 @@ pub(crate) struct Offered {
 
 impl ResolvesServerCert for Shown {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let shown = self.certificates.shown(hello.server_name())?;
-        let at = self.certificates.0.iter().position(|loaded| std::ptr::eq(loaded, shown))?;
+        let at = self.certificates.place(hello.server_name());
         self.at.store(at, Ordering::Relaxed);
-        Some(Arc::clone(&shown.certified))
+        self.certificates.0.get(at).map(|loaded| Arc::clone(&loaded.certified))
     }
 }
 
