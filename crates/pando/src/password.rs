@@ -83,12 +83,7 @@ pub(crate) fn store(scheme: &str, password: &[u8], entropy: &mut dyn Entropy) ->
 /// The password, from the terminal or from standard input.
 fn ask() -> io::Result<Zeroizing<Vec<u8>>> {
     if terminal::is_there() {
-        let first = Zeroizing::new(terminal::ask_secret("Password: ")?);
-        let again = Zeroizing::new(terminal::ask_secret("Again: ")?);
-        return match first == again {
-            true => Ok(first),
-            false => Err(io::Error::other("the two passwords differ")),
-        };
+        return ask_twice("Password: ");
     }
     // A buffer that does not move while it is filled, so that no copy is left.
     let mut password = Zeroizing::new(Vec::with_capacity(PASSWORD_BYTES_MAX + 3));
@@ -100,6 +95,18 @@ fn ask() -> io::Result<Zeroizing<Vec<u8>>> {
         }
     }
     Ok(password)
+}
+
+/// A password that is typed twice on the terminal; an empty one once.
+///
+/// # Errors
+/// When the two differ, or the terminal cannot be read.
+pub(crate) fn ask_twice(question: &str) -> io::Result<Zeroizing<Vec<u8>>> {
+    let first = Zeroizing::new(terminal::ask_secret(question)?);
+    if first.is_empty() || first == Zeroizing::new(terminal::ask_secret("Again: ")?) {
+        return Ok(first);
+    }
+    Err(io::Error::other("the two passwords differ"))
 }
 
 #[cfg(test)]

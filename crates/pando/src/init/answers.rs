@@ -2,6 +2,7 @@
 
 use super::args::Args;
 use crate::failed::Failed;
+use crate::password;
 use env::entropy::SystemEntropy;
 use env::{host, terminal};
 use model::dn;
@@ -90,14 +91,9 @@ fn root(args: &Args, asks: bool) -> Result<Root, Failed> {
         };
     }
     if asks {
-        let first =
-            Zeroizing::new(terminal::ask_secret("Root password [one is made]: ").map_err(Failed::of)?);
-        if !first.is_empty() {
-            let again = Zeroizing::new(terminal::ask_secret("Again: ").map_err(Failed::of)?);
-            return match first == again {
-                true => Ok(Root::Chosen(first)),
-                false => Err(Failed::of("the two passwords differ")),
-            };
+        let word = password::ask_twice("Root password [one is made]: ").map_err(Failed::of)?;
+        if !word.is_empty() {
+            return Ok(Root::Chosen(word));
         }
     }
     Ok(Root::Made(Zeroizing::new(dsa::password::generate(&mut SystemEntropy))))

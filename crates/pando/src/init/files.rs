@@ -8,6 +8,7 @@ use crate::password;
 use env::entropy::SystemEntropy;
 use env::host;
 use model::dn;
+use server::config::Listen;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,25 +59,17 @@ fn folder(args: &Args) -> Result<PathBuf, Failed> {
     Ok(fs::canonicalize(&absolute).unwrap_or(absolute))
 }
 
-fn socket_url(args: &Args) -> Result<String, Failed> {
-    let path = folder(args)?.join("ldapi");
-    let mut url = "ldapi://".to_owned();
-    for byte in path.to_string_lossy().bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => url.push(char::from(byte)),
-            byte => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    Ok(url)
-}
-
 /// The addresses to listen on: ports below 1024 are root's.
 fn listeners(args: &Args) -> Result<Vec<String>, Failed> {
     if !args.listen.is_empty() {
         return Ok(args.listen.clone());
     }
     let [plain, tls] = if host::user_id() == 0 { [389, 636] } else { [3389, 6636] };
-    Ok(vec![format!("ldap://0.0.0.0:{plain}"), format!("ldaps://0.0.0.0:{tls}"), socket_url(args)?])
+    Ok(vec![
+        format!("ldap://0.0.0.0:{plain}"),
+        format!("ldaps://0.0.0.0:{tls}"),
+        Listen::unix(folder(args)?.join("ldapi")).to_string(),
+    ])
 }
 
 fn config(answers: &Answers, args: &Args) -> Result<String, Failed> {
