@@ -3,7 +3,7 @@
 use crate::hide;
 use crate::json::Object;
 use crate::open::{Open, Pending};
-use model::Scope;
+use model::{ResultCode, Scope};
 use proto::message::{Message, Request};
 use proto::tag;
 use schema::Schema;
@@ -37,7 +37,7 @@ pub(crate) struct Outcome<'a> {
 }
 
 /// The code of a name that is none. The text of such an answer may quote it.
-const INVALID_DN_SYNTAX: u16 = 34;
+const INVALID_DN_SYNTAX: u16 = ResultCode::InvalidDnSyntax as u16;
 
 /// Appends who asks, and whence.
 pub(crate) fn put_client(object: &mut Object<'_>, open: &Open) {

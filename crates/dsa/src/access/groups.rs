@@ -272,8 +272,8 @@ impl Groups {
     }
 }
 
-/// One search for all kinds of groups, instead of one for each: what a requester is a member of by DN, and by its uid in groups of POSIX.
 /// True of the groups that a requester is a direct member of.
+/// One search for all kinds of groups, instead of one for each: what a requester is a member of by DN, and by its uid in groups of POSIX.
 pub(crate) fn asks_for(dn: &[u8], own: Option<&EntryRef<'_>>, read_point: ReadPoint<'_>) -> Compiled {
     let schema = read_point.shard().schema();
     let uids = own.map_or(Vec::new(), |own| values_of(own, UID, schema, read_point));
@@ -314,7 +314,8 @@ pub(crate) fn each_value(
     }
 }
 
-/// Is an entry a group? Its classes and their superclasses are asked, so that a class of one's own below groupOfNames counts. One of another class is none, whatever attributes it has.
+/// Is an entry a group? One of another class is none, whatever attributes it has.
+/// Its classes and their superclasses are asked, so that a class of one's own below groupOfNames counts.
 fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
     let known = CLASSES.iter().filter_map(|name| schema.find_class(name.as_bytes()));
     let own = entry.shape.class_values.iter().filter_map(|name| schema.find_class(name));

@@ -299,9 +299,9 @@ pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>
 /// A change as it is logged.
 type Rewritten<'a> = (ModifyKind, &'a [u8], Vec<Vec<u8>>);
 
+/// Values of one description, as a modify has made them so far.
 /// A change may look at what the changes before it have made, so the values are followed from change to change without being written.
 /// A hash and the word that it was made of are one value: a change behind it may name either.
-/// Values of one description, as a modify has made them so far.
 struct Current {
     /// In lower case.
     description: Vec<u8>,
