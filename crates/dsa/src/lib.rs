@@ -7,12 +7,12 @@
 //!
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
-//!              monitor, marks, certificates
+//!              monitor, marks, certificates, events
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
 //!              a name, a process or the owner of a certificate is
-//! operations   rights; op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
+//! operations   rights; policy: of passwords; op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
 //!              root_dse, subschema, start: an agent is made, with all that it can do
 //! a session    session: its state; queue
 //! bundles      bundle: group, reads, and the stages of updates, alone and in transactions
