@@ -162,6 +162,9 @@ fn rules() {
         "g: all; users; allow=raed",
     ];
     rules.iter().enumerate().for_each(|(n, text)| save("access_rule", &n.to_string(), text.as_bytes()));
+    let limit = "apps: dn-subtree=\"ou=Services,dc=x\" peer=10.0.0.0/8,ldapi tls=128 | group=\"!cn=a,dc=x\" nested=false; \
+                 size=0 time=30 look-through=5000 page=500 searches=2 unindexed=refuse";
+    save("access_rule", "limit", limit.as_bytes());
     // Rules of other servers.
     let openldap = "database mdb\nsuffix \"dc=x\"\naccess to dn.regex=\"^(uid=[^,]+),ou=p,dc=x$\" attrs=entry,@person filter=(cn=a)\n  \
                     by dn.exact,expand=\"$1,ou=q,dc=x\" selfwrite continue by group/posixGroup/memberUid=\"cn=g,dc=x\" =rscd break \

@@ -1,4 +1,4 @@
-//! Access rules in their one-line form, and rules of other servers.
+//! Access rules and limit rules in their one-line form, and rules of other servers.
 
 use access::translate::{Dialect, translate};
 
@@ -10,6 +10,13 @@ pub fn check(data: &[u8]) {
         Ok(rule) => {
             let written = rule.to_string();
             assert_eq!(access::parse(&written), Ok(rule), "a written rule is the same rule: {written}");
+        }
+        Err(error) => assert!(error.at <= text.len(), "{error}"),
+    }
+    match access::parse_limit(text) {
+        Ok(rule) => {
+            let written = rule.to_string();
+            assert_eq!(access::parse_limit(&written), Ok(rule), "a written limit is the same limit: {written}");
         }
         Err(error) => assert!(error.at <= text.len(), "{error}"),
     }

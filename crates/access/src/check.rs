@@ -1,5 +1,6 @@
 //! Whether a rule means something under a schema: the names in it are known, and its DNs and filters can be compared.
 
+use crate::limit::LimitRule;
 use crate::near::{shown, unknown};
 use crate::rule::{AttributeSelector, Condition, Items, Place, Rule, Target, ValueTest};
 use model::attribute::split_options;
@@ -26,6 +27,20 @@ pub fn check(rule: &Rule, schema: &Schema) -> Result<(), String> {
 pub fn check_all(rules: &[Rule], schema: &Schema) -> Result<(), Vec<(usize, String)>> {
     let bad = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, check(rule, schema).err()?)));
     let bad: Vec<_> = bad.collect();
+    if bad.is_empty() { Ok(()) } else { Err(bad) }
+}
+
+/// Checks limits that stand together.
+///
+/// # Errors
+/// As [`check_all`].
+pub fn check_limits(rules: &[LimitRule], schema: &Schema) -> Result<(), Vec<(usize, String)>> {
+    let checked = |rule: &LimitRule| {
+        let mut tests = rule.subjects.iter().flat_map(|subject| &subject.0);
+        let found = tests.try_for_each(|test| condition(&test.condition, schema));
+        found.map_err(|reason| format!("limit `{}`: {reason}", rule.name)).err()
+    };
+    let bad: Vec<_> = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, checked(rule)?))).collect();
     if bad.is_empty() { Ok(()) } else { Err(bad) }
 }
 

@@ -7,6 +7,7 @@ pub mod decide;
 mod evaluate;
 pub mod group;
 pub mod ldif;
+mod limit;
 pub mod lint;
 mod name;
 mod near;
@@ -22,10 +23,12 @@ pub mod translate;
 mod truth;
 mod world;
 
-pub use check::{check, check_all, with_rdn};
+pub use check::{check, check_all, check_limits, with_rdn};
 pub use decide::decide;
 pub use evaluate::evaluate;
+pub use limit::{LimitRule, Limits, Unindexed};
 pub use name::Name;
+pub use parse::limit::parse_limit;
 pub use parse::{Error, check_name, parse, parse_of_entry};
 pub use print::quoted;
 pub use right::{Right, Rights};
@@ -33,7 +36,7 @@ pub use rule::{
     AttributeSelector, AuthMethod, Condition, Items, Network, Operation, Operations, Pattern, Peer, Place,
     Reach, Rule, Subject, SubjectDn, Target, Test, ValueTest,
 };
-pub use set::parse_all;
+pub use set::{parse_all, parse_limits};
 pub use settings::{Refresh, Settings};
 pub use truth::Truth;
 pub use world::{Address, Entry, Requester, Tree, World};

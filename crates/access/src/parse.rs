@@ -6,6 +6,7 @@
 mod effect;
 mod error;
 mod keys;
+pub(crate) mod limit;
 mod subject;
 mod target;
 mod word;
@@ -34,11 +35,8 @@ impl FromStr for Rule {
 /// # Errors
 /// The first fault, its place, and what would be right.
 pub fn parse(text: &str) -> Result<Rule, Error> {
-    if text.len() > ACCESS_RULE_BYTES_MAX {
-        let reason = format!("a rule has {ACCESS_RULE_BYTES_MAX} bytes at most; this one has {}", text.len());
-        return Err(Error::new(ACCESS_RULE_BYTES_MAX, reason));
-    }
-    let (name, start) = name(text)?;
+    bounded(text)?;
+    let (name, start) = name(text, "a rule is written NAME: TARGET; SUBJECT; EFFECT")?;
     let mut words = Words::new(text, start);
     let target = target::parse(&mut words)?;
     words.end_part(Part::Target)?;
@@ -71,9 +69,17 @@ pub fn parse_of_entry(text: &str) -> Result<Rule, Error> {
     }
 }
 
-/// The name before the colon, and where the target begins.
-fn name(text: &str) -> Result<(String, usize), Error> {
-    let form = "a rule is written NAME: TARGET; SUBJECT; EFFECT";
+/// Is a text no longer than a rule may be?
+fn bounded(text: &str) -> Result<(), Error> {
+    if text.len() > ACCESS_RULE_BYTES_MAX {
+        let reason = format!("a rule has {ACCESS_RULE_BYTES_MAX} bytes at most; this one has {}", text.len());
+        return Err(Error::new(ACCESS_RULE_BYTES_MAX, reason));
+    }
+    Ok(())
+}
+
+/// The name before the colon, and where the rest begins. `form`: how all of it is written.
+fn name(text: &str, form: &str) -> Result<(String, usize), Error> {
     let Some(colon) = text.find([':', ';', '|', '=', '"']).filter(|at| text[*at..].starts_with(':')) else {
         return Err(Error::new(0, format!("the rule has no name; {form}")));
     };

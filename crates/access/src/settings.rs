@@ -1,5 +1,6 @@
 //! What an administrator chose of access control.
 
+use crate::limit::LimitRule;
 use crate::rule::Rule;
 
 /// The settings of access control that can be changed while the server runs.
@@ -11,11 +12,13 @@ pub struct Settings {
     pub defaults: bool,
     /// From when on a changed rule, group or own entry holds for a session.
     pub refresh: Refresh,
+    /// What requesters may take of the server: the first that fits decides.
+    pub limits: Vec<LimitRule>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { rules: Vec::new(), defaults: true, refresh: Refresh::default() }
+        Settings { rules: Vec::new(), defaults: true, refresh: Refresh::default(), limits: Vec::new() }
     }
 }
 

@@ -117,6 +117,8 @@ pub const ACCESS_NAME_BYTES_MAX: usize = 64;
 pub const ACCESS_RANK_MAX: u32 = 1_000_000;
 /// Highest rank of an access rule that an entry has.
 pub const ACCESS_ENTRY_RANK_MAX: u32 = 9;
+/// The highest limit that a rule gives a requester: that of numbers in LDAP (RFC 4511, maxInt).
+pub const REQUESTER_LIMIT_MAX: u32 = i32::MAX as u32;
 /// Attributes that are declared secrets.
 pub const ACCESS_SECRETS_MAX: usize = 256;
 /// Events of the security log that wait to be written. Of those beyond it only the number is kept.

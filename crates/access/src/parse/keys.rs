@@ -1,5 +1,6 @@
 //! The keys of a rule, by the part that they stand in.
 
+use crate::limit::Limits;
 use crate::near::unknown;
 
 /// The part of a rule that a key stands in.
@@ -8,6 +9,9 @@ pub(super) enum Part {
     Target,
     Subject,
     Effect,
+    /// Whom a limit is for.
+    LimitSubject,
+    Limits,
 }
 
 impl Part {
@@ -15,8 +19,9 @@ impl Part {
     pub(super) const fn keys(self) -> &'static [&'static str] {
         match self {
             Part::Target => TARGET,
-            Part::Subject => SUBJECT,
+            Part::Subject | Part::LimitSubject => SUBJECT,
             Part::Effect => EFFECT,
+            Part::Limits => &Limits::KEYS,
         }
     }
 
@@ -26,6 +31,8 @@ impl Part {
             Part::Target => "the first part, with what the rule is about",
             Part::Subject => "the second part, with whom the rule is for",
             Part::Effect => "the third part, with what the rule does",
+            Part::LimitSubject => "the first part, with whom the limit is for",
+            Part::Limits => "the second part, with the limits",
         }
     }
 

@@ -190,19 +190,21 @@ impl<'t> Words<'t> {
         is_there
     }
 
-    /// Ends a part: behind the first two stands a `;`, behind the third nothing.
+    /// Ends a part: behind the last stands nothing, behind the others a `;`.
     pub(super) fn end_part(&mut self, part: Part) -> Result<(), Error> {
         let reason = match (self.peek(), part) {
-            (None, Part::Effect) => return Ok(()),
-            (Some(b';'), Part::Target | Part::Subject) => {
+            (None, Part::Effect | Part::Limits) => return Ok(()),
+            (Some(b';'), Part::Target | Part::Subject | Part::LimitSubject) => {
                 self.at += 1;
                 return Ok(());
             }
             (Some(b';'), Part::Effect) => "a rule has three parts; a value with `;` stands in double quotes",
+            (Some(b';'), Part::Limits) => "a limit has two parts; a value with `;` stands in double quotes",
             (Some(b'|'), _) => "`|` stands between subjects only; a value with `|` stands in double quotes",
             (_, Part::Target) => "expected `;` and whom the rule is for",
             (_, Part::Subject) => "expected `;` and what the rule does, as in allow=read",
-            (_, Part::Effect) => "expected the end of the rule",
+            (_, Part::LimitSubject) => "expected `;` and the limits, as in size=1000",
+            (_, Part::Effect | Part::Limits) => "expected the end of the rule",
         };
         Err(Error::new(self.at, reason))
     }
