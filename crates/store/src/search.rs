@@ -7,9 +7,11 @@ mod plan;
 mod scopes;
 mod size;
 mod substrings;
+mod wanted;
 pub mod work;
 
 pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
 pub use filter::{Compiled, Readable};
 pub use scopes::{Scopes, TooManyAliases};
+pub use wanted::Wanted;
 pub use work::Paused;

@@ -32,6 +32,10 @@ pub struct Cursor {
     /// Ids of the current slice, descending: taken from the back.
     pub(super) slice: Vec<u32>,
     exhausted: bool,
+    /// Entries that it may still look at.
+    left: u64,
+    /// It came to its end because there was one more.
+    is_cut: bool,
     /// Where the evaluation stands on the id that is next.
     paused: Paused,
 }
@@ -160,7 +164,27 @@ impl Cursor {
     /// Over the candidates of a source from this id on.
     fn from(scopes: Scopes, filter: Compiled, source: Source, next: u32) -> Cursor {
         let (slice, paused) = (Vec::new(), Paused::default());
-        Cursor { scopes, filter, source, next, slice, exhausted: false, paused }
+        Cursor {
+            scopes,
+            filter,
+            source,
+            next,
+            slice,
+            exhausted: false,
+            left: u64::MAX,
+            is_cut: false,
+            paused,
+        }
+    }
+
+    /// Bounds the entries that it looks at. With one more it is at its end.
+    pub fn look_at_most(&mut self, entries: u64) {
+        self.left = entries;
+    }
+
+    /// Is it at its end because it was to look at no more entries?
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// A cursor over known candidates, ascending.
@@ -191,13 +215,23 @@ impl Cursor {
                 return Step::End;
             }
             while let Some(id) = self.slice.pop() {
-                if !self.paused.is_begun() {
+                let is_begun = self.paused.is_begun();
+                if !is_begun {
                     self.prefetch_next(read_point);
                     *work = work.saturating_sub(CANDIDATE);
                 }
                 self.next = id.saturating_add(1);
-                if let Some(entry) = read_point.entry(EntryId(id))
-                    && (self.paused.is_begun() || self.scopes.hold(read_point, &entry))
+                let entry = read_point.entry(EntryId(id));
+                // Ids without an entry are many in a list of all ids, and cost next to nothing.
+                if entry.is_some() && !is_begun {
+                    if self.left == 0 {
+                        self.is_cut = true;
+                        return Step::End;
+                    }
+                    self.left -= 1;
+                }
+                if let Some(entry) = entry
+                    && (is_begun || self.scopes.hold(read_point, &entry))
                 {
                     match evaluator.go_on(&self.filter, &entry, read_point, &mut self.paused, work) {
                         Some(Truth::True) => return Step::Entry(entry),

@@ -145,6 +145,11 @@ impl<'a> ReadPoint<'a> {
         }
     }
 
+    /// Does an index tell where a node may be true?
+    pub(super) fn is_answered(self, node: &Node) -> bool {
+        self.estimate(node).is_some()
+    }
+
     /// Where an item has the fewest candidates. What depends on the value has precedence over all entries that have the attribute: a range
     /// gathers no more of them, whatever was estimated.
     fn estimate_item<'f>(self, item: &'f Item) -> Option<Estimate<'f, 'a>> {
@@ -277,7 +282,7 @@ impl<'a> ReadPoint<'a> {
 
 impl Test {
     /// What it asserts, for an index.
-    fn assertion(&self) -> Assertion<'_> {
+    pub(super) fn assertion(&self) -> Assertion<'_> {
         match self {
             Test::Present => Assertion::Present,
             Test::Equal { normal, .. } => Assertion::Equal(normal),
