@@ -7,11 +7,13 @@
 //! in_force            the rules: built in, and of the configuration
 //! rules               the rule set: names are looked up, questions are numbered
 //! requester, groups   what a bind decides of a requester: its class
+//! bounds              and what it may take of the server
 //! class               the rules that are left for a class, and the decision
 //! places, facts       what is true of an entry, as far as a class asks
 //! views               the rights of a class on entries of which the same is true, remembered
 //! ```
 
+mod bounds;
 mod class;
 mod facts;
 mod groups;
@@ -23,6 +25,7 @@ mod requester;
 mod rules;
 mod views;
 
+pub(crate) use self::bounds::{Bounds, tighter};
 pub(crate) use self::class::{Action, Item, Searchable};
 pub(crate) use self::facts::put_answer;
 pub(crate) use self::groups::{asks_for, each_value};

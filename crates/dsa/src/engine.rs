@@ -18,6 +18,7 @@ use crate::settings::Chosen;
 use crate::system::System;
 use crate::throttle::Throttle;
 use crate::transaction::{self, Intents, OpenCount};
+use crate::user_searches::UserSearches;
 use ::access::AuthMethod;
 use env::entropy::Entropy;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -46,6 +47,7 @@ pub struct Dsa {
     pub(crate) throttle: Arc<Throttle>,
     pub(crate) client_memory: Arc<ClientMemory>,
     pub(crate) peers: Arc<Peers>,
+    pub(crate) user_searches: Arc<UserSearches>,
     pub(crate) held: Held,
     pub(crate) password_pool: Arc<Pool>,
     pub(crate) password_forms: Forms,

@@ -8,7 +8,7 @@
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
 //!              monitor, marks, certificates, events
-//! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, client_memory, transaction
+//! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
 //!              a name, a process or the owner of a certificate is
@@ -71,6 +71,7 @@ mod subschema;
 mod system;
 pub mod throttle;
 pub mod transaction;
+mod user_searches;
 mod wakes;
 mod worker;
 

@@ -8,6 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub const OPERATIONS: [&str; 10] =
     ["Bind", "Unbind", "Search", "Compare", "Modify", "Modrdn", "Add", "Delete", "Abandon", "Extended"];
 
+/// A limit of a requester, where refusals are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limited {
+    Size,
+    Time,
+    LookThrough,
+    /// A page was cut.
+    Page,
+    /// A search was refused that no index answers.
+    Unindexed,
+    Searches,
+}
+
 /// Where searches are counted.
 pub(crate) const SEARCHES: usize = 2;
 /// Where modifies are counted.
@@ -37,6 +50,8 @@ pub struct Counters {
     pub bundles: AtomicU64,
     /// Connections whose client has yet to take answers, as they were counted last.
     pub write_waiters: AtomicU64,
+    /// Times that a limit of a requester was reached, by limit.
+    pub limited: [AtomicU64; 6],
 }
 
 impl Counters {
@@ -56,6 +71,12 @@ impl Counters {
             Request::Extended(_) => 9,
         };
         count(&self.operations[kind], 1);
+    }
+
+    /// Counts that a limit of a requester was reached.
+    #[cold]
+    pub(crate) fn limited(&self, limit: Limited) {
+        count(&self.limited[limit as usize], 1);
     }
 
     /// Counts from nothing again, of what a thread does for clients. Only for the thread itself.

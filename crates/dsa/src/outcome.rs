@@ -196,6 +196,13 @@ pub(crate) fn limit_text(code: ResultCode) -> &'static str {
     }
 }
 
+/// What is said of a search that has looked at as many entries as its client may have looked at. `advice`: the index that it lacks.
+#[cold]
+pub(crate) fn look_through_text(advice: Option<&str>) -> String {
+    let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+    format!("the limit of entries to look at is reached{advice}")
+}
+
 /// What is said of a search that was ended for what it held.
 pub(crate) fn revoked_text(bytes_held: u64, age_ns: u64) -> String {
     let (mib, seconds) = (bytes_held.div_ceil(1 << 20), age_ns / 1_000_000_000);

@@ -235,7 +235,10 @@ fn applied(configured: &Choices, values: &Texts) -> Result<Choices, String> {
 /// Does the schema know what is named in settings?
 fn fits(choices: &Choices, schema: &Schema) -> Result<(), String> {
     transaction::Settings::new(&choices.transactions, schema)?;
-    access::check_all(&choices.access.rules, schema).map_err(|bad| format!("`access.rule`: {}", first(bad)))
+    access::check_all(&choices.access.rules, schema)
+        .map_err(|bad| format!("`access.rule`: {}", first(bad)))?;
+    access::check_limits(&choices.access.limits, schema)
+        .map_err(|bad| format!("`limits.rule`: {}", first(bad)))
 }
 
 fn first(bad: Vec<(usize, String)>) -> String {

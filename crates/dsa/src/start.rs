@@ -105,6 +105,7 @@ impl Dsa {
             open_transactions: OpenCount::new(&client_memory),
             client_memory,
             peers: Peers::new(config.clients.address_connections_max),
+            user_searches: Arc::default(),
             config,
             intents: Arc::default(),
             held: Held::default(),

@@ -21,6 +21,8 @@ const PEOPLE: usize = 500;
 thread_local! {
     /// Allocations of this thread: other tests run on others.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes of the largest of them.
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -30,6 +32,7 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        LARGEST.set(LARGEST.get().max(layout.size()));
         // SAFETY: the caller's promise is handed on.
         unsafe { System.alloc(layout) }
     }
@@ -41,6 +44,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        LARGEST.set(LARGEST.get().max(size));
         // SAFETY: the caller's promise is handed on.
         unsafe { System.realloc(at, layout, size) }
     }
@@ -136,6 +140,30 @@ fn equality_search_and_others() {
         client.encode(&Request::Compare(proto::op::Compare { dn: dn.as_bytes(), assertion }), &[]).1
     });
     report("compare", &mut client, &compare, BUNDLE);
+}
+
+/// L4: a page, a size and a time of 2^31-1 take no more memory than small ones.
+#[test]
+fn l4_large_numbers_allocate_nothing() {
+    let mut client = client(false);
+    let mut most = |number: i32| {
+        LARGEST.set(0);
+        let limits = |search: &mut proto::op::Search<'_>| {
+            (search.size_limit, search.time_limit_s) = (number, number);
+        };
+        let mut value = Vec::new();
+        proto::control::paged_results::PagedResults { size: number, cookie: b"" }.encode(&mut value);
+        let paged = control(proto::control::paged_results::OID, &value, true);
+        for controls in [&[][..], &[paged]] {
+            let found =
+                client.search_with("dc=example", Scope::Subtree, "(sn=Number)", &["1.1"], limits, controls);
+            assert_eq!(found.entries.len(), PEOPLE.min(number as usize));
+        }
+        LARGEST.get()
+    };
+    let usual = most(PEOPLE as i32);
+    assert_eq!(most(i32::MAX), usual);
+    assert!(usual < 1 << 20, "{usual}");
 }
 
 #[test]

@@ -149,6 +149,32 @@ fn the_searches_of_a_bundle_share_a_slice() {
     assert!(ends >= 99, "{ends}");
 }
 
+/// X12: the longest filters, which the first item decides of every entry: making them ready is work of its own.
+#[test]
+fn x12_the_longest_filters_have_turns() {
+    let mut client = with_big_group();
+    let items = model::limits::FILTER_ITEMS_MAX - 1;
+    let text = format!("(&(cn=nobody){})", "(cn=x)".repeat(items));
+    let filter = proto::filter_string::parse(text.as_bytes()).expect("a filter of the largest size");
+    let none = selection(&["1.1"]);
+    let mut bytes = Vec::new();
+    for _ in 0..20 {
+        let search = search_for(ADA, Scope::Base, filter.filter(), &none);
+        bytes.extend(client.encode(&Request::Search(search), &[]).1);
+    }
+    let mut out = Vec::new();
+    let feed = client.session.feed(&mut client.worker, &bytes, &mut out);
+    assert!(feed.consumed <= bytes.len() / 10 && feed.consumed > 0, "{} of {}", feed.consumed, bytes.len());
+    // Nested as deep as may be, which is no deeper on the stack.
+    let mut client = Client::of(&client.dsa);
+    client.bind_root();
+    let depth = model::limits::FILTER_DEPTH_MAX - 1;
+    let deep = format!("{}(cn=x){}", "(!".repeat(depth), ")".repeat(depth));
+    let end = client.search(ADA, Scope::Base, &deep, &["1.1"]).end;
+    assert_eq!(end.code, ResultCode::Success, "{}", end.text);
+    assert!(proto::filter_string::parse(format!("(!{deep})").as_bytes()).is_err());
+}
+
 /// What is asserted of a search or a compare is looked at in one go, so it may not look at much.
 #[test]
 fn an_assertion_that_looks_at_too_much_is_refused() {

@@ -9,6 +9,7 @@
 //! A right that cannot be settled is lost. So every question has two bits, "it is true" and "it may be true". What a rule allows
 //! needs the first, what it denies is content with the second.
 
+use super::bounds::Bounds;
 use super::rules::{Attributes, Covered, Question, Ready, RuleSet};
 use crate::faults::holes;
 use ::access::{Operation, Right, Rights, Truth, ValueTest};
@@ -17,6 +18,7 @@ use model::{Description, TypeId};
 use schema::Schema;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use store::ReadPoint;
 
 /// What is true of an entry, as far as a class asks: a bit for each place, and two for each question. It is made for each entry that a class
 /// of more than [`Class::is_simple`] looks at, so it lies in place for all rule sets but the largest.
@@ -49,6 +51,8 @@ pub(crate) struct Class {
     pub(crate) key: Box<[u64]>,
     /// What they are left of.
     pub(crate) set: Arc<RuleSet>,
+    /// What its requesters may take of the server.
+    pub(crate) bounds: Bounds,
     members: Vec<Member>,
     /// Positions in the rule set.
     pub(crate) places: Vec<usize>,
@@ -129,10 +133,11 @@ pub(crate) enum Item<'i> {
 }
 
 impl Class {
-    pub(crate) fn new(set: &Arc<RuleSet>, schema: &Schema, matches: &[Match]) -> Class {
+    pub(crate) fn new(set: &Arc<RuleSet>, schema: &Schema, matches: &[Match], limits: &[u64]) -> Class {
         let mut class = Class {
-            key: Class::key(matches),
+            key: Class::key(matches, limits),
             set: Arc::clone(set),
+            bounds: Bounds::of(set, limits),
             members: Vec::new(),
             places: Vec::new(),
             questions: Vec::new(),
@@ -153,9 +158,9 @@ impl Class {
         class
     }
 
-    /// What tells a class from others.
-    pub(crate) fn key(matches: &[Match]) -> Box<[u64]> {
-        matches.iter().map(|found| found.number()).collect()
+    /// What tells a class from others: the rules that are left, and what its limits come of.
+    pub(crate) fn key(matches: &[Match], limits: &[u64]) -> Box<[u64]> {
+        matches.iter().map(|found| found.number()).chain(limits.iter().copied()).collect()
     }
 
     /// Adds a rule with one of its subjects. Matches come in the order of the rule set, so the subjects of one rule come
@@ -409,6 +414,12 @@ fn covers(rule: &Ready, schema: &Schema, item: Item<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Where a class is looked for. Keyed, for which rules match is to a part the choice of clients.
+pub(super) fn hash(key: &[u64], read_point: ReadPoint<'_>) -> u64 {
+    let bytes: Vec<u8> = key.iter().flat_map(|number| number.to_le_bytes()).collect();
+    read_point.shard().keyed_hash(&bytes)
 }
 
 #[inline]

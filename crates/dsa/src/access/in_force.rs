@@ -4,7 +4,7 @@
 //! taken by a thread once for each change, and never by a request. A set is made whole, and checked, before the number changes.
 
 use super::rules::RuleSet;
-use crate::config::{Anonymous, Config};
+use crate::config::{Anonymous, Config, SearchLimits};
 use crate::system::MONITOR_DN;
 use ::access::decide::Placed;
 use ::access::{Refresh, Rule, Settings, builtin};
@@ -25,6 +25,8 @@ pub(crate) struct Access {
     set: Mutex<(Arc<RuleSet>, Refresh)>,
     builtin: Vec<Placed>,
     suffixes: Vec<String>,
+    /// Of requesters for whom no rule says otherwise.
+    limits: SearchLimits,
 }
 
 impl Access {
@@ -44,7 +46,7 @@ impl Access {
         };
         let builtin = builtin::rules(&keys, schema);
         let set = Mutex::new((Arc::default(), Refresh::AtOnce));
-        let access = Access { version: AtomicU64::new(0), set, builtin, suffixes };
+        let access = Access { version: AtomicU64::new(0), set, builtin, suffixes, limits: config.limits };
         access.put(settings, schema).map(|()| access)
     }
 
@@ -56,7 +58,8 @@ impl Access {
     /// other order would let it take the old set for the new one, and keep it.
     pub(crate) fn put(&self, settings: &Settings, schema: &Schema) -> Result<(), String> {
         let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
-        let set = RuleSet::new(schema, &self.suffixes, all(builtin, &settings.rules))?;
+        let mut set = RuleSet::new(schema, &self.suffixes, all(builtin, &settings.rules))?;
+        set.limit(schema, self.limits, &settings.limits)?;
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = (Arc::new(set), settings.refresh);
         self.version.fetch_add(1, Ordering::Release);
         Ok(())

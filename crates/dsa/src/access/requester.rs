@@ -4,6 +4,7 @@
 //! What is decided here must not change between two binds, or it must be noticed: rules and groups are, by [`super::views`]; the
 //! connection is, for StartTLS makes the session anonymous; the requester's own entry is, where a rule looks at it.
 
+use super::bounds::LimitNumbers;
 use super::class::Match;
 use super::groups::Groups;
 use super::rules::{ReadySubject, RuleSet};
@@ -13,6 +14,7 @@ use model::Description;
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
 use schema::Schema;
+use smallvec::SmallVec;
 use std::net::IpAddr;
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
@@ -113,6 +115,36 @@ impl Asking<'_> {
             }
         }
         matches
+    }
+
+    /// The first limit rule that fits, and those before it that may: a group that is gone must not free its members of a limit.
+    /// Rules behind the first that fits are not asked, so a long list costs those least who are named first.
+    pub(super) fn limits(&mut self, set: &RuleSet) -> SmallVec<[u64; 4]> {
+        let mut numbers = LimitNumbers::new();
+        for (at, rule) in set.limits.iter().enumerate() {
+            match self.of_any(&rule.subjects) {
+                Truth::False => {}
+                Truth::Undefined => numbers.put(at, false),
+                Truth::True => {
+                    numbers.put(at, true);
+                    break;
+                }
+            }
+        }
+        numbers.end(self.proof.dn.is_empty())
+    }
+
+    /// Any of several subjects.
+    fn of_any(&mut self, subjects: &[ReadySubject]) -> Truth {
+        let mut any = Truth::False;
+        for subject in subjects {
+            match self.of_subject(subject) {
+                Truth::True => return Truth::True,
+                Truth::Undefined => any = Truth::Undefined,
+                Truth::False => {}
+            }
+        }
+        any
     }
 
     /// All of its conditions.

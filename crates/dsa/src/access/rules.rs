@@ -11,10 +11,11 @@
 //!
 //! Rules share what they ask. Fifty rules on the same three subtrees have three bases, and an entry is placed once for all of them.
 
+use crate::config::SearchLimits;
 use crate::system::{CONFIG_DN, MONITOR_DN, is_root_dse};
 use ::access::{
-    AttributeSelector, Condition, Items, Operations, Pattern, Place, Reach, Rights, Rule, Subject, ValueTest,
-    with_rdn,
+    AttributeSelector, Condition, Items, LimitRule, Limits, Operations, Pattern, Place, Reach, Rights, Rule,
+    Subject, ValueTest, with_rdn,
 };
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
@@ -37,6 +38,10 @@ pub(crate) struct RuleSet {
     pub(crate) groups: Vec<String>,
     /// Is there a rule that looks at the requester's own entry?
     pub(crate) looks_at_own_entry: bool,
+    /// What requesters may take of the server, in the order in which they are asked.
+    pub(crate) limits: Vec<ReadyLimit>,
+    /// The same of those whom none of them fits.
+    pub(crate) defaults: SearchLimits,
     /// Normal forms of the naming contexts.
     suffixes: Vec<Vec<u8>>,
 }
@@ -65,6 +70,13 @@ pub(crate) struct ReadySubject {
     pub(crate) of_requester: Vec<(Condition, bool)>,
     /// Questions, and whether the opposite is asked.
     pub(crate) of_entry: Vec<(usize, bool)>,
+}
+
+/// A limit rule, ready to be used. Nothing in its subjects depends on an entry, so a bind decides all of it.
+#[derive(Debug)]
+pub(crate) struct ReadyLimit {
+    pub(crate) subjects: Vec<ReadySubject>,
+    pub(crate) limits: Limits,
 }
 
 /// A place, relative to a base.
@@ -277,6 +289,30 @@ impl RuleSet {
         }
         set.rules.sort_by_key(|rule| std::cmp::Reverse(rule.rank));
         Ok(set)
+    }
+
+    /// Makes limits ready. What a bind decides of them is looked at again when it may have changed, as it is of rules.
+    ///
+    /// # Errors
+    /// What is wrong with one, with its name.
+    pub(crate) fn limit(
+        &mut self,
+        schema: &Schema,
+        defaults: SearchLimits,
+        rules: &[LimitRule],
+    ) -> Result<(), String> {
+        self.defaults = defaults;
+        for rule in rules {
+            let subjects = rule.subjects.iter().map(|subject| self.subject(schema, subject, None));
+            let subjects = subjects.collect::<Result<Vec<_>, String>>();
+            let subjects = subjects.map_err(|reason| format!("{}: {reason}", rule.name))?;
+            assert!(
+                subjects.iter().all(|subject| subject.of_entry.is_empty()),
+                "no limit is parsed that depends on an entry"
+            );
+            self.limits.push(ReadyLimit { subjects, limits: rule.limits });
+        }
+        Ok(())
     }
 
     fn ready(&mut self, schema: &Schema, rule: &Rule, above: u64) -> Result<Ready, String> {

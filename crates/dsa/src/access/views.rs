@@ -13,7 +13,8 @@
 //! A look at the rights on an entry compares two words where a class asks nothing of entries but whether they are the requester's;
 //! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
-use super::class::{Action, Class, Facts, Item, Match, OfValues, Searchable};
+use super::bounds::Bounds;
+use super::class::{Action, Class, Facts, Item, Match, OfValues, Searchable, hash};
 use super::facts::Finder;
 use super::groups::Groups;
 use super::in_force::Access;
@@ -220,19 +221,20 @@ impl Views {
     ) -> (ClassId, u64) {
         let Some(proof) = proof else { return (ClassId::ROOT, self.epoch) };
         let groups = &mut self.groups;
-        let matches = Asking { proof, connection, read_point, evaluator, groups }.matches(&self.set);
-        (self.class(&matches, read_point), self.epoch)
+        let mut asking = Asking { proof, connection, read_point, evaluator, groups };
+        let (matches, limits) = (asking.matches(&self.set), asking.limits(&self.set));
+        (self.class(&matches, &limits, read_point), self.epoch)
     }
 
-    fn class(&mut self, matches: &[Match], read_point: ReadPoint<'_>) -> ClassId {
+    fn class(&mut self, matches: &[Match], limits: &[u64], read_point: ReadPoint<'_>) -> ClassId {
         let schema = read_point.shard().schema();
-        let key = Class::key(matches);
+        let key = Class::key(matches, limits);
         // Nearly always it is one that others had before. The rule set's count of references is not touched then: all threads write it.
         if let Some(id) = self.find_class(&self.set, &key, read_point) {
             return id;
         }
         let set = Arc::clone(&self.set);
-        self.put_class(&set, &key, read_point, || Arc::new(Class::new(&set, schema, matches)))
+        self.put_class(&set, &key, read_point, || Arc::new(Class::new(&set, schema, matches, limits)))
     }
 
     /// The class of a rule set with this key, which is made if there is none yet.
@@ -283,6 +285,12 @@ impl Views {
         let Some(class) = &reader.class else { return Requester::ROOT };
         let class = self.put_class(&class.set, &class.key, read_point, || Arc::clone(class));
         Requester { class, own: reader.own, real: reader.real }
+    }
+
+    /// What a requester of this class may take of the server. One that is not known here has no right to look for anything.
+    #[inline]
+    pub(crate) fn bounds(&self, class: ClassId) -> Bounds {
+        self.kept(class).map_or(Bounds::NONE, |kept| kept.class.bounds)
     }
 
     fn kept(&self, class: ClassId) -> Option<&Kept> {
@@ -568,10 +576,8 @@ impl Views {
         if class == ClassId::ROOT {
             return Searchable::Always;
         }
-        let Some(at) = class.0.checked_sub(self.first_class).map(|at| at as usize) else {
-            return Searchable::Never;
-        };
-        let Some(kept) = self.classes.get_mut(at) else { return Searchable::Never };
+        let at = class.0.checked_sub(self.first_class).map(|at| at as usize);
+        let Some(kept) = at.and_then(|at| self.classes.get_mut(at)) else { return Searchable::Never };
         let number = usize::from(attribute_type.0);
         kept.searchable.resize(kept.searchable.len().max(number + 1), None);
         if let Some(known) = kept.searchable[number] {
@@ -589,10 +595,4 @@ impl Views {
         let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
         class.answers(&kept.facts).map(|(question, is_so)| (question.clone(), is_so)).collect()
     }
-}
-
-/// Where a class is looked for. Keyed, for which rules match is to a part the choice of clients.
-fn hash(key: &[u64], read_point: ReadPoint<'_>) -> u64 {
-    let bytes: Vec<u8> = key.iter().flat_map(|number| number.to_le_bytes()).collect();
-    read_point.shard().keyed_hash(&bytes)
 }

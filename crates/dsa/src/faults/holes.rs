@@ -52,6 +52,17 @@ env::faults! {
     /// An event about a change of the configuration tells the values too (row G3).
     /// Who may read the log would read what only the root DN may read in `cn=config`.
     VALUES_NOTED = "values-noted";
+    /// A search looks at more entries than its client may have looked at (row L1).
+    /// One client would keep threads busy with searches that find nothing.
+    LOOK_THROUGH_NOT_KEPT = "look-through-not-kept";
+    /// Of a search that no index answers a text names what its client may not test everywhere (row L1).
+    UNINDEXED_NAMED = "unindexed-named";
+    /// Memory for all entries of a page is reserved before the first is found (row L4).
+    /// A request of a few bytes would take gigabytes (the CVE-2026-62375 class).
+    PAGE_RESERVED = "page-reserved";
+    /// Making a filter ready is no work (row X12).
+    /// A client that sends the longest filters would keep a thread for as long as it takes to read them.
+    FILTER_NOT_PAID = "filter-not-paid";
     /// Passwords are verified however often they were wrong.
     FAILURES_NOT_COUNTED = "failures-not-counted";
 }

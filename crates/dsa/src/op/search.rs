@@ -17,25 +17,28 @@ mod page;
 mod running;
 mod share;
 mod special;
+mod unindexed;
 
 use self::base::{find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
 pub(crate) use self::running::SUSPENDED_MAX_NS;
 use self::running::{Admitted, Query, Rest, Restricted, Running};
-use self::share::{Share, TOO_MANY};
+use self::share::{Allowance, Share, TOO_MANY};
 use self::special::SpecialEntries;
-use crate::access::{Action, Requester, Searchable, Views};
-use crate::config::SearchLimits;
+use self::unindexed::Judged;
+use crate::access::{Action, Bounds, Requester, Searchable, Views, tighter};
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::entry_writer::Large;
+use crate::faults::holes;
 use crate::identity::Identity;
-use crate::monitor::Counters;
+use crate::monitor::{Counters, Limited};
 use crate::outcome;
 use crate::peers::Peer;
 use crate::session::security::Security;
 use crate::worker::{Parts, Scratch, Worker};
 use ::access::Operation;
+use env::planted;
 use model::limits::{OUT_BYTES_SOFT_MAX, SESSION_SEARCHES_MAX};
 use model::{EntryId, Filter, ResultCode, Scope, TypeId};
 use proto::list::Octets;
@@ -132,7 +135,9 @@ pub(crate) fn run(
         }
     }
     // Compiling normalises every value of the filter: a client that sends long filters has fewer of them in its turn.
-    reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
+    if !planted::is(holes::FILTER_NOT_PAID) {
+        reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
+    }
     let (filter, mut restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
     // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
     let special = SpecialEntries::new(reading, request, requested);
@@ -156,7 +161,7 @@ pub(crate) fn run(
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
-        && allows(&reading.dsa.config.limits, who, candidates.len())
+        && allows(&reading.scratch.views, who, candidates.len())
     {
         return run_few(reading, context, &query, request, candidates, (&filter, restricted), out);
     }
@@ -167,7 +172,8 @@ pub(crate) fn run(
     };
     let references = special.references(&query.base, &scopes, request.scope);
     // From here on the search may outlive the request, so filter and scopes are moved into it.
-    let begun = begin(reading, &query, request, requested, scopes, (filter, restricted), out);
+    let begun =
+        begin(reading, context.counters, &query, (request, requested), scopes, (filter, restricted), out);
     let Some(mut running) = begun else { return };
     running.special = special;
     // Those that follow are of the first page.
@@ -247,12 +253,12 @@ fn run_base(
     true
 }
 
-/// May so many entries be returned to a client that sets no limit itself? One may always: most searches by equality
+/// May so many candidates be looked at and returned, for a client that sets no limit itself? One may always: most searches by equality
 /// look no further.
 /// With more, the sizeLimitExceeded that is due after the last allowed one is the cursor's business.
 #[inline]
-fn allows(limits: &SearchLimits, who: Requester, entries: usize) -> bool {
-    entries <= 1 || limits.size_max == 0 || entries <= limits.size_max as usize || who.is_root()
+fn allows(views: &Views, who: Requester, entries: usize) -> bool {
+    entries <= 1 || views.bounds(who.class).allows(entries)
 }
 
 /// Runs the search that logins and phone networks are made of: one equality assertion, a few candidates.
@@ -269,12 +275,12 @@ fn run_few(
 ) {
     let (scratch, selectors) = (&mut *reading.scratch, query.selectors);
     let Query { read_point, base, .. } = *query;
-    let (now_ns, limits) = (reading.now.monotonic_ns, &reading.dsa.config.limits);
+    let (now_ns, bounds) = (reading.now.monotonic_ns, scratch.views.bounds(query.who.class));
     let resume_with = |rest: &[u32], restricted: Restricted| {
         let cursor = Cursor::over(base.id, request.scope, filter.clone(), rest);
         let mut running = Running::new(query, cursor, now_ns);
         // Only now, for nearly every search has ended before this.
-        running.limit(limits, query.who, request);
+        running.limit(&bounds, request);
         running.restrict(restricted);
         running
     };
@@ -318,15 +324,16 @@ fn run_few(
 /// Sets limits and page, and plans.
 /// `None` if the search was answered here: its cookie is not of this search, or its client gives it up (RFC 2696 section 3).
 fn begin(
-    reading: &Reading<'_>,
+    reading: &mut Reading<'_>,
+    counters: &Counters,
     query: &Query<'_>,
-    request: &Search<'_>,
-    requested: &Requested<'_>,
+    (request, requested): (&Search<'_>, &Requested<'_>),
     scopes: Scopes,
     (filter, restricted): (Compiled, Restricted),
     out: &mut Vec<u8>,
 ) -> Option<Running> {
     let Query { id, read_point, .. } = *query;
+    let bounds = reading.scratch.views.bounds(query.who.class);
     let mut page = None;
     if let Some(paged) = &requested.paged {
         // The cookie is bound to base, scope and filter by a keyed hash, so it is good for this very search alone.
@@ -337,10 +344,10 @@ fn begin(
             return None;
         };
         if paged.size == 0 && !paged.cookie.is_empty() {
-            put_page_end(out, id, ResultCode::Success, &[]);
+            put_page_end(out, id, (ResultCode::Success, ""), &[]);
             return None;
         }
-        page = Some(Page::new(paged.size, position, search));
+        page = Some(Page::new(bounded_page(counters, &bounds, paged.size), position, search));
     }
     // A page goes on behind the last id that was returned, at a new read point: no state is kept between two pages.
     let after = page.as_ref().and_then(|page| page.at.last);
@@ -349,7 +356,38 @@ fn begin(
     let mut running = Running::new(query, cursor, reading.now.monotonic_ns);
     running.page = page;
     running.restrict(restricted);
-    running.limit(&reading.dsa.config.limits, query.who, request);
+    running.limit(&bounds, request);
+    bound(reading, counters, query, (&bounds, request), running, out)
+}
+
+/// Entries of a page. One that is larger than the requester may have is cut, which the cookie tells the client.
+fn bounded_page(counters: &Counters, bounds: &Bounds, asked: i32) -> u32 {
+    let asked = u32::try_from(asked).unwrap_or(0);
+    let size = tighter(asked, bounds.page);
+    if size != asked {
+        counters.limited(Limited::Page);
+    }
+    size
+}
+
+/// Bounds what a search looks at. `None` if it was refused here.
+fn bound(
+    reading: &mut Reading<'_>,
+    counters: &Counters,
+    query: &Query<'_>,
+    (bounds, request): (&Bounds, &Search<'_>),
+    mut running: Running,
+    out: &mut Vec<u8>,
+) -> Option<Running> {
+    match unindexed::judge(reading, query, (bounds, &request.filter), &mut running.cursor) {
+        Judged::Within => {}
+        Judged::Bounded(advice) => running.advice = Some(advice),
+        Judged::Refused(advice) => {
+            counters.limited(Limited::Unindexed);
+            running.end_with(out, ResultCode::UnwillingToPerform, &advice);
+            return None;
+        }
+    }
     Some(running)
 }
 
@@ -367,7 +405,7 @@ fn run_cursor(
     reading.scratch.work = work;
     let selectors = query.selectors;
     match rest {
-        Rest::End(code) => running.end(out, code),
+        Rest::End(code) => running.end(context.counters, out, code),
         Rest::PageFull => running.end_page(query.read_point, out),
         Rest::Pause => suspend(reading, context, running, selectors, None, out),
         Rest::Large(large) => suspend(reading, context, running, selectors, Some(large), out),
@@ -391,8 +429,12 @@ fn suspend(
     // An entry that is half written must be finished, whatever the number is; else the stream to the client is broken.
     let room = context.searches.len() < SESSION_SEARCHES_MAX || large.is_some();
     let holder = Holder { since_ns: running.began_ns, peer: context.peer.client() };
-    let share =
-        if room { Share::take(reading.dsa, context.identity, context.peer, bytes) } else { Err(TOO_MANY) };
+    let max = reading.scratch.views.bounds(context.identity.requester().class).searches;
+    let allowance = Allowance { max, now: context.searches.len(), counters: context.counters };
+    let share = match room {
+        true => Share::take(reading.dsa, (context.identity, context.peer), allowance, bytes),
+        false => Err(TOO_MANY),
+    };
     match share.and_then(|share| Ok((share, look.extend_revocable(holder).ok_or(TOO_MANY)?))) {
         Ok((share, read_point)) => {
             let selectors = selectors.raw().to_vec();
@@ -475,7 +517,7 @@ impl SuspendedSearch {
         }
         // Checked between slices only: a slice is about a third of a millisecond.
         if let Some(code) = self.running.overdue(worker.now.monotonic_ns) {
-            self.running.end(out, code);
+            self.running.end(&worker.counters, out, code);
             return Progress::Done;
         }
         worker.scratch.evaluator(self.running.base.is_system).cache.refresh(read_point);
@@ -486,7 +528,7 @@ impl SuspendedSearch {
         let Worker { scratch, counters, .. } = worker;
         let mut work = SLICE_WORK;
         match running.slice(scratch, &query, counters, &mut work, out) {
-            Rest::End(code) => running.end(out, code),
+            Rest::End(code) => running.end(counters, out, code),
             Rest::PageFull => running.end_page(read_point, out),
             Rest::Pause => return Progress::Paused,
             Rest::Large(large) => {

@@ -233,6 +233,19 @@ impl<T: Holds> Row<T> {
             set: |c, v| put(&mut c.choices_mut().access.refresh, v, refresh),
             show: |c| vec![c.choices().access.refresh.word().to_owned()],
         },
+        Row {
+            // By the same subjects as access rules, decided together with them; so they hold for open sessions from when those do.
+            name: "limits.rule",
+            form: "RULE",
+            values: Values::Each,
+            scope: Scope::Directory,
+            default: "none",
+            text: "What some clients may take of the server ([limits](limits.md)): `NAME: SUBJECT; size=N time=N look-through=N page=N \
+                   searches=N unindexed=WORD`. In the file also a table of that name for each. The first that fits a \
+                   client decides.",
+            set: |c, v| access::parse_limits(v).map(|rules| c.choices_mut().access.limits = rules),
+            show: |c| c.choices().access.limits.iter().map(access::LimitRule::to_string).collect(),
+        },
     ];
 }
 
@@ -321,6 +334,7 @@ mod tests {
         let rule = "a: all; users; allow=read";
         assert!(bad("access.rule", &[rule, "b: all; users; allow=raed"]).1.contains("did you mean `read`?"));
         assert_eq!(bad("access.rule", &[rule, "a: all; anyone; allow=see"]).0, 1);
+        assert!(bad("limits.rule", &["a: users; sise=1"]).1.contains("did you mean `size`?"));
         assert_eq!(choices, Choices::default());
     }
 }

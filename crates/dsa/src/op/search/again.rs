@@ -139,7 +139,7 @@ pub(crate) fn equality(
         Err(()) => {
             let Some(candidates) = read_point.hinted_candidates(hint) else { return false };
             // More than the limit: the error that is due is written where limits are kept.
-            if !allows(&reading.dsa.config.limits, who, candidates.len()) {
+            if !allows(views, who, candidates.len()) {
                 return false;
             }
             few = candidates;

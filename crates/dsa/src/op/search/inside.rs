@@ -11,7 +11,7 @@
 use super::base::{Base, Refusal, refuse};
 use super::running::Admitted;
 use super::special::{SpecialEntries, is_omitted};
-use super::{Query, Running, SearchContext, compile, run_base, run_cursor, suspend};
+use super::{Query, Running, SearchContext, bound, compile, run_base, run_cursor, suspend};
 use crate::access::{Action, Requester};
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
@@ -191,8 +191,11 @@ impl Inside<'_> {
         };
         let mut running = Running::new(&query, cursor, reading.now.monotonic_ns);
         // Time counts from here; what the view has taken was bounded by its work.
-        running.limit(&reading.dsa.config.limits, who, request);
+        let bounds = reading.scratch.views.bounds(who.class);
+        running.limit(&bounds, request);
         running.restrict(restricted);
+        let bounded = bound(reading, context.counters, &query, (&bounds, request), running, out);
+        let Some(mut running) = bounded else { return };
         // Aliases and referrals were refused before.
         running.special = SpecialEntries::hiding();
         running.hidden = self.view.different().to_vec();
@@ -215,7 +218,7 @@ impl Inside<'_> {
         out.append(&mut found);
         match running.over {
             None => run_cursor(reading, context, &query, running, out),
-            Some(code) => running.end(out, code),
+            Some(code) => running.end(context.counters, out, code),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Paged results (RFC 2696): the page that a search is on, and its cookie, of which the server keeps nothing.
 
 use super::base::Base;
-use crate::outcome::limit_text;
+use crate::faults::holes;
+use env::planted;
 use model::{EntryId, ResultCode};
 use proto::control::Control;
 use proto::control::paged_results::{self, PagedResults};
@@ -34,8 +35,12 @@ pub(super) struct Position {
 pub(super) struct SearchKey(u64);
 
 impl Page {
-    pub(super) fn new(size: i32, at: Position, search: SearchKey) -> Page {
-        Page { left: if size <= 0 { u32::MAX } else { size as u32 }, at, search }
+    /// 0: of any size.
+    pub(super) fn new(size: u32, at: Position, search: SearchKey) -> Page {
+        if planted::is(holes::PAGE_RESERVED) {
+            std::hint::black_box(Vec::<u8>::with_capacity(size as usize));
+        }
+        Page { left: if size == 0 { u32::MAX } else { size }, at, search }
     }
 
     /// Takes an entry that is returned. `false` if it belongs to the next page.
@@ -69,11 +74,11 @@ impl Page {
 const POSITION_BYTES: usize = 8;
 const COOKIE_BYTES: usize = POSITION_BYTES + 8;
 
-pub(super) fn put_page_end(out: &mut Vec<u8>, id: i32, code: ResultCode, cookie: &[u8]) {
+pub(super) fn put_page_end(out: &mut Vec<u8>, id: i32, (code, text): (ResultCode, &str), cookie: &[u8]) {
     let mut value = Vec::new();
     PagedResults { size: 0, cookie }.encode(&mut value);
     let control = Control { oid: paged_results::OID, critical: false, value: Some(&value) };
-    encode_result(out, id, tag::SEARCH_DONE, code, b"", limit_text(code), &[control]);
+    encode_result(out, id, tag::SEARCH_DONE, code, b"", text, &[control]);
 }
 
 impl SearchKey {

@@ -10,11 +10,10 @@
 use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
-use crate::access::{Action, Requester, ViewId};
-use crate::config::SearchLimits;
+use crate::access::{Action, Bounds, Requester, ViewId, tighter};
 use crate::entry_writer::{Large, RequestedSelection};
-use crate::monitor::{Counters, count};
-use crate::outcome::limit_text;
+use crate::monitor::{Counters, Limited, count};
+use crate::outcome::{self, limit_text};
 use crate::recent::Again;
 use crate::worker::Scratch;
 use ::access::{Operation, Right};
@@ -222,6 +221,10 @@ pub(super) struct Running {
     again: Option<Again>,
     /// Entries that may still be returned.
     pub(super) left: u32,
+    /// Are that number and the deadline the server's, not the client's?
+    is_own: (bool, bool),
+    /// What is said of it if it looks at more than it may: which index it lacks.
+    pub(super) advice: Option<Box<str>>,
     /// Entries until the page is full.
     pub(super) page: Option<Page>,
     pub(super) began_ns: u64,
@@ -253,6 +256,8 @@ impl Running {
             is_restricted: query.is_restricted,
             again: query.again,
             left: u32::MAX,
+            is_own: (false, false),
+            advice: None,
             page: None,
             began_ns,
             deadline_ns: u64::MAX,
@@ -279,18 +284,12 @@ impl Running {
     /// Sets the limits, which are the client's or the server's.
     /// The smaller one counts; the root DN is held to its own alone (RFC 4511 sections 4.5.1.4 and 4.5.1.5).
     #[inline]
-    pub(super) fn limit(&mut self, limits: &SearchLimits, who: Requester, request: &Search<'_>) {
+    pub(super) fn limit(&mut self, bounds: &Bounds, request: &Search<'_>) {
         // 0 means no limit, with the client as with the server.
-        let least = |asked: i32, own: u32| match (asked as u32, own, who.is_root()) {
-            (0, own, true) if own > 0 => 0,
-            (asked, _, true) => asked,
-            (0, own, _) => own,
-            (asked, 0, _) => asked,
-            (asked, own, _) => asked.min(own),
-        };
+        let asked = (request.size_limit as u32, request.time_limit_s as u32);
         // The server's limit on a search is on what one request may return, so pages count together.
-        let size = least(request.size_limit, limits.size_max);
-        let seconds = least(request.time_limit_s, limits.time_max_s);
+        let (size, seconds) = (tighter(asked.0, bounds.size), tighter(asked.1, bounds.time_s));
+        self.is_own = (size != asked.0, seconds != asked.1);
         if size > 0 {
             // RFC 2696: the pages are parts of one search.
             self.left = size.saturating_sub(self.page.as_ref().map_or(0, |page| page.at.returned));
@@ -341,6 +340,7 @@ impl Running {
                 None => match self.cursor.step(read_point, scratch.evaluator(self.base.is_system), work) {
                     Step::Entry(entry) => entry,
                     Step::Pause => return Rest::Pause,
+                    Step::End if self.cursor.is_cut() => return Rest::End(ResultCode::AdminLimitExceeded),
                     Step::End => return Rest::End(ResultCode::Success),
                 },
             };
@@ -384,7 +384,16 @@ impl Running {
     }
 
     /// The last message of the search.
-    pub(super) fn end(&self, out: &mut Vec<u8>, code: ResultCode) {
+    pub(super) fn end(&self, counters: &Counters, out: &mut Vec<u8>, code: ResultCode) {
+        match code {
+            ResultCode::AdminLimitExceeded if self.cursor.is_cut() => {
+                counters.limited(Limited::LookThrough);
+                return self.end_with(out, code, &outcome::look_through_text(self.advice.as_deref()));
+            }
+            ResultCode::SizeLimitExceeded if self.is_own.0 => counters.limited(Limited::Size),
+            ResultCode::TimeLimitExceeded if self.is_own.1 => counters.limited(Limited::Time),
+            _ => {}
+        }
         self.end_with(out, code, limit_text(code));
     }
 
@@ -392,13 +401,13 @@ impl Running {
     pub(super) fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
         match self.page {
             None => encode_result(out, self.id, tag::SEARCH_DONE, code, b"", text, &[]),
-            Some(_) => put_page_end(out, self.id, code, &[]),
+            Some(_) => put_page_end(out, self.id, (code, text), &[]),
         }
     }
 
     /// The cookie is made of where the page ends; the server keeps nothing of it.
     pub(super) fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
         let page = self.page.as_ref().expect("only a paged search fills a page");
-        put_page_end(out, self.id, ResultCode::Success, &page.cookie(read_point));
+        put_page_end(out, self.id, (ResultCode::Success, ""), &page.cookie(read_point));
     }
 }
