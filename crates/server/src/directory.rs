@@ -106,6 +106,8 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     }
     let of_rules = access::check_all(&config.settings.access.rules, schema).err().unwrap_or_default();
     problems.extend(of_rules.into_iter().map(|(at, reason)| Problem::at_value("access.rule", at, reason)));
+    let of_limits = access::check_limits(&config.settings.access.limits, schema).err().unwrap_or_default();
+    problems.extend(of_limits.into_iter().map(|(at, reason)| Problem::at_value("limits.rule", at, reason)));
     problems
 }
 

@@ -11,7 +11,7 @@ pub(super) type Fault = (Range<usize>, String);
 
 /// Reads a rule's table; `span` is where it stands. Returns the one-line form.
 pub(super) fn read(table: &DeTable<'_>, span: Range<usize>) -> Result<String, Fault> {
-    let mut line = Line { text: String::new(), pieces: vec![(0, span.clone())] };
+    let mut line = Line::new(span.clone());
     for (key, _) in table {
         let known = ["name", "to", "by", "allow", "deny", "rank"];
         if !known.contains(&key.get_ref().as_ref()) {
@@ -19,31 +19,18 @@ pub(super) fn read(table: &DeTable<'_>, span: Range<usize>) -> Result<String, Fa
             return Err((key.span(), text));
         }
     }
-    let name = need(table, "name", &span, "name = \"...\": logs and explanations name the rule by it")?;
-    let text = scalar(name.get_ref()).ok_or((name.span(), "`name` is a text".to_owned()))?;
-    access::check_name(&text).map_err(|reason| (name.span(), reason))?;
-    line.begin(name.span(), &text);
+    line.name(table, &span)?;
     let to = need(table, "to", &span, "to = { subtree = \"...\" }: what the rule is about")?;
     line.begin(to.span(), ": ");
     line.words(to)?;
-    let by = need(table, "by", &span, "by = [{ users = true }]: whom the rule is for")?;
-    line.begin(by.span(), "; ");
-    match by.get_ref() {
-        DeValue::Array(subjects) => {
-            for (at, subject) in subjects.iter().enumerate() {
-                line.begin(subject.span(), if at == 0 { "" } else { " | " });
-                line.words(subject)?;
-            }
-        }
-        _ => line.words(by)?,
-    }
+    line.subjects("; ", table, &span)?;
     line.begin(span, "; ");
     for key in ["allow", "deny", "rank"] {
         if let Some(value) = table.get(key) {
             line.word(key, value)?;
         }
     }
-    line.checked()
+    line.checked(access::parse)
 }
 
 fn need<'t, 'd>(
@@ -56,15 +43,46 @@ fn need<'t, 'd>(
 }
 
 /// The one-line form as far as it is made.
-struct Line {
+pub(super) struct Line {
     text: String,
     /// Where in the file the text came from that begins here.
     pieces: Vec<(usize, Range<usize>)>,
 }
 
 impl Line {
+    /// Of a rule that stands there.
+    pub(super) fn new(span: Range<usize>) -> Line {
+        Line { text: String::new(), pieces: vec![(0, span)] }
+    }
+
+    /// The name of a rule.
+    pub(super) fn name(&mut self, table: &DeTable<'_>, span: &Range<usize>) -> Result<(), Fault> {
+        let name = need(table, "name", span, "name = \"...\": logs and explanations name the rule by it")?;
+        let text = scalar(name.get_ref()).ok_or((name.span(), "`name` is a text".to_owned()))?;
+        access::check_name(&text).map_err(|reason| (name.span(), reason))?;
+        self.begin(name.span(), &text);
+        Ok(())
+    }
+
+    /// Whom a rule is for, behind a text: a table, or several.
+    pub(super) fn subjects(
+        &mut self,
+        behind: &str,
+        table: &DeTable<'_>,
+        span: &Range<usize>,
+    ) -> Result<(), Fault> {
+        let by = need(table, "by", span, "by = [{ users = true }]: whom the rule is for")?;
+        self.begin(by.span(), behind);
+        let DeValue::Array(subjects) = by.get_ref() else { return self.words(by) };
+        for (at, subject) in subjects.iter().enumerate() {
+            self.begin(subject.span(), if at == 0 { "" } else { " | " });
+            self.words(subject)?;
+        }
+        Ok(())
+    }
+
     /// Text that comes from a place in the file.
-    fn begin(&mut self, span: Range<usize>, text: &str) {
+    pub(super) fn begin(&mut self, span: Range<usize>, text: &str) {
         self.pieces.push((self.text.len(), span));
         self.text.push_str(text);
     }
@@ -86,7 +104,8 @@ impl Line {
         Ok(())
     }
 
-    fn word(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<(), Fault> {
+    /// One key with its value.
+    pub(super) fn word(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<(), Fault> {
         let text = match value.get_ref() {
             DeValue::Array(items) => list(key, items, value.span())?,
             DeValue::Boolean(is_so) => is_so.to_string(),
@@ -98,8 +117,11 @@ impl Line {
     }
 
     /// The text, if it is a rule.
-    fn checked(self) -> Result<String, Fault> {
-        match access::parse(&self.text) {
+    pub(super) fn checked<R: ToString>(
+        self,
+        parse: impl Fn(&str) -> Result<R, access::Error>,
+    ) -> Result<String, Fault> {
+        match parse(&self.text) {
             Ok(rule) => Ok(rule.to_string()),
             Err(error) => {
                 let piece = self.pieces.iter().rev().find(|(begin, _)| *begin <= error.at);

@@ -2,7 +2,7 @@
 
 use super::check::Problem;
 use super::scalar::scalar;
-use super::{Config, Given, access_rule, keys, near, words};
+use super::{Config, Given, access_rule, keys, limit_rule, near, words};
 use dsa::settings::Values;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -139,8 +139,10 @@ impl Reader<'_> {
                     texts.push(text);
                     spans.push(item.span());
                 }
-                (None, DeValue::Table(table)) if key.name == "access.rule" => {
-                    match access_rule::read(table, item.span()) {
+                (None, DeValue::Table(table)) if matches!(key.name, "access.rule" | "limits.rule") => {
+                    let of_access = key.name == "access.rule";
+                    let read = if of_access { access_rule::read } else { limit_rule::read };
+                    match read(table, item.span()) {
                         Ok(text) => {
                             texts.push(text);
                             spans.push(item.span());

@@ -60,7 +60,10 @@ impl Holds for Config {
 /// Every key, in the order of the documentation: sections come last.
 pub fn keys() -> impl Iterator<Item = Key> {
     let own = |is_in_section: bool| ROWS.iter().filter(move |key| key.section().is_empty() != is_in_section);
-    own(false).chain(Row::ONLINE).chain(own(true)).chain(LOG)
+    // The section `limits` has keys of both kinds.
+    let online =
+        |is_limit: bool| Row::ONLINE.iter().filter(move |key| (key.section() == "limits") == is_limit);
+    own(false).chain(online(false)).chain(own(true)).chain(online(true)).chain(LOG)
 }
 
 /// The key called `name`.

@@ -6,6 +6,7 @@ mod check;
 mod doc;
 mod file;
 mod keys;
+mod limit_rule;
 mod listen;
 mod listener;
 mod near;
