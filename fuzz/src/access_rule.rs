@@ -16,7 +16,11 @@ pub fn check(data: &[u8]) {
     match access::parse_limit(text) {
         Ok(rule) => {
             let written = rule.to_string();
-            assert_eq!(access::parse_limit(&written), Ok(rule), "a written limit is the same limit: {written}");
+            assert_eq!(
+                access::parse_limit(&written),
+                Ok(rule),
+                "a written limit is the same limit: {written}"
+            );
         }
         Err(error) => assert!(error.at <= text.len(), "{error}"),
     }
