@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import time
 
 import ldap
 import ldap3
@@ -130,3 +131,24 @@ def test_l1_an_unindexed_search_names_the_index_and_works_with_it(limited):
     assert found(ada, BONN)[:2] == (5, ldap.SIZELIMIT_EXCEEDED)
     with pytest.raises(ldap.CONSTRAINT_VIOLATION, match="did you mean `size`"):
         admin.modify_s("cn=config", [(ldap.MOD_ADD, "pandoLimitsRule", [b"x: users; sise=5"])])
+
+
+def test_l1_a_client_that_is_too_fast_is_not_read(limited):
+    """L1: requests beyond the rate, and answers beyond the bytes of a second, wait; no other client does."""
+    admin, ada = connect(limited), connect(limited, *ADA)
+
+    def takes(rule, requests):
+        """Seconds that requests take. Another client is answered meanwhile."""
+        admin.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoLimitsRule", [rule])])
+        began = time.monotonic()
+        messages = [ada.search_ext(*request) for request in requests]
+        assert len(admin.search_s(SUFFIX, ldap.SCOPE_BASE)) == 1
+        assert ada.result(messages[-1], timeout=0) == (None, None), "it waits"
+        assert all(ada.result(message)[1] for message in messages)
+        return time.monotonic() - began
+
+    # The first second's worth is at hand, and nobody waits for what the last ones took.
+    one = (ADA[0], ldap.SCOPE_BASE, "(objectClass=*)", ["1.1"])
+    assert takes(b"a: users; rate=100", 200 * [one]) > 0.6
+    everything = (SUFFIX, ldap.SCOPE_SUBTREE, "(objectClass=*)", ["1.1"])
+    assert takes(b"a: users; bytes-per-second=192KiB size=0", [everything]) > 0.6

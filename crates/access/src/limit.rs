@@ -27,16 +27,22 @@ pub struct Limits {
     pub page: Option<u32>,
     /// Searches in progress.
     pub searches: Option<u32>,
+    /// Requests of a second, of one connection.
+    pub rate: Option<u32>,
+    /// Bytes of answers of a second, of one connection.
+    pub bytes_per_second: Option<u32>,
     /// What becomes of searches that no index answers.
     pub unindexed: Option<Unindexed>,
 }
 
 impl Limits {
     /// Every key.
-    pub const KEYS: [&str; 6] = ["size", "time", "look-through", "page", "searches", "unindexed"];
+    pub const KEYS: [&str; 8] =
+        ["size", "time", "look-through", "page", "searches", "rate", "bytes-per-second", "unindexed"];
 
     /// Keys with a number.
-    pub(crate) const NUMBERS: [&str; 5] = ["size", "time", "look-through", "page", "searches"];
+    pub(crate) const NUMBERS: [&str; 7] =
+        ["size", "time", "look-through", "page", "searches", "rate", "bytes-per-second"];
 
     /// The limit with this key, if that has a number.
     pub(crate) fn number(&mut self, key: &str) -> Option<&mut Option<u32>> {
@@ -46,6 +52,8 @@ impl Limits {
             "look-through" => &mut self.look_through,
             "page" => &mut self.page,
             "searches" => &mut self.searches,
+            "rate" => &mut self.rate,
+            "bytes-per-second" => &mut self.bytes_per_second,
             _ => return None,
         })
     }

@@ -64,6 +64,9 @@ pub(crate) fn run(
     let parts = &mut worker.parts();
     parts.security = session.security;
     keep_up(session, parts);
+    if parts.scratch.views.has_rates() || session.has_pace() {
+        session.set_pace(parts.scratch.views.bounds(session.identity.requester().class).rates);
+    }
     run_groups(session, parts, input, out)
 }
 
@@ -207,11 +210,13 @@ fn run_groups(
             consumed = done.checked_sub(1).map_or(begin, |last| group[last].end);
         }
         assert!(consumed >= begin, "a bundle never goes back in its input");
+        // The rest of what was read waits with what was not.
+        let is_too_fast = session.count_requests(done, parts.now.monotonic_ns);
         // Three bounds end a call: the turn among connections, the bytes of one parcel of the log, and those of one write to the client.
         let has_enough =
             session.waits() || session.batch.bytes() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         // What is collected is submitted by the end of the turn: no event would wake the session for it later.
-        if session.has_had_turn() || has_enough || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+        if session.has_had_turn() || has_enough || is_too_fast || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::submit::submit_collected(session, parts.dsa);
             session.end_turn();
             return (consumed, input.len() - consumed);

@@ -165,6 +165,7 @@ impl Session {
     #[inline]
     fn written(&mut self, worker: &Worker, written: &[u8]) {
         count(&worker.counters.bytes_out, written.len() as u64);
+        self.count_written(written.len(), worker);
         let Some(mut queue) = self.queue.take() else { return };
         let goes_on = self.mixed.is_due() || self.suspended.is_some() || self.deferred.is_some();
         queue.count(written, self.waits() || goes_on);

@@ -19,6 +19,9 @@ pub(crate) enum Limited {
     /// A search was refused that no index answers.
     Unindexed,
     Searches,
+    /// A client was not read for a while.
+    Rate,
+    BytesPerSecond,
 }
 
 /// Where searches are counted.
@@ -51,7 +54,7 @@ pub struct Counters {
     /// Connections whose client has yet to take answers, as they were counted last.
     pub write_waiters: AtomicU64,
     /// Times that a limit of a requester was reached, by limit.
-    pub limited: [AtomicU64; 6],
+    pub limited: [AtomicU64; 8],
 }
 
 impl Counters {

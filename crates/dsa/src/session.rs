@@ -1,9 +1,11 @@
 //! One client's session: its identity, what it has in progress, and what it waits for. What it does with input is in
 //! [`crate::driver`].
 
+mod pace;
 mod reads;
 pub(crate) mod security;
 
+use self::pace::Pace;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;
 use crate::access;
@@ -189,6 +191,8 @@ pub struct Session {
     pub(crate) transactions: Transactions,
     /// How many answers the client waits for, if it said so.
     pub(crate) queue: Option<Box<Queue>>,
+    /// How fast it may go, if that has a bound.
+    pace: Option<Box<Pace>>,
     /// The request that was just run took long: others of the thread come first.
     pub(crate) pauses: bool,
     /// Binds that have succeeded, and who each made it, if somebody wants to know ([`Session::take_binds`]).
@@ -222,6 +226,7 @@ impl Session {
             reply: None,
             transactions: Transactions::default(),
             queue: None,
+            pace: None,
             pauses: false,
             binds: None,
         })
@@ -345,6 +350,46 @@ impl Session {
         if matches!(self.phase, Phase::Admitted(_)) {
             self.enter(Phase::Open);
         }
+    }
+
+    /// The rates of its requester: of requests, and of bytes of answers. Looked at once for each read of its socket, and only where a rule
+    /// has some.
+    #[cold]
+    pub(crate) fn set_pace(&mut self, (requests, bytes): (u32, u32)) {
+        match (requests, bytes) {
+            (0, 0) => self.pace = None,
+            _ => self.pace.get_or_insert_default().set(requests, bytes),
+        }
+    }
+
+    /// Has it a pace that may have to be another one by now?
+    #[inline]
+    pub(crate) fn has_pace(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    /// Counts requests that were run. Whether it may run no more for now.
+    #[inline]
+    pub(crate) fn count_requests(&mut self, requests: usize, now_ns: u64) -> bool {
+        self.pace.as_mut().is_some_and(|pace| {
+            pace.take_requests(requests, now_ns);
+            pace.due_ns() > now_ns
+        })
+    }
+
+    /// Counts bytes of answers.
+    #[inline]
+    pub(crate) fn count_written(&mut self, bytes: usize, worker: &Worker) {
+        if let Some(pace) = &mut self.pace {
+            pace.take_bytes(bytes, worker.now.monotonic_ns, &worker.counters);
+        }
+    }
+
+    /// When it may be gone on with, if its client was faster than it may be: nothing is to be read and no search gone on with before, on the clock
+    /// that the worker has its time from. A session that is to end need not wait for it.
+    #[inline]
+    pub fn due_ns(&self) -> Option<u64> {
+        self.pace.as_ref().map(|pace| pace.due_ns())
     }
 
     /// Bytes of input that it should be offered at a time: few while it would have to wait with updates among them.

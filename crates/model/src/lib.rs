@@ -11,6 +11,7 @@ pub mod hex;
 pub mod ids;
 pub mod limits;
 pub mod oid;
+pub mod quantity;
 pub mod result_code;
 pub mod scope;
 pub mod short;

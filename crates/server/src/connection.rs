@@ -13,8 +13,9 @@ use env::clock::Clock;
 use env::net::{PeerAddress, Stream};
 use env::task;
 use model::limits::SESSION_OUT_BYTES_MAX;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -78,6 +79,8 @@ pub(crate) struct Connection<S: Stream> {
     ended: bool,
     /// The server reads no more, because it is about to close.
     read_closed: bool,
+    /// Until when the client is neither read nor searched for, since it was faster than it may be.
+    pause: Option<Pin<Box<dyn Future<Output = ()>>>>,
     /// What is counted of `held` and `backlog`.
     kept: Kept,
     /// It is not read further until there is memory for what it sends.
@@ -118,6 +121,7 @@ impl<S: Stream> Connection<S> {
             goes_with_updates: false,
             ended: false,
             read_closed: false,
+            pause: None,
             kept,
             is_stalled: false,
             logged,
@@ -183,6 +187,13 @@ impl<S: Stream> Connection<S> {
                     return Poll::Ready(Turn::Abort);
                 }
                 continue;
+            }
+            if self.is_too_fast() {
+                if self.hold.take().is_some() {
+                    self.session.end_run();
+                    continue;
+                }
+                ready!(self.poll_pause(cx));
             }
             let Ok(input) = self.receive(cx) else { return Poll::Ready(Turn::Abort) };
             self.ended |= input == Input::End;

@@ -8,6 +8,7 @@ use super::{bounded, name, subjects};
 use crate::limit::{LimitRule, Limits, Unindexed};
 use crate::near::unknown;
 use model::limits::REQUESTER_LIMIT_MAX;
+use model::quantity;
 
 /// Parses a limit rule.
 ///
@@ -40,7 +41,10 @@ fn limits(words: &mut Words<'_>) -> Result<Limits, Error> {
         let (key, at) = (word.key, word.at);
         let is_second = match limits.number(key) {
             Some(limit) => {
-                limit.replace(number(&word.value()?.plain(key)?, key, 0, REQUESTER_LIMIT_MAX)?).is_some()
+                let value = word.value()?.plain(key)?;
+                let bytes = (key == "bytes-per-second").then(|| bytes(&value)).transpose()?;
+                let value = bytes.map_or_else(|| number(&value, key, 0, REQUESTER_LIMIT_MAX), Ok)?;
+                limit.replace(value).is_some()
             }
             None if key == "unindexed" => {
                 limits.unindexed.replace(unindexed(&word.value()?.plain(key)?)?).is_some()
@@ -55,6 +59,13 @@ fn limits(words: &mut Words<'_>) -> Result<Limits, Error> {
         true => Err(Error::new(start, format!("which limits? {}", Limits::KEYS.join(", ")))),
         false => Ok(limits),
     }
+}
+
+/// A number of bytes, in units if that reads better.
+fn bytes(value: &Value) -> Result<u32, Error> {
+    let bytes = quantity::bytes(&value.text).map_err(|reason| value.error(reason))?;
+    let number = u32::try_from(bytes).ok().filter(|bytes| *bytes <= REQUESTER_LIMIT_MAX);
+    number.ok_or_else(|| value.error(format!("`{}` is more than {REQUESTER_LIMIT_MAX} bytes", value.text)))
 }
 
 fn unindexed(value: &Value) -> Result<Unindexed, Error> {
@@ -75,7 +86,7 @@ mod tests {
         for text in [
             "all: anyone; size=10",
             "apps: dn-subtree=\"ou=Services,dc=x\" peer=10.0.0.0/8,ldapi tls=128 | group=\"!cn=a,dc=x\" nested=false; \
-             size=0 time=30 look-through=5000 page=500 searches=2 unindexed=refuse",
+             size=0 time=30 look-through=5000 page=500 searches=2 rate=50 bytes-per-second=1048576 unindexed=refuse",
             "by-proxy: real-dn=\"uid=a,dc=x\" auth=SIMPLE; unindexed=allow",
         ] {
             let rule = parse_limit(text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -83,6 +94,8 @@ mod tests {
         }
         let rule = parse_limit("a: users;size=1 unindexed=limit").expect("it is sound");
         assert_eq!(rule.to_string(), "a: users; size=1 unindexed=limit");
+        let rule = parse_limit("a: users; bytes-per-second=1MiB").expect("it is sound");
+        assert_eq!(rule.limits.bytes_per_second, Some(1 << 20));
     }
 
     #[test]
@@ -98,6 +111,9 @@ mod tests {
             ("a: users; size=1 size=2", "`size` stands twice"),
             ("a: users; size", "`size` needs a value"),
             ("a: users; unindexed=refused", "did you mean `refuse`?"),
+            ("a: users; rate=1KiB", "not a number from 0"),
+            ("a: users; bytes-per-second=1kb", "`kb` is not a unit of bytes"),
+            ("a: users; bytes-per-second=2GiB", "more than 2147483647 bytes"),
             ("a: users; size=1; page=2", "a limit has two parts"),
             ("a: self; size=1", "`self` depends on an entry"),
             ("a: dn-attr=manager; size=1", "`dn-attr` depends on an entry"),

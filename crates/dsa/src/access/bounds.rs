@@ -31,6 +31,8 @@ pub(crate) struct Bounds {
     pub(crate) page: u32,
     /// Searches that are suspended at the same time.
     pub(crate) searches: u32,
+    /// Requests, and bytes of answers, of a second.
+    pub(crate) rates: (u32, u32),
     pub(crate) unindexed: Unindexed,
 }
 
@@ -58,8 +60,15 @@ impl LimitNumbers {
 
 impl Bounds {
     /// Of the root DN: a search for all entries is how it takes a copy.
-    pub(crate) const NONE: Bounds =
-        Bounds { size: 0, time_s: 0, look_through: 0, page: 0, searches: 0, unindexed: Unindexed::Allow };
+    pub(crate) const NONE: Bounds = Bounds {
+        size: 0,
+        time_s: 0,
+        look_through: 0,
+        page: 0,
+        searches: 0,
+        rates: (0, 0),
+        unindexed: Unindexed::Allow,
+    };
 
     /// What holds where no rule says otherwise.
     pub(super) fn default_of(limits: &SearchLimits, is_anonymous: bool) -> Bounds {
@@ -101,6 +110,7 @@ impl Bounds {
             look_through: choose(self.look_through, rule.look_through),
             page: choose(self.page, rule.page),
             searches: choose(self.searches, rule.searches),
+            rates: (choose(self.rates.0, rule.rate), choose(self.rates.1, rule.bytes_per_second)),
             unindexed: match rule.unindexed {
                 Some(said) if is_sure => said,
                 Some(said) => said.max(self.unindexed),

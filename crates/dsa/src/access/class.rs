@@ -99,6 +99,16 @@ pub(crate) enum OfValues<'v> {
     One(&'v dyn Fn(&ValueTest) -> Truth),
 }
 
+/// Rights on an attribute.
+/// Where both are the same, nothing hangs on values; then no value is ever looked at for its rights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OnAttribute {
+    /// On all of its values.
+    pub(crate) every: Rights,
+    /// On some of them, perhaps.
+    pub(crate) some: Rights,
+}
+
 /// May an attribute be tested in filters?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Searchable {

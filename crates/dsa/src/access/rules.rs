@@ -42,6 +42,8 @@ pub(crate) struct RuleSet {
     pub(crate) limits: Vec<ReadyLimit>,
     /// The same of those whom none of them fits.
     pub(crate) defaults: SearchLimits,
+    /// Does any of them say how fast a client may go?
+    pub(crate) has_rates: bool,
     /// Normal forms of the naming contexts.
     suffixes: Vec<Vec<u8>>,
 }
@@ -310,6 +312,7 @@ impl RuleSet {
                 subjects.iter().all(|subject| subject.of_entry.is_empty()),
                 "no limit is parsed that depends on an entry"
             );
+            self.has_rates |= rule.limits.rate.or(rule.limits.bytes_per_second).is_some();
             self.limits.push(ReadyLimit { subjects, limits: rule.limits });
         }
         Ok(())

@@ -14,7 +14,7 @@
 //! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
 use super::bounds::Bounds;
-use super::class::{Action, Class, Facts, Item, Match, OfValues, Searchable, hash};
+use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
 use super::groups::Groups;
 use super::in_force::Access;
@@ -52,16 +52,6 @@ impl ViewId {
     pub(crate) const NONE: ViewId = ViewId(0);
     pub(crate) const ROOT: ViewId = ViewId(1);
     const FIRST: u64 = 2;
-}
-
-/// Rights on an attribute.
-/// Where both are the same, nothing hangs on values; then no value is ever looked at for its rights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OnAttribute {
-    /// On all of its values.
-    pub(crate) every: Rights,
-    /// On some of them, perhaps.
-    pub(crate) some: Rights,
 }
 
 /// A requester, and all that tells another thread what it may read.
@@ -291,6 +281,12 @@ impl Views {
     #[inline]
     pub(crate) fn bounds(&self, class: ClassId) -> Bounds {
         self.kept(class).map_or(Bounds::NONE, |kept| kept.class.bounds)
+    }
+
+    /// Does a rule say how fast a client may go?
+    #[inline]
+    pub(crate) fn has_rates(&self) -> bool {
+        self.set.has_rates
     }
 
     fn kept(&self, class: ClassId) -> Option<&Kept> {

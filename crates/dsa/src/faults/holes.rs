@@ -57,6 +57,8 @@ env::faults! {
     LOOK_THROUGH_NOT_KEPT = "look-through-not-kept";
     /// Of a search that no index answers a text names what its client may not test everywhere (row L1).
     UNINDEXED_NAMED = "unindexed-named";
+    /// A client is read however fast it is (row L1).
+    RATE_NOT_KEPT = "rate-not-kept";
     /// Memory for all entries of a page is reserved before the first is found (row L4).
     /// A request of a few bytes would take gigabytes (the CVE-2026-62375 class).
     PAGE_RESERVED = "page-reserved";

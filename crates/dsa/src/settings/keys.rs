@@ -240,9 +240,9 @@ impl<T: Holds> Row<T> {
             values: Values::Each,
             scope: Scope::Directory,
             default: "none",
-            text: "What some clients may take of the server ([limits](limits.md)): `NAME: SUBJECT; size=N time=N look-through=N page=N \
-                   searches=N unindexed=WORD`. In the file also a table of that name for each. The first that fits a \
-                   client decides.",
+            text: "What some clients may take of the server ([limits](limits.md)): `NAME: SUBJECT; LIMIT=N`, with size, time, \
+                   look-through, page, searches, rate, bytes-per-second and unindexed. In the file also a table of that name \
+                   for each. The first that fits a client decides.",
             set: |c, v| access::parse_limits(v).map(|rules| c.choices_mut().access.limits = rules),
             show: |c| c.choices().access.limits.iter().map(access::LimitRule::to_string).collect(),
         },

@@ -1,5 +1,7 @@
 //! Values of settings, from text and back: the same in the configuration file, in flags and in `cn=config`.
 
+pub use model::quantity::bytes;
+
 /// `on`, `off` and what people write instead.
 ///
 /// # Errors
@@ -15,24 +17,6 @@ pub fn switch(text: &str) -> Result<bool, String> {
 /// `on` or `off`.
 pub fn on_off(is_on: bool) -> String {
     if is_on { "on" } else { "off" }.to_owned()
-}
-
-/// A number of bytes: `1073741824`, `512MiB`, `8GiB`, `2G`. Units are powers of 1024.
-///
-/// # Errors
-/// In words, what is wrong.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let shift = match text[digits..].trim() {
-        "" | "B" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        "T" | "TiB" => 40,
-        unit => return Err(format!("`{unit}` is not a unit of bytes: KiB, MiB, GiB or TiB")),
-    };
-    let number: u64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than can be counted"))
 }
 
 /// A number from `min` to `max`.

@@ -250,3 +250,39 @@ fn add_people_from_root(client: &mut Client, count: usize) {
         root.must_add(&dn, &[("objectClass", &["person", "uidObject"]), ("cn", &["x"]), ("sn", &["Number"])]);
     }
 }
+
+/// A second's worth is taken at once, then the rest waits: nothing is refused.
+#[test]
+fn l1_a_client_that_is_too_fast_waits() {
+    let mut client = among_people();
+    client.root().limit(&["a: users; rate=50"]);
+    let one = |client: &mut Client| client.encode(&bind(ADA, "lace"), &[]).1;
+    let input: Vec<u8> = (0..200).flat_map(|_| one(&mut client)).collect();
+    let (mut at, mut answered, mut waits) = (0, Vec::new(), Vec::new());
+    while at < input.len() {
+        let mut out = Vec::new();
+        let feed = client.session.feed(&mut client.worker, &input[at..], &mut out);
+        at += feed.consumed;
+        answered.push(answers(&out).len());
+        let due_ns = client.session.due_ns().expect("it has a pace");
+        waits.push(due_ns.saturating_sub(client.now.monotonic_ns) / 1_000_000);
+        client.at(dsa_now(client.now, due_ns));
+    }
+    assert_eq!(answered.iter().sum::<usize>(), 200);
+    assert!(answered[0] > 50 && answered[0] < 90 && answered[1] <= 40, "{answered:?}");
+    let total: u64 = waits.iter().sum();
+    assert!((2900..=3000).contains(&total), "150 of them take three seconds: {waits:?}");
+    // Bytes of answers are counted, too, and a client gains nothing by another rule.
+    client.root().limit(&["a: users; bytes-per-second=1KiB"]);
+    let found = client.search(PEOPLE, Scope::One, "(sn=Number)", &[]);
+    assert_eq!((found.end.code, found.entries.len()), (Success, NUMBERS));
+    let due_ns = client.session.due_ns().expect("it has a pace");
+    assert!(due_ns > client.now.monotonic_ns + 1_000_000_000, "{due_ns}");
+    client.root().limit(&[]);
+    assert_eq!(client.numbers().0, Success);
+    assert_eq!(client.session.due_ns(), None);
+}
+
+fn dsa_now(now: env::clock::Now, monotonic_ns: u64) -> env::clock::Now {
+    env::clock::Now { monotonic_ns: monotonic_ns.max(now.monotonic_ns), ..now }
+}

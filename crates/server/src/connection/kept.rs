@@ -1,11 +1,32 @@
-//! What a connection keeps for its client, and whether that is still worth it.
+//! What a connection keeps for its client, whether that is still worth it, and how long a client waits that is too fast.
 
 use super::{Connection, ENDED_SWEEPS_MAX};
-use crate::thread::READ_BYTES;
+use crate::thread::{READ_BYTES, Waiting};
 use dsa::client_memory::UNCOUNTED_BYTES;
+use env::clock::Clock;
 use env::net::Stream;
+use env::task;
+use std::task::{Context, Poll, ready};
 
 impl<S: Stream> Connection<S> {
+    /// Was the client faster than it may be? One that is to leave is not kept from it.
+    #[inline]
+    pub(super) fn is_too_fast(&self) -> bool {
+        self.session.due_ns().is_some_and(|due_ns| due_ns > self.shared.clock.monotonic_ns())
+            && !self.leaving()
+    }
+
+    /// Waits until it may be gone on with. Its input waits in the socket, so the client notices by itself; it is not idle meanwhile.
+    #[cold]
+    pub(super) fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let left_ns = self.session.due_ns().unwrap_or(0).saturating_sub(self.shared.clock.monotonic_ns());
+        self.member.waiting.set(Waiting::Nothing);
+        let timer = self.pause.get_or_insert_with(|| Box::pin(task::sleep_us(left_ns.div_ceil(1000))));
+        ready!(timer.as_mut().poll(cx));
+        self.pause = None;
+        Poll::Ready(())
+    }
+
     /// Counts input and answers that are kept while the connection waits.
     pub(super) fn count_kept(&mut self) {
         if self.held.is_empty() && self.held.capacity() > UNCOUNTED_BYTES {
