@@ -57,6 +57,14 @@ def wait_until(moment):
         select.select([], [], [], left)
 
 
+def wait_for(condition, what="it takes too long"):
+    """Asks again and again until `condition` returns something true, which is returned. It fails with `what` when patience ends."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, what
+    return found
+
+
 class Tool:
     """The outcome of a command line tool."""
 

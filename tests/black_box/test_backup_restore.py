@@ -10,7 +10,7 @@ from pathlib import Path
 import ldap
 import pytest
 
-from conftest import KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, connect, damage, run, start, wait_until
+from conftest import KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, connect, damage, run, start, wait_for, wait_until
 
 
 class Place:
@@ -504,12 +504,6 @@ def write_much(connection, mb, value):
         value += 1
         count(connection, 0, value, b" " + b"x" * 1_000_000)
     return value
-
-
-def wait_for(condition, what):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, what
 
 
 def archived(place):

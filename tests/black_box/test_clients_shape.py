@@ -7,7 +7,7 @@ import pytest
 from ldap.controls.libldap import SimplePagedResultsControl
 from ldap.controls.simple import ManageDSAITControl
 
-from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX
+from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, wait_for
 
 ADA = f"uid=ada,{PEOPLE}"
 
@@ -226,13 +226,6 @@ def figure(connection, dn, name):
     return int(connection.search_s(dn, ldap.SCOPE_BASE, attrlist=[name])[0][1][name][0])
 
 
-def until(is_so):
-    """Asks again and again, for as long as patience lasts."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-
-
 def test_monitor_exporter(fresh):
     connection = open_connection(fresh, ADMIN, SECRET)
     for text, name, entry in (
@@ -251,13 +244,13 @@ def test_monitor_exporter(fresh):
     start = figure(connection, "cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted")
     for _ in range(10):
         connection.search_s(SUFFIX, ldap.SCOPE_BASE)
-    until(lambda: figure(connection, "cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted") >= start + 10)
+    wait_for(lambda: figure(connection, "cn=Search,cn=Operations,cn=Monitor", "monitorOpCompleted") >= start + 10)
     others = [open_connection(fresh, ADMIN, SECRET) for _ in range(5)]
     current = "cn=Current,cn=Connections,cn=Monitor"
-    until(lambda: figure(connection, current, "monitorCounter") == 6)
+    wait_for(lambda: figure(connection, current, "monitorCounter") == 6)
     for other in others:
         other.unbind_s()
-    until(lambda: figure(connection, current, "monitorCounter") == 1)
+    wait_for(lambda: figure(connection, current, "monitorCounter") == 1)
 
 
 def test_monitor_is_not_for_anonymous_clients(server):

@@ -9,7 +9,7 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, connect, run, start, wait_until
+from conftest import ADMIN, KILLS, PANDO, PEOPLE, SUFFIX, chances, connect, run, start, wait_for, wait_until
 
 CONFIG = "cn=config"
 MONITOR = "cn=Indexes,cn=Monitor"
@@ -53,14 +53,6 @@ def configured(connection):
 
 def ask(connection, kind, *values, attribute="olcDbIndex"):
     connection.modify_s(CONFIG, [(kind, attribute, [value.encode() for value in values])])
-
-
-def wait_for(what):
-    """Waits until `what` returns something true."""
-    end = time.monotonic() + PATIENCE
-    while not (found := what()):
-        assert time.monotonic() < end, "it takes too long"
-    return found
 
 
 def names(connection, text):

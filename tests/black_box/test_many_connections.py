@@ -19,8 +19,16 @@ def descriptors():
     raise_descriptors(CONNECTIONS + 100)
 
 
-def test_held_and_all_sending(server):
-    here = server("--anonymous", "read")
+@pytest.fixture
+def trusting(tmp_path):
+    """Arguments of a server that has no limit for the address of all these clients."""
+    file = tmp_path / "trusting.toml"
+    file.write_text('[limits]\ntrusted = ["127.0.0.1"]\n')
+    return "--config", file
+
+
+def test_held_and_all_sending(server, trusting):
+    here = server(*trusting, "--anonymous", "read")
     before = here.resident
     client = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("many_clients.py"), str(here.port), str(CONNECTIONS), str(ROUNDS),
@@ -49,10 +57,10 @@ def test_held_and_all_sending(server):
     monitor.unbind_s()
 
 
-def test_the_load_generator_with_as_many(server, tmp_path):
+def test_the_load_generator_with_as_many(server, tmp_path, trusting):
     file = tmp_path / "dvtds.ldif"
     run(PANDO, "gen", "--template", "dvtds", "--suffix", "dc=com", "--count", "1000", "--format", "ldif", "-o", file)
-    here = server("--schema", "dvtds", ldif=str(file), suffix="dc=com")
+    here = server(*trusting, "--schema", "dvtds", ldif=str(file), suffix="dc=com")
     tool = run(PANDO, "bench", "search-base", "--url", here.url, "--bind-dn", ADMIN, "--password-file",
                here.folder / "password", "--base", "dc=com", "--entries", "1000", "--requests", "50000", "--warmup", "0",
                "--connections", str(CONNECTIONS), "--queue", "2", "--json", timeout=120)

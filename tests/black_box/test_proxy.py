@@ -111,7 +111,7 @@ def test_t8_limits_count_the_stated_address(serve):
     third.send(version_1("192.0.2.1", 4002), search(1))
     assert third.is_closed()
     begin = time.monotonic()
-    while "192.0.2.1:4002" not in server.log:
+    while 'limit="connections-per-address" peer=192.0.2.1 count=1' not in server.log:
         assert time.monotonic() - begin < PATIENCE, server.log
 
 

@@ -11,7 +11,7 @@ import ldap
 import pytest
 
 from ber import ldap_bind, tlv
-from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run
+from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run, wait_for
 from test_process import NOTICE_OF_DISCONNECTION
 
 ADA = f"uid=ada,{PEOPLE}"
@@ -189,31 +189,26 @@ def test_a_search_that_finds_nothing_yet_is_abandoned(server):
         [(_, entry)] = monitor.search_s("cn=Search,cn=Operations,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitorOpInitiated", "monitorOpCompleted"])
         return int(entry["monitorOpInitiated"][0]) - int(entry["monitorOpCompleted"][0])
 
-    def until(is_so):
-        end = time.monotonic() + PATIENCE
-        while not is_so():
-            assert time.monotonic() < end
-
     # The asking itself may count.
     idle = under_way()
     with bound(here) as client:
         client.sendall(dear)
-        until(lambda: under_way() > idle)
+        wait_for(lambda: under_way() > idle)
         client.sendall(request(3, b"\x50\x01\x02") + request(4, WHO_AM_I))
         received = read_until(client, b"\x02\x01\x04\x78")
         assert b"\x02\x01\x02" not in received
-        until(lambda: under_way() == idle)
+        wait_for(lambda: under_way() == idle)
     # A client that leaves abandons too: with an unbind, or with a connection that breaks. One that only says that it will
     # send no more is still owed an answer.
     for last in (request(5, b"\x42\x00"), None):
         with bound(here) as client:
             client.sendall(dear)
-            until(lambda: under_way() > idle)
+            wait_for(lambda: under_way() > idle)
             if last:
                 client.sendall(last)
             else:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        until(lambda: under_way() == idle)
+        wait_for(lambda: under_way() == idle)
 
 
 def test_only_ones_own_searches_are_abandoned(fresh):

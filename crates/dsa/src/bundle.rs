@@ -35,6 +35,7 @@ use crate::monitor_entries;
 use crate::op;
 use crate::op::search::{LEAST_WORK, SLICE_WORK, SearchContext, again};
 use crate::outcome;
+use crate::refusals::Limit;
 use crate::rights;
 use crate::session::security::{Security, Tls};
 use crate::session::{Phase, Session};
@@ -579,5 +580,6 @@ fn refuse_long(session: &mut Session, out: &mut Vec<u8>) {
     }
     let text = "the message is longer than limits.message-anonymous allows before a bind";
     notice_of_disconnection::encode(out, ResultCode::ProtocolError, text);
+    session.peer.note(Limit::MessageBytes);
     session.phase = Phase::Closing;
 }

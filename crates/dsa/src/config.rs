@@ -2,6 +2,7 @@
 
 pub use crate::password::Scheme;
 use crate::settings::Start;
+use access::Network;
 use store::Settings;
 
 /// Limits of the server's own on searches; a client can only ask for less.
@@ -19,7 +20,7 @@ pub struct SearchLimits {
 }
 
 /// What clients may take of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Bytes of updates, with what was prepared of them, that all sessions together have on their way through the log.
     pub update_bytes_max: u64,
@@ -32,6 +33,10 @@ pub struct ClientLimits {
     pub address_connections_max: u32,
     /// Binds of one address that may fail in a second; 0: any number.
     pub failed_binds_per_second: u32,
+    /// Handshakes of TLS that one address may make in a second; 0: any number.
+    pub handshakes_per_second: u32,
+    /// Networks for whose addresses none of these three holds.
+    pub trusted: Vec<Network>,
 }
 
 impl Default for ClientLimits {
@@ -39,9 +44,11 @@ impl Default for ClientLimits {
         ClientLimits {
             update_bytes_max: 256 << 20,
             memory_bytes_max: 256 << 20,
-            unbound_message_bytes_max: 256 << 10,
-            address_connections_max: 0,
+            unbound_message_bytes_max: 64 << 10,
+            address_connections_max: 1000,
             failed_binds_per_second: 10,
+            handshakes_per_second: 50,
+            trusted: Vec::new(),
         }
     }
 }

@@ -26,7 +26,8 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
 /// What does change.
 /// Read anew whenever the entry is refreshed.
 pub(crate) fn measures() -> impl Iterator<Item = (String, Measure)> {
-    let indexes = [(INDEX, Measure::Texts(indexes)), (VERIFY, Measure::Texts(compared))];
+    let indexes =
+        [(INDEX, Measure::Texts(|dsa, _| indexes(dsa))), (VERIFY, Measure::Texts(|dsa, _| compared(dsa)))];
     let settings = ONLINE.iter().map(|key| (key.attribute(), Measure::Setting(key)));
     indexes.into_iter().map(|(name, measure)| (name.to_owned(), measure)).chain(settings)
 }

@@ -14,6 +14,7 @@ use crate::own_entry::OwnEntry;
 use crate::password::policies::Policies;
 use crate::password::{Failures, Forms, Pool};
 use crate::peers::Peers;
+use crate::refusals::Refusals;
 use crate::settings::Chosen;
 use crate::system::System;
 use crate::throttle::Throttle;
@@ -52,6 +53,7 @@ pub struct Dsa {
     pub(crate) password_pool: Arc<Pool>,
     pub(crate) password_forms: Forms,
     pub(crate) failed_binds: Failures,
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) events: Events,
     pub(crate) policies: Policies,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
@@ -80,6 +82,11 @@ impl Dsa {
     /// If others are shown already.
     pub fn show_certificates(&self, certificates: Arc<dyn Certificates>) {
         assert!(self.certificates.set(certificates).is_ok(), "a server has one set of certificates");
+    }
+
+    /// How often limits of clients were reached.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// How much of updates is on its way through the log.

@@ -6,6 +6,8 @@
 //! Each thread counts for itself, without atomics that others write; a sum reads all of them, one after the other. A sum of two counters may
 //! therefore be of two moments, and differences are never taken below zero.
 
+mod limits;
+
 use self::Measure::{Log, Memory, Number, Sum, Text, Time};
 use crate::certificates;
 use crate::config::Config;
@@ -13,6 +15,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::journal::Metrics;
 use crate::monitor::{Counters, OPERATIONS};
+use crate::refusals::Limit;
 use crate::settings::{Choices, Row};
 use crate::system::{CONFIG_DN, MONITOR_DN, put};
 use env::clock::Now;
@@ -47,7 +50,9 @@ pub(crate) enum Measure {
     /// Any text.
     Text(fn(&Dsa, Now) -> String),
     /// A text for each of several things, all different.
-    Texts(fn(&Dsa) -> Vec<String>),
+    Texts(fn(&Dsa, Now) -> Vec<String>),
+    /// How often a limit was reached.
+    Reached(Limit),
     /// The values of a setting.
     Setting(&'static Row<Choices>),
 }
@@ -57,7 +62,8 @@ impl Measure {
     /// None is empty where the schema asks for a value.
     fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
         let number = match self {
-            Measure::Texts(texts) => return texts(dsa),
+            Measure::Texts(texts) => return texts(dsa, now),
+            Measure::Reached(limit) => dsa.refusals.count(limit),
             Measure::Setting(key) => return key.show(&dsa.chosen.now()),
             Measure::Text(text) => return vec![text(dsa, now)],
             Measure::Time(unix_ms) => {
@@ -154,6 +160,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(waiters());
     items.extend(threads());
     items.extend(passwords());
+    items.extend(limits::items());
     items.extend(tls());
     items.extend(memory());
     items.extend(log());
@@ -313,7 +320,7 @@ fn tls() -> impl Iterator<Item = Item> {
 }
 
 /// Numbered, so that two lines are never the same.
-fn validity(dsa: &Dsa) -> Vec<String> {
+fn validity(dsa: &Dsa, _: Now) -> Vec<String> {
     let line = |(at, certificate): (usize, certificates::Certificate)| {
         let until = generalized_time(certificate.not_after_s.saturating_mul(1000));
         format!("{} until {until} {}", at + 1, certificate.names)
@@ -421,7 +428,11 @@ fn seconds_since(unix_ms: u64, now: Now) -> u64 {
 /// Which there are, which are being built and how far that is, and which could not be.
 /// Lines of text: tools read them word by word.
 fn indexes() -> Item {
-    Item::new("cn=Indexes".to_owned(), "Attribute indexes", Measure::Texts(config_entry::index_report))
+    Item::new(
+        "cn=Indexes".to_owned(),
+        "Attribute indexes",
+        Measure::Texts(|dsa, _| config_entry::index_report(dsa)),
+    )
 }
 
 /// All zero without a log.

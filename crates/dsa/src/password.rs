@@ -10,7 +10,7 @@ mod values;
 mod work;
 
 pub use self::failures::FailedBinds;
-pub(crate) use self::failures::{FailureRate, Failures};
+pub(crate) use self::failures::Failures;
 pub(crate) use self::forms::Forms;
 use self::policies::{Policy, Try, Verdict};
 pub(crate) use self::pool::{Owner, Ticket};

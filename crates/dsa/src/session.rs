@@ -22,9 +22,11 @@ use crate::outcome;
 use crate::password::{Outcomes, Ticket as PasswordTicket};
 use crate::peers::Peer;
 use crate::queue::Queue;
+use crate::refusals::Limit;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
 use crate::worker::Worker;
+use env::clock::Now;
 use env::net::PeerAddress;
 use model::ResultCode;
 use proto::error::DecodeError;
@@ -207,7 +209,7 @@ impl Session {
 
     /// Starts a session with a client that has not bound yet, and came by this listener. `None` if its address has reached its limit.
     pub fn connect(worker: &mut Worker, client: Option<PeerAddress>, listener: Listener) -> Option<Session> {
-        let peer = worker.dsa.peers.connect(client)?;
+        let peer = worker.dsa.peers.connect(client, worker.now().monotonic_ns)?;
         count(&worker.counters.connections_opened, 1);
         Some(Session {
             identity: Identity::anonymous(),
@@ -262,6 +264,21 @@ impl Session {
         self.identity = Identity::anonymous();
         // A client's request for it came on an open wire, too.
         self.queue = None;
+    }
+
+    /// Its client is about to make a handshake of TLS: nanoseconds until it may, or `None` if that is more than `wait_max_ns`.
+    pub fn reserve_handshake(&self, wait_max_ns: u64, now: Now) -> Option<u64> {
+        self.peer.reserve_handshake(wait_max_ns, now.monotonic_ns)
+    }
+
+    /// The handshake resumed an earlier TLS session, which cost less.
+    pub fn has_resumed(&self) {
+        self.peer.has_resumed();
+    }
+
+    /// Its client has reached a limit.
+    pub fn note_limit(&self, limit: Limit) {
+        self.peer.note(limit);
     }
 
     /// May it not make every request now?

@@ -89,6 +89,7 @@ impl Dsa {
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
         let access = Access::new(&config, &chosen.now().access, &schema).map_err(invalid)?;
         let policies = Policies::new(&chosen.now().passwords);
+        let refusals = Arc::default();
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {
             shard,
@@ -104,7 +105,7 @@ impl Dsa {
             throttle: Throttle::new(config.clients.update_bytes_max),
             open_transactions: OpenCount::new(&client_memory),
             client_memory,
-            peers: Peers::new(config.clients.address_connections_max),
+            peers: Peers::new(&config.clients, &refusals),
             user_searches: Arc::default(),
             config,
             intents: Arc::default(),
@@ -112,6 +113,7 @@ impl Dsa {
             password_pool: Arc::default(),
             password_forms: Forms::default(),
             failed_binds: Failures::default(),
+            refusals,
             events: Events::default(),
             policies,
             journal: OnceLock::new(),

@@ -8,6 +8,7 @@ use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use crate::tls::{self, ClientUse, Secured};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
 use dsa::config::Listener;
+use dsa::refusals::Limit;
 use dsa::{Feed, Session, State};
 use env::clock::Clock;
 use env::net::{PeerAddress, Stream};
@@ -30,6 +31,9 @@ const BROKEN_LOOK_BYTES: usize = 16 << 10;
 const ENDED_SWEEPS_MAX: u64 = 2;
 /// Milliseconds that a closed connection is read on, so that a reset does not overtake the last answer.
 const LINGER_MS: u64 = 500;
+
+/// A time that a handshake is put off.
+type Pause = Pin<Box<dyn Future<Output = ()>>>;
 
 /// How a turn ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,6 +89,8 @@ pub(crate) struct Connection<S: Stream> {
     kept: Kept,
     /// It is not read further until there is memory for what it sends.
     is_stalled: bool,
+    /// Its handshake begins when this is over: its address has made too many.
+    pause: Option<Pause>,
     /// What the access log keeps of it, if that is on.
     logged: Option<Box<Logged>>,
 }
@@ -101,6 +107,7 @@ impl<S: Stream> Connection<S> {
     ) -> Option<Self> {
         let (session, kept) = {
             let worker = &mut shared.scratch.borrow_mut().worker;
+            worker.tick(shared.clock.now());
             (Session::connect(worker, Some(peer), of_session)?, Kept::new(worker.agent().client_memory()))
         };
         let mut session = session;
@@ -124,12 +131,16 @@ impl<S: Stream> Connection<S> {
             pause: None,
             kept,
             is_stalled: false,
+            pause: None,
             logged,
         })
     }
 
     /// Serves the connection until its end; then it is to be closed.
     pub(crate) async fn run(&mut self) {
+        if self.stream.is_secured() && self.reserve_handshake().is_err() {
+            return;
+        }
         loop {
             match poll_fn(|cx| self.poll_counted(cx)).await {
                 Turn::Yield => task::yield_now().await,
@@ -143,6 +154,9 @@ impl<S: Stream> Connection<S> {
     pub(crate) fn close(mut self) {
         if let Some(logged) = &mut self.logged {
             logged.close(self.shared.log());
+        }
+        if let Some(limit) = self.member.overdue.get() {
+            self.session.note_limit(limit);
         }
         self.session.close(&mut self.shared.scratch.borrow_mut().worker);
     }
@@ -161,6 +175,9 @@ impl<S: Stream> Connection<S> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
         loop {
+            if self.pause.is_some() && ready!(self.poll_pause(cx)).is_err() {
+                return Poll::Ready(Turn::Abort);
+            }
             if self.hold.is_some() && self.must_release() {
                 self.hold = None;
             }
@@ -171,7 +188,8 @@ impl<S: Stream> Connection<S> {
             if !is_held && self.must_flush() {
                 self.member.waiting.set(Waiting::Write);
                 self.poll_behind_backlog(cx);
-                return if self.member.overdue.get() { Poll::Ready(Turn::Abort) } else { Poll::Pending };
+                let is_overdue = self.member.overdue.get().is_some();
+                return if is_overdue { Poll::Ready(Turn::Abort) } else { Poll::Pending };
             }
             if self.state == State::Close {
                 return Poll::Ready(Turn::Close);
@@ -226,7 +244,39 @@ impl<S: Stream> Connection<S> {
         );
         self.state = State::Idle;
         self.member.since.set(self.shared.sweeps.get());
+        self.reserve_handshake()?;
         self.shared.secure(&mut self.stream, self.clients)
+    }
+
+    /// Takes one of the handshakes that the client's address may make, which may be one to come.
+    ///
+    /// # Errors
+    /// It would come too late.
+    fn reserve_handshake(&mut self) -> io::Result<()> {
+        let wait_max_ns = match self.shared.options.handshake_timeout_s {
+            0 => u64::MAX,
+            seconds => seconds * 1_000_000_000,
+        };
+        let wait_ns = self.session.reserve_handshake(wait_max_ns, self.shared.clock.now());
+        let wait_ns = wait_ns.ok_or(io::ErrorKind::TimedOut)?;
+        if wait_ns > 0 {
+            self.pause = Some(Box::pin(task::sleep_us(wait_ns.div_ceil(1000))));
+        }
+        Ok(())
+    }
+
+    /// Waits until the handshake may begin; nothing is read before.
+    #[cold]
+    fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(pause) = &mut self.pause else { return Poll::Ready(Ok(())) };
+        if self.shared.draining.get() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        ready!(pause.as_mut().poll(cx));
+        self.pause = None;
+        // The time that the client has for it begins now.
+        self.member.since.set(self.shared.sweeps.get());
+        Poll::Ready(Ok(()))
     }
 
     /// Takes the answers to updates that the session waits for.
@@ -333,7 +383,7 @@ impl<S: Stream> Connection<S> {
 
     /// Whether the server wants the connection to end.
     fn leaving(&self) -> bool {
-        self.shared.draining.get() || self.member.overdue.get() || self.stream.must_end()
+        self.shared.draining.get() || self.member.overdue.get().is_some() || self.stream.must_end()
     }
 
     /// Goes on without input. `false` when there is nothing to go on with.
@@ -401,8 +451,12 @@ impl<S: Stream> Connection<S> {
         scratch.reset_out();
         // A message that fits in the shared buffer is put together there; a larger one grows its own.
         let held = self.held.len();
+        let was_stalled = self.is_stalled;
         self.is_stalled = held + self.stream.kept_bytes() >= UNCOUNTED_BYTES && !self.may_hold_more();
         if self.is_stalled {
+            if !was_stalled {
+                self.session.note_limit(Limit::ClientMemory);
+            }
             return Ok(Input::Nothing);
         }
         let start = if held.max(self.needed) <= READ_BYTES / 2 { held } else { 0 };
@@ -413,6 +467,9 @@ impl<S: Stream> Connection<S> {
         if let Some(facts) = self.stream.take_facts() {
             if let Some(logged) = &mut self.logged {
                 logged.secured(shared.log(), facts.strength);
+            }
+            if facts.has_resumed {
+                self.session.has_resumed();
             }
             let certificate = facts.certificate.as_deref().and_then(tls::known);
             self.session.secured(facts.strength, certificate, facts.bindings);
@@ -430,6 +487,7 @@ impl<S: Stream> Connection<S> {
             return Err(io::ErrorKind::ConnectionReset.into());
         }
         self.member.since.set(shared.sweeps.get());
+        self.member.is_silent.set(false);
         if let Some(hold) = &mut self.hold {
             hold.begin_anew();
         }

@@ -160,7 +160,7 @@ pub fn agent(
             held_bytes_max: config.held_bytes_max,
             held_seconds_max: Some(config.held_seconds_max),
         },
-        clients: ClientLimits { memory_bytes_max: config.client_memory(), ..config.clients },
+        clients: ClientLimits { memory_bytes_max: config.client_memory(), ..config.clients.clone() },
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),

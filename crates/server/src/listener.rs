@@ -10,6 +10,7 @@ use crate::thread::IoThread;
 use crate::tls::{ClientUse, Tls};
 use dsa::Dsa;
 use dsa::certificates::Certificates;
+use dsa::refusals::Limit;
 use env::clock::{Clock, SystemClock};
 use env::net::{Bound, Listener, PeerAddress, Pending, SocketListener, SocketPending};
 use env::task;
@@ -117,7 +118,8 @@ pub async fn serve_until(
         assert!(!is_tls || tls.is_some(), "an address where TLS is spoken has a certificate");
         let listener = bound.listen(BACKLOG)?;
         addresses.push(address_of(&listener, is_tls)?);
-        task::spawn_local(accept(listener, rules, threads.clone(), stopped.clone(), room));
+        let accepting = (threads.clone(), dsa.clone());
+        task::spawn_local(accept(listener, rules, accepting, stopped.clone(), room));
     }
     drop(stopped);
     if let Some(tls) = tls {
@@ -186,11 +188,11 @@ impl Room {
 async fn accept(
     listener: SocketListener,
     rules: Arc<Rules>,
-    threads: Rc<Vec<IoThread<SocketPending>>>,
+    (threads, dsa): (Rc<Vec<IoThread<SocketPending>>>, Arc<Dsa>),
     mut stopped: watch::Receiver<bool>,
     room: Room,
 ) {
-    let (clock, failures, refusals) = (SystemClock::start(), Seldom::default(), Seldom::default());
+    let (clock, failures) = (SystemClock::start(), Seldom::default());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -201,8 +203,8 @@ async fn accept(
                 let connections = threads.iter().map(IoThread::load).sum::<usize>() as u64;
                 if room.has_place(connections, peer) {
                     assign(&threads, pending, peer, &rules);
-                } else if let Some(others) = refusals.pass(clock.monotonic_ns()) {
-                    tracing::warn!(%peer, connections, others, "closed: limits.connections is reached");
+                } else {
+                    dsa.refusals().note(Limit::Connections, Some(peer));
                 }
             }
             Err(error) => {

@@ -2,12 +2,13 @@
 
 use crate::connection::Connection;
 use crate::logs::{Feed, Log};
-use crate::memory_report::{look_after_memory, report_failed_binds};
 use crate::options::Options;
 use crate::proxy::{Stated, read_header};
+use crate::reports::{look_after_memory, report_failed_binds, report_refusals};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::tls::{Buffers, ClientUse, Secured, Tls};
+use dsa::refusals::Limit;
 use dsa::{Dsa, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{PeerAddress, Pending, Stream};
@@ -171,8 +172,10 @@ pub(crate) struct Member {
     pub(crate) message_since: Cell<Option<u64>>,
     /// Whether the client has bound, as far as the connection knows.
     pub(crate) is_bound: Cell<bool>,
-    /// Set by the sweep: it waited too long.
-    pub(crate) overdue: Cell<bool>,
+    /// Whether the client has sent nothing yet.
+    pub(crate) is_silent: Cell<bool>,
+    /// Set by the sweep: it waited too long, by this limit.
+    pub(crate) overdue: Cell<Option<Limit>>,
     /// Set by the connection: every sweep wakes it, for its session may have something to say.
     pub(crate) watched: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -247,7 +250,8 @@ impl Shared {
             waiting: Cell::new(Waiting::Read),
             message_since: Cell::new(None),
             is_bound: Cell::new(false),
-            overdue: Cell::new(false),
+            is_silent: Cell::new(true),
+            overdue: Cell::new(None),
             watched: Cell::new(false),
             waker: RefCell::new(None),
         });
@@ -286,22 +290,8 @@ impl Shared {
         for member in &*self.members.borrow() {
             assert!(member.since.get() < now, "progress was made at an earlier sweep");
             write_waiters += u64::from(member.waiting.get() == Waiting::Write);
-            let allowed = match member.waiting.get() {
-                Waiting::Nothing => 0,
-                Waiting::Handshake => self.options.handshake_timeout_s,
-                Waiting::Read => self.options.idle_timeout(member.is_bound.get()),
-                Waiting::Write => self.options.write_timeout_s,
-            };
-            // One sweep more, because the first second may have been a short one.
-            let is_late = |allowed: u64, since: u64| allowed != 0 && now - since > allowed;
-            // A byte now and then does not make a message.
-            let is_slow = member.waiting.get() == Waiting::Read
-                && member
-                    .message_since
-                    .get()
-                    .is_some_and(|since| is_late(self.options.message_timeout_s, since));
-            if is_slow || is_late(allowed, member.since.get()) {
-                member.overdue.set(true);
+            if let Some(limit) = self.overdue(member, now) {
+                member.overdue.set(Some(limit));
                 member.wake();
             } else if member.watched.get() {
                 member.wake();
@@ -309,8 +299,28 @@ impl Shared {
         }
         let worker = &mut self.scratch.borrow_mut().worker;
         worker.count_write_waiters(write_waiters);
-        look_after_memory(worker, self.clock.now());
+        let now = self.clock.now();
+        look_after_memory(worker, now);
         report_failed_binds(worker);
+        report_refusals(worker, now);
+    }
+
+    /// The limit that a connection has reached by waiting, at a sweep.
+    fn overdue(&self, member: &Member, now: u64) -> Option<Limit> {
+        let (allowed, limit) = match member.waiting.get() {
+            Waiting::Nothing => (0, Limit::Idle),
+            Waiting::Handshake => (self.options.handshake_timeout_s, Limit::HandshakeTime),
+            Waiting::Read => self.options.idle_timeout(member.is_silent.get(), member.is_bound.get()),
+            Waiting::Write => (self.options.write_timeout_s, Limit::WriteTime),
+        };
+        // One sweep more, because the first second may have been a short one.
+        let is_late = |allowed: u64, since: u64| allowed != 0 && now - since > allowed;
+        // A byte now and then does not make a message.
+        let since = member.message_since.get().filter(|_| member.waiting.get() == Waiting::Read);
+        if since.is_some_and(|since| is_late(self.options.message_timeout_s, since)) {
+            return Some(Limit::MessageTime);
+        }
+        is_late(allowed, member.since.get()).then_some(limit)
     }
 
     fn drain(&self) {
@@ -421,12 +431,8 @@ fn serve<S: Stream>(
     leave: Leave,
 ) {
     let connection = Connection::new(shared.clone(), stream, (peer, of_session, clients), member);
-    let Some(mut connection) = connection else {
-        if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
-            tracing::warn!(%peer, others, "closed: limits.connections-per-address is reached");
-        }
-        return;
-    };
+    // Too many from its address; that is counted, and reported.
+    let Some(mut connection) = connection else { return };
     task::spawn_local(async move {
         connection.run().await;
         connection.close();

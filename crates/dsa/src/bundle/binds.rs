@@ -33,7 +33,7 @@ impl ReadBatch<'_> {
         let is_again = self.scratch.passwords.is_again();
         let tries = !matches!(bind.authentication, Authentication::Simple(b""));
         // It was admitted when it ran first.
-        if tries && !is_again && !session.peer.failed_binds().admits(self.now.monotonic_ns) {
+        if tries && !is_again && !session.peer.admits_bind(self.now.monotonic_ns) {
             self.forget_bind(session, Some(tag::BIND));
             let (code, text) = deferred::TOO_MANY_FAILED;
             noted::bind(self.dsa, session, (id, bind.name), code);

@@ -48,8 +48,7 @@ pub(super) const TOO_MANY_FAILED: FixedRefusal =
 /// Counts a bind that failed against the client's address, and notes it for the log.
 #[cold]
 pub(super) fn note_failed_bind(session: &Session, dsa: &Dsa, name: &[u8], now: Now) {
-    let per_second = dsa.config.clients.failed_binds_per_second;
-    session.peer.failed_binds().failed(per_second, now.monotonic_ns);
+    session.peer.bind_failed(now.monotonic_ns);
     let is_dn = dsa.shard.schema().normalise_dn(name, &mut Vec::new()).is_ok();
     dsa.failed_binds.note(name, is_dn, session.peer.client().and_then(|client| client.ip()));
 }

@@ -67,4 +67,10 @@ env::faults! {
     FILTER_NOT_PAID = "filter-not-paid";
     /// Passwords are verified however often they were wrong.
     FAILURES_NOT_COUNTED = "failures-not-counted";
+    /// What an address has used of its rates is forgotten with its last connection (row L1).
+    /// A connection for each try would give any number of tries.
+    ADDRESS_FORGOTTEN = "address-forgotten";
+    /// A client that sends nothing may stay as long as one that has sent something (row L2).
+    /// All places would be taken by clients that cost their owner nothing.
+    SILENT_KEPT = "silent-kept";
 }

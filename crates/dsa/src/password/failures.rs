@@ -20,6 +20,8 @@ const SETS: usize = 1 << 14;
 const WAYS: usize = 4;
 /// Octets of a name in the log.
 const NAME_BYTES_MAX: usize = 256;
+/// Names of which failures are counted for the monitor. A new one takes the place of the one with the fewest.
+const NAMES_MAX: usize = 64;
 
 /// Failed binds.
 ///
@@ -38,6 +40,21 @@ struct State {
     /// Empty before the first failure.
     accounts: Vec<Account>,
     notice: Option<FailedBinds>,
+    /// Names that were tried, as they are logged.
+    names: Vec<FailedName>,
+}
+
+/// A name whose binds fail, for the monitor.
+///
+/// Names share few places, and a new one inherits the count of the one whose place it takes (the space-saving algorithm: Metwally, Agrawal,
+/// El Abbadi, 2005): a name that fails more often than one in [`NAMES_MAX`] of all is among them, and its count is never too small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FailedName {
+    pub(crate) name: String,
+    /// Failures since the start, at most.
+    pub(crate) count: u64,
+    /// Whence the last one came.
+    pub(crate) address: Option<IpAddr>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -116,8 +133,17 @@ impl Failures {
             false => format!("no DN, {} octets", name.len()),
         };
         let mut state = self.lock();
+        state.count_name(&name, address);
         let count = state.notice.take().map_or(0, |notice| notice.count) + 1;
         state.notice = Some(FailedBinds { count, name, address });
+    }
+
+    /// The names whose binds fail most often, the worst first.
+    pub(crate) fn worst(&self, number: usize) -> Vec<FailedName> {
+        let mut names = self.lock().names.clone();
+        names.sort_by_key(|name| std::cmp::Reverse(name.count));
+        names.truncate(number);
+        names
     }
 
     /// What is to be reported.
@@ -127,6 +153,19 @@ impl Failures {
 }
 
 impl State {
+    fn count_name(&mut self, name: &str, address: Option<IpAddr>) {
+        let names = &mut self.names;
+        let known = names.iter().position(|one| one.name == name);
+        let fewest = || (0..names.len()).min_by_key(|at| names[*at].count);
+        match known.or_else(|| fewest().filter(|_| names.len() >= NAMES_MAX)) {
+            Some(at) => {
+                let count = names[at].count + 1;
+                names[at] = FailedName { name: name.to_owned(), count, address };
+            }
+            None => names.push(FailedName { name: name.to_owned(), count: 1, address }),
+        }
+    }
+
     fn set(&mut self, number: u64) -> &mut [Account] {
         let at = (number as usize % SETS) * WAYS;
         &mut self.accounts[at..at + WAYS]
@@ -153,36 +192,6 @@ impl State {
             oldest
         });
         &mut set[at]
-    }
-}
-
-/// Failed binds of an address: so many a second, and a burst of ten seconds' worth.
-///
-/// It is a token bucket that is kept as one number, the time at which it would be full again, so threads need no lock to share it. A bind is
-/// admitted before it is known whether it fails, so as many can pass the limit as are tried at the same moment.
-#[derive(Debug, Default)]
-pub(crate) struct FailureRate {
-    /// When the address would have used up what it has, in nanoseconds.
-    used_until_ns: AtomicU64,
-}
-
-const BURST_NS: u64 = 10_000_000_000;
-
-impl FailureRate {
-    /// May another bind be tried?
-    pub(crate) fn admits(&self, now_ns: u64) -> bool {
-        self.used_until_ns.load(Ordering::Relaxed) <= now_ns + BURST_NS
-    }
-
-    /// One has failed. `per_second`: how many may; 0 for any number.
-    pub(crate) fn failed(&self, per_second: u32, now_ns: u64) {
-        if per_second == 0 {
-            return;
-        }
-        let each_ns = 1_000_000_000 / u64::from(per_second);
-        let more = |until: u64| Some(until.max(now_ns) + each_ns);
-        // Always done.
-        let _ = self.used_until_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }
 
@@ -232,20 +241,6 @@ mod tests {
     }
 
     #[test]
-    fn test_m3_an_address_has_a_rate_and_a_burst() {
-        let rate = FailureRate::default();
-        let mut failed = 0;
-        while rate.admits(SECOND) {
-            rate.failed(10, SECOND);
-            failed += 1;
-        }
-        assert_eq!(failed, 101, "a burst of a hundred, and one that went beyond it");
-        assert!(rate.admits(SECOND + SECOND / 10));
-        rate.failed(0, SECOND);
-        assert!(!rate.admits(SECOND), "0 counts nothing");
-    }
-
-    #[test]
     fn the_log_has_no_name_that_is_no_dn() {
         let failures = Failures::default();
         failures.note(b"uid=ann,dc=com", true, None);
@@ -253,5 +248,17 @@ mod tests {
         let notice = failures.take_notice().unwrap();
         assert_eq!((notice.count, &notice.name[..]), (2, "no DN, 11 octets"));
         assert_eq!(failures.take_notice(), None);
+    }
+
+    #[test]
+    fn names_that_fail_often_are_not_driven_out() {
+        let failures = Failures::default();
+        for number in 0..10 * NAMES_MAX {
+            failures.note(b"uid=ann,dc=com", true, None);
+            failures.note(format!("uid={number},dc=com").as_bytes(), true, None);
+        }
+        let worst = failures.worst(16);
+        assert_eq!((worst.len(), &worst[0].name[..], worst[0].count), (16, "uid=ann,dc=com", 640));
+        assert_eq!(failures.lock().names.len(), NAMES_MAX);
     }
 }

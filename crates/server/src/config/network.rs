@@ -16,7 +16,11 @@ pub(super) fn parse_list(text: &str) -> Result<Vec<Network>, String> {
     if networks.len() > NETWORKS_MAX { Err(many) } else { Ok(networks) }
 }
 
-fn parse(text: &str) -> Result<Network, String> {
+/// Reads one.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn parse(text: &str) -> Result<Network, String> {
     let malformed = || format!("`{text}` is neither an address nor a network such as 10.0.0.0/8");
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix.parse::<u8>().map_err(|_| malformed())?)),
@@ -30,8 +34,12 @@ fn parse(text: &str) -> Result<Network, String> {
 
 /// As it is read.
 pub(super) fn show_list(networks: &[Network]) -> String {
-    let show = |network: &Network| format!("{}/{}", network.address, network.prefix);
     networks.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
+/// As it is read.
+pub(super) fn show(network: &Network) -> String {
+    format!("{}/{}", network.address, network.prefix)
 }
 
 #[cfg(test)]

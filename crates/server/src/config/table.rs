@@ -8,7 +8,7 @@ use super::value::{
     ANONYMOUS, ON_LOG_FAILURE, client_use, client_word, dn, each, meant, message_bytes, mode, mode_text,
     non_empty, oid, parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, word,
 };
-use super::{Config, certificate_mapping};
+use super::{Config, certificate_mapping, network};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
@@ -483,6 +483,16 @@ pub(super) const ROWS: &[Row<Config>] = &[
         show: |c| vec![c.options.unbound_idle_timeout_s.to_string()],
     },
     Row {
+        name: "limits.first-request",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "30",
+        text: "Seconds that a new connection may wait with its first request; 0: no limit but `limits.idle-anonymous`.",
+        set: |c, v| put(&mut c.options.first_request_s, v, |t| number(t, 0, 1 << 31)),
+        show: |c| vec![c.options.first_request_s.to_string()],
+    },
+    Row {
         name: "limits.handshake-timeout",
         form: "SECONDS",
         values: Values::One,
@@ -507,7 +517,7 @@ pub(super) const ROWS: &[Row<Config>] = &[
         form: "BYTES",
         values: Values::One,
         scope: Scope::Directory,
-        default: "256KiB",
+        default: "64KiB",
         text: "Bytes of one request of a client that has not bound, 16 MiB at most. Others may send 16 MiB.",
         set: |c, v| put(&mut c.clients.unbound_message_bytes_max, v, message_bytes),
         show: |c| vec![c.clients.unbound_message_bytes_max.to_string()],
@@ -539,8 +549,8 @@ pub(super) const ROWS: &[Row<Config>] = &[
         form: "N",
         values: Values::One,
         scope: Scope::Directory,
-        default: "0: any number",
-        text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are closed at once.",
+        default: "1000",
+        text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are closed at once. 0: any number.",
         set: |c, v| put(&mut c.clients.address_connections_max, v, |t| number(t, 0, 1 << 31)),
         show: |c| vec![c.clients.address_connections_max.to_string()],
     },
@@ -553,6 +563,27 @@ pub(super) const ROWS: &[Row<Config>] = &[
         text: "Binds of one address that may fail in a second, with a burst of ten times as many; beyond it all are busy. 0: any number.",
         set: |c, v| put(&mut c.clients.failed_binds_per_second, v, |t| number(t, 0, 1_000_000)),
         show: |c| vec![c.clients.failed_binds_per_second.to_string()],
+    },
+    Row {
+        name: "limits.handshakes",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "50",
+        text: "TLS handshakes of one address in a second, with a burst of four times as many; a resumed session counts a quarter. Those \
+               beyond it wait as long as `limits.handshake-timeout`, then they are closed. 0: any number.",
+        set: |c, v| put(&mut c.clients.handshakes_per_second, v, |t| number(t, 0, 1_000_000)),
+        show: |c| vec![c.clients.handshakes_per_second.to_string()],
+    },
+    Row {
+        name: "limits.trusted",
+        form: "NETWORK",
+        values: Values::Each,
+        scope: Scope::Directory,
+        default: "none",
+        text: "Addresses and networks for which no limit of an address holds: on connections, handshakes and failed binds.",
+        set: |c, v| each(&mut c.clients.trusted, v, network::parse),
+        show: |c| c.clients.trusted.iter().map(network::show).collect(),
     },
     Row {
         name: "limits.old-versions",

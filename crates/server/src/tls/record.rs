@@ -6,9 +6,9 @@
 use super::buffer::Outgoing;
 use super::certificate::{Offered, Shown};
 use dsa::config::ChannelBindings;
-use rustls::ProtocolVersion;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
+use rustls::{HandshakeKind, ProtocolVersion};
 use std::io;
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub(crate) struct Kept<'k> {
 /// What a handshake came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
+    /// Did it resume an earlier session?
+    pub(crate) has_resumed: bool,
     /// Bits of the symmetric key: 128 or 256.
     pub(crate) strength: u16,
     /// `TLSv1.2` or `TLSv1.3`.
@@ -104,7 +106,8 @@ impl Records {
         let certificate = chain.map(|leaf| leaf.to_vec());
         // Keys for `tls-exporter` (RFC 9266) the library does not give to callers with buffers of their own.
         let bindings = ChannelBindings { end_point: self.shown.end_point() };
-        Some(Facts { strength, version, certificate, bindings })
+        let has_resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
+        Some(Facts { has_resumed, strength, version, certificate, bindings })
     }
 
     /// Opens what is whole at the front of `input`, until `plain` has had as much as it wants: it returns false then. What must be sent to

@@ -5,6 +5,7 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::monitor::{Counters, Limited};
 use crate::peers::{Asker, Peer, SearchPermit};
+use crate::refusals::Limit;
 use crate::user_searches::UserPermit;
 
 /// Said of a search that cannot be suspended.
@@ -63,14 +64,21 @@ impl Share {
             _ if identity.is_somebody() => Asker::User,
             _ => Asker::Unbound,
         };
-        let permit = peer.search(asker).ok_or(TOO_MANY)?;
+        let permit = peer.search(asker).ok_or_else(|| refused(peer, Limit::ActiveSearches, TOO_MANY))?;
         let mut kept = None;
         if bytes >= UNCOUNTED_BYTES {
             let kept = kept.insert(Kept::new(&dsa.client_memory));
             if !kept.try_set(bytes, asker != Asker::Unbound) {
-                return Err(TOO_MUCH);
+                return Err(refused(peer, Limit::ClientMemory, TOO_MUCH));
             }
         }
         Ok(Share { _permit: permit, _of_user: of_user, _kept: kept })
     }
+}
+
+/// A limit was reached, which is counted.
+#[cold]
+fn refused(peer: &Peer, limit: Limit, text: &'static str) -> &'static str {
+    peer.note(limit);
+    text
 }

@@ -1,8 +1,9 @@
-//! Log lines about the directory's memory: its limit is reached, and searches were ended because of what they held.
+//! Log lines about limits: the directory's memory and searches that were ended for it, binds that fail, and what clients have reached.
 
 use dsa::Worker;
 use dsa::held::MemoryNotice;
 use dsa::password::FailedBinds;
+use dsa::refusals::{Limit, Reached};
 use env::clock::Now;
 use store::Revoked;
 
@@ -28,6 +29,18 @@ pub(crate) fn report_failed_binds(worker: &Worker) {
     // As a value that is quoted: a name with a line break makes no line of its own.
     let peer = address.map(tracing::field::display);
     tracing::warn!(count, ?name, peer, "binds failed; the last one is named");
+}
+
+/// Reports limits that clients have reached: a line for each limit and address in ten seconds. To be called about once a second.
+pub(crate) fn report_refusals(worker: &Worker, now: Now) {
+    for Reached { limit, address, count } in worker.agent().refusals().take(now.monotonic_ns) {
+        let (name, peer) = (limit.name(), address.map(tracing::field::display));
+        match limit {
+            // That a client has nothing to ask is no fault of anybody.
+            Limit::Idle => tracing::debug!(limit = name, peer, count, "a limit was reached"),
+            _ => tracing::warn!(limit = name, peer, count, "a limit was reached"),
+        }
+    }
 }
 
 fn report_limit(notice: &MemoryNotice) {
