@@ -31,11 +31,15 @@ pub(crate) fn check(root: &Path, files: &[File], fix: bool) -> Result<Vec<Fault>
     let listed = parse(&text)?;
     let mut extents = BTreeMap::new();
     for name in names(files) {
-        let sizes: Vec<usize> = circles(&crate_of(&name, files)?).iter().map(Vec::len).collect();
+        let circles = circles(&crate_of(&name, files)?);
+        let sizes: Vec<usize> = circles.iter().map(Vec::len).collect();
         if !sizes.is_empty() {
             println!("import circles of {name}: {sizes:?} files");
         }
         let extent = Extent { largest: sizes.first().copied().unwrap_or(0), files: sizes.iter().sum() };
+        if extent.files > listed.get(&name).copied().unwrap_or_default().files {
+            circles.iter().for_each(|circle| println!("  {}", circle.join(", ")));
+        }
         extents.insert(name, extent);
     }
     if fix {

@@ -160,7 +160,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(waiters());
     items.extend(threads());
     items.extend(passwords());
-    items.extend(limits::items());
+    items.extend(limits());
     items.extend(tls());
     items.extend(memory());
     items.extend(log());
@@ -300,6 +300,27 @@ fn passwords() -> impl Iterator<Item = Item> {
         ("Refused", refused, Number(|dsa, _| dsa.password_pool.metrics().refused)),
     ];
     group("cn=Passwords", "Passwords that are verified or hashed by threads of their own", rows)
+}
+
+/// Each named as its setting. Names and addresses of clients stand below [`crate::MONITOR_WORST_DN`], which users do not see.
+fn limits() -> impl Iterator<Item = Item> {
+    let reached = "How often it was reached since the start";
+    let rows = Limit::ALL.map(|limit| (limit.name(), reached, Measure::Reached(limit)));
+    let items = group("cn=Limits", "Limits of clients, and what is used of them", rows).map(|mut item| {
+        if let Some(Measure::Reached(limit)) = item.measures.first().map(|(_, measure)| *measure) {
+            let used =
+                if limit == Limit::Connections { Some(connections_open as _) } else { limits::used(limit) };
+            item.measures.extend(used.map(|used| (INFO, Number(used))));
+        }
+        item
+    });
+    let addresses = "Addresses: connections, and seconds until failed binds and handshakes are forgotten";
+    let names = "Names whose binds fail most often: how often at most since the start, and from where last";
+    let worst = [
+        ("Addresses", addresses, Measure::Texts(limits::worst_addresses)),
+        ("Names", names, Measure::Texts(limits::worst_names)),
+    ];
+    items.chain(group("cn=Worst,cn=Limits", "Clients that come nearest to limits", worst))
 }
 
 /// Certificates that clients are shown, and whether the files of others were taken. All empty or 0 where there is no TLS.

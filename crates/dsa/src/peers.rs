@@ -17,7 +17,7 @@ use access::Network;
 use env::net::PeerAddress;
 use env::planted;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,7 +40,7 @@ pub(crate) struct Peers {
     trusted: Vec<Network>,
     refusals: Arc<Refusals>,
     /// Searches in progress.
-    searches: Searches,
+    searches: Arc<Searches>,
     addresses: Mutex<Addresses>,
 }
 
@@ -55,7 +55,7 @@ struct Addresses {
 #[derive(Debug, Default)]
 struct Counts {
     connections: AtomicU32,
-    searches: Searches,
+    searches: Arc<Searches>,
     failed_binds: Rate,
     handshakes: Rate,
 }
@@ -94,7 +94,7 @@ impl Peers {
             handshakes: Allowed::new(limits.handshakes_per_second, HANDSHAKES_BURST_S),
             trusted: limits.trusted.clone(),
             refusals: Arc::clone(refusals),
-            searches: Searches::default(),
+            searches: Arc::default(),
             addresses: Mutex::default(),
         })
     }
@@ -102,7 +102,7 @@ impl Peers {
     /// One more connection from an address; `None` if there are too many. A client without an address, or on a Unix socket, has no share
     /// with others.
     pub(crate) fn connect(self: &Arc<Self>, client: Option<PeerAddress>, now_ns: u64) -> Option<Peer> {
-        let Some(address) = client.and_then(PeerAddress::ip) else {
+        let Some((address, block)) = client.and_then(|client| Some((client.ip()?, client.block()?))) else {
             return Some(Peer { peers: Arc::clone(self), client, counts: Arc::default(), is_trusted: false });
         };
         let is_trusted = self.trusted.iter().any(|network| network.contains(address.to_canonical()));
@@ -112,7 +112,7 @@ impl Peers {
         if addresses.idle >= IDLE_MAX {
             addresses.forget_idle(now_ns);
         }
-        let (counts, before) = addresses.connect(block(address));
+        let (counts, before) = addresses.connect(block);
         // The end of a connection takes the lock, and this one ends below if there are too many.
         drop(addresses);
         let peer = Peer { peers: Arc::clone(self), client, counts, is_trusted };
@@ -194,18 +194,15 @@ impl Addresses {
     }
 }
 
-/// The address that counts: a network of IPv6 usually is one client's.
-pub(crate) fn block(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) >> 64 << 64)),
-        address => address,
-    }
-}
-
 impl Peer {
     /// Where the client is, if it is known.
     pub(crate) fn client(&self) -> Option<PeerAddress> {
         self.client
+    }
+
+    /// One more suspended search; `None` if there are too many.
+    pub(crate) fn search(&self, asker: Asker) -> Option<SearchPermit> {
+        searches::begin(&self.peers.searches, &self.counts.searches, asker)
     }
 
     /// May another bind of its address be tried? A client without an address has a rate of its own.
@@ -255,8 +252,8 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        if let Some(address) = self.client.and_then(PeerAddress::ip) {
-            self.peers.lock().disconnect(block(address), &self.counts);
+        if let Some(block) = self.client.and_then(PeerAddress::block) {
+            self.peers.lock().disconnect(block, &self.counts);
         }
     }
 }
@@ -268,11 +265,11 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    pub(super) fn address(last: u8) -> Option<PeerAddress> {
+    fn address(last: u8) -> Option<PeerAddress> {
         Some(SocketAddr::from(([10, 0, 0, last], 50_000)).into())
     }
 
-    pub(super) fn peers(address_connections_max: u32) -> Arc<Peers> {
+    fn peers(address_connections_max: u32) -> Arc<Peers> {
         let network = Network { address: "10.0.0.9".parse().unwrap(), prefix: 32 };
         let limits =
             ClientLimits { address_connections_max, trusted: vec![network], ..ClientLimits::default() };

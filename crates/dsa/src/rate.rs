@@ -43,7 +43,7 @@ impl Rate {
     }
 
     /// Takes one that will be done, and returns the nanoseconds until it may be; `None`, and nothing is taken, if those are more than
-    /// `wait_max_ns`. Those that wait are let go one after the other, in the order in which they asked.
+    /// `wait_max_ns`. Those that wait go on one after the other, in the order in which they asked.
     pub(crate) fn reserve(&self, allowed: Allowed, wait_max_ns: u64, now_ns: u64) -> Option<u64> {
         let wait = |until: u64| until.saturating_sub(now_ns + allowed.burst_ns);
         let more = |until: u64| {

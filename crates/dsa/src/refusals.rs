@@ -1,6 +1,5 @@
 //! How often each limit was reached, and by whom: for the monitor, and for a line in the log for each limit and address in ten seconds.
 
-use crate::peers::block;
 use env::net::PeerAddress;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -109,7 +108,7 @@ impl Refusals {
     pub fn note(&self, limit: Limit, client: Option<PeerAddress>) {
         self.counts[limit as usize].fetch_add(1, Ordering::Relaxed);
         let mut reports = self.lock();
-        let address = client.and_then(PeerAddress::ip).map(block);
+        let address = client.and_then(PeerAddress::block);
         let is_full = reports.len() >= REPORTS_MAX;
         let key = (limit, address.filter(|_| !is_full || reports.contains_key(&(limit, address))));
         reports.entry(key).or_default().count += 1;

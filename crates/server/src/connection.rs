@@ -1,7 +1,10 @@
 //! One connection: a read, the session, a write. An idle one holds neither a read nor an out buffer.
 
+mod handshake;
 mod kept;
+mod write;
 
+use self::{handshake::Handshake, write::write_some};
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::logs::Logged;
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
@@ -14,9 +17,8 @@ use env::clock::Clock;
 use env::net::{PeerAddress, Stream};
 use env::task;
 use model::limits::SESSION_OUT_BYTES_MAX;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -31,9 +33,6 @@ const BROKEN_LOOK_BYTES: usize = 16 << 10;
 const ENDED_SWEEPS_MAX: u64 = 2;
 /// Milliseconds that a closed connection is read on, so that a reset does not overtake the last answer.
 const LINGER_MS: u64 = 500;
-
-/// A time that a handshake is put off.
-type Pause = Pin<Box<dyn Future<Output = ()>>>;
 
 /// How a turn ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,8 +88,7 @@ pub(crate) struct Connection<S: Stream> {
     kept: Kept,
     /// It is not read further until there is memory for what it sends.
     is_stalled: bool,
-    /// Its handshake begins when this is over: its address has made too many.
-    pause: Option<Pause>,
+    handshake: Handshake,
     /// What the access log keeps of it, if that is on.
     logged: Option<Box<Logged>>,
 }
@@ -131,7 +129,7 @@ impl<S: Stream> Connection<S> {
             pause: None,
             kept,
             is_stalled: false,
-            pause: None,
+            handshake: Handshake::default(),
             logged,
         })
     }
@@ -175,7 +173,7 @@ impl<S: Stream> Connection<S> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
         loop {
-            if self.pause.is_some() && ready!(self.poll_pause(cx)).is_err() {
+            if self.handshake.waits() && ready!(self.poll_handshake(cx)).is_err() {
                 return Poll::Ready(Turn::Abort);
             }
             if self.hold.is_some() && self.must_release() {
@@ -188,8 +186,7 @@ impl<S: Stream> Connection<S> {
             if !is_held && self.must_flush() {
                 self.member.waiting.set(Waiting::Write);
                 self.poll_behind_backlog(cx);
-                let is_overdue = self.member.overdue.get().is_some();
-                return if is_overdue { Poll::Ready(Turn::Abort) } else { Poll::Pending };
+                return self.member.overdue.get().map_or(Poll::Pending, |_| Poll::Ready(Turn::Abort));
             }
             if self.state == State::Close {
                 return Poll::Ready(Turn::Close);
@@ -248,32 +245,16 @@ impl<S: Stream> Connection<S> {
         self.shared.secure(&mut self.stream, self.clients)
     }
 
-    /// Takes one of the handshakes that the client's address may make, which may be one to come.
-    ///
-    /// # Errors
-    /// It would come too late.
     fn reserve_handshake(&mut self) -> io::Result<()> {
-        let wait_max_ns = match self.shared.options.handshake_timeout_s {
-            0 => u64::MAX,
-            seconds => seconds * 1_000_000_000,
-        };
-        let wait_ns = self.session.reserve_handshake(wait_max_ns, self.shared.clock.now());
-        let wait_ns = wait_ns.ok_or(io::ErrorKind::TimedOut)?;
-        if wait_ns > 0 {
-            self.pause = Some(Box::pin(task::sleep_us(wait_ns.div_ceil(1000))));
-        }
-        Ok(())
+        self.handshake.reserve(&self.session, &self.shared.options, self.shared.clock.now())
     }
 
-    /// Waits until the handshake may begin; nothing is read before.
-    #[cold]
-    fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(pause) = &mut self.pause else { return Poll::Ready(Ok(())) };
+    /// Nothing is read before.
+    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.shared.draining.get() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        ready!(pause.as_mut().poll(cx));
-        self.pause = None;
+        ready!(self.handshake.poll(cx));
         // The time that the client has for it begins now.
         self.member.since.set(self.shared.sweeps.get());
         Poll::Ready(Ok(()))
@@ -625,18 +606,5 @@ impl<S: Stream> Connection<S> {
         });
         // Late or failed, the connection is closed all the same.
         let _ = task::timeout_ms(LINGER_MS, rest).await;
-    }
-}
-
-/// One write. A socket that takes nothing of something is an error, or its writer would never end.
-fn write_some<S: Stream>(stream: &mut S, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-    assert!(!bytes.is_empty(), "a write of nothing would look like a socket that takes nothing");
-    match ready!(stream.poll_write(cx, bytes)) {
-        Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-        Ok(written) => {
-            assert!(written <= bytes.len(), "a stream takes no more than it was given");
-            Poll::Ready(Ok(written))
-        }
-        failed => Poll::Ready(failed),
     }
 }

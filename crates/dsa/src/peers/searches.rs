@@ -4,7 +4,6 @@
 //! All counts are atomic and taken without a lock. A permit gives its place back when it is dropped, so no way out of a search can
 //! forget to.
 
-use super::{Counts, Peer, Peers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use store::READERS_MAX;
@@ -69,65 +68,59 @@ fn add_below(count: &AtomicU32, max: u32) -> bool {
 /// A suspended search. Another may take its place when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SearchPermit {
-    peers: Arc<Peers>,
-    counts: Arc<Counts>,
+    all: Arc<Searches>,
+    of_address: Arc<Searches>,
     asker: Asker,
 }
 
-impl Peer {
-    /// One more suspended search; `None` if there are too many.
-    /// The address first, then all: an address with too many of its own takes no place of the others.
-    pub(crate) fn search(&self, asker: Asker) -> Option<SearchPermit> {
-        let is_unbound = asker == Asker::Unbound;
-        let unbound = |max: u32| is_unbound.then_some(max);
-        let (all, of_address) = match asker {
-            Asker::Root => (ROOT_SEARCHES_MAX, ROOT_SEARCHES_MAX),
-            _ => (SEARCHES_MAX, ADDRESS_SEARCHES_MAX),
-        };
-        if !self.counts.searches.add(of_address, unbound(UNBOUND_ADDRESS_SEARCHES_MAX)) {
-            return None;
-        }
-        if !self.peers.searches.add(all, unbound(UNBOUND_SEARCHES_MAX)) {
-            self.counts.searches.remove(is_unbound);
-            return None;
-        }
-        Some(SearchPermit { peers: Arc::clone(&self.peers), counts: Arc::clone(&self.counts), asker })
+/// One more suspended search; `None` if there are too many.
+/// The address first, then all: an address with too many of its own takes no place of the others.
+pub(super) fn begin(all: &Arc<Searches>, of_address: &Arc<Searches>, asker: Asker) -> Option<SearchPermit> {
+    let is_unbound = asker == Asker::Unbound;
+    let unbound = |max: u32| is_unbound.then_some(max);
+    let (all_max, of_address_max) = match asker {
+        Asker::Root => (ROOT_SEARCHES_MAX, ROOT_SEARCHES_MAX),
+        _ => (SEARCHES_MAX, ADDRESS_SEARCHES_MAX),
+    };
+    if !of_address.add(of_address_max, unbound(UNBOUND_ADDRESS_SEARCHES_MAX)) {
+        return None;
     }
+    if !all.add(all_max, unbound(UNBOUND_SEARCHES_MAX)) {
+        of_address.remove(is_unbound);
+        return None;
+    }
+    Some(SearchPermit { all: Arc::clone(all), of_address: Arc::clone(of_address), asker })
 }
 
 impl Drop for SearchPermit {
     fn drop(&mut self) {
         let is_unbound = self.asker == Asker::Unbound;
-        self.counts.searches.remove(is_unbound);
-        self.peers.searches.remove(is_unbound);
+        self.of_address.remove(is_unbound);
+        self.all.remove(is_unbound);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{address, peers};
     use super::*;
-
-    fn searches(peer: &Peer, asker: Asker) -> Vec<SearchPermit> {
-        std::iter::from_fn(|| peer.search(asker)).collect()
-    }
 
     #[test]
     fn nobody_takes_all_searches() {
-        let peers = peers(0);
-        let connect = |last| peers.connect(address(last), 0).unwrap();
-        let (one, two, three) = (connect(1), connect(2), connect(3));
+        let all = Arc::new(Searches::default());
+        let [one, two, three] = [(); 3].map(|()| Arc::new(Searches::default()));
+        let searches = |of_address, asker| -> Vec<SearchPermit> {
+            std::iter::from_fn(|| begin(&all, of_address, asker)).collect()
+        };
         let unbound = [searches(&one, Asker::Unbound), searches(&two, Asker::Unbound)];
         assert_eq!([unbound[0].len(), unbound[1].len()], [512, 512]);
-        assert!(three.search(Asker::Unbound).is_none());
+        assert!(begin(&all, &three, Asker::Unbound).is_none());
         // Users of the same address go on, and so do those of others.
         let users = [searches(&one, Asker::User), searches(&three, Asker::User)];
         assert_eq!([users[0].len(), users[1].len()], [512, 512]);
-        assert!(two.search(Asker::User).is_none());
+        assert!(begin(&all, &two, Asker::User).is_none());
         assert_eq!(searches(&two, Asker::Root).len(), 512);
         drop((unbound, users));
-        assert!(three.search(Asker::Unbound).is_some());
-        assert_eq!(peers.searches.all.load(Ordering::Relaxed), 0);
-        assert_eq!(peers.searches.unbound.load(Ordering::Relaxed), 0);
+        assert!(begin(&all, &three, Asker::Unbound).is_some());
+        assert_eq!((all.all.load(Ordering::Relaxed), all.unbound.load(Ordering::Relaxed)), (0, 0));
     }
 }

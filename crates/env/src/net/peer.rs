@@ -1,7 +1,7 @@
 //! Where the client of a connection is.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Where a client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,14 @@ impl PeerAddress {
             PeerAddress::Tcp(address) => Some(address.ip()),
             PeerAddress::Unix(_) => None,
         }
+    }
+
+    /// The address that limits count: a network of IPv6 with 64 bits usually is one client's.
+    pub fn block(self) -> Option<IpAddr> {
+        Some(match self.ip()?.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) >> 64 << 64)),
+            address => address,
+        })
     }
 
     /// Is it on this machine?

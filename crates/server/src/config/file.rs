@@ -121,7 +121,7 @@ impl Reader<'_> {
 
     fn key(&mut self, name: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
         let Some(key) = keys::find(name) else {
-            return self.fault(Some(at), near::unknown(name));
+            return self.fault(Some(at), near::unknown(name, keys::names()));
         };
         self.read.places.insert(key.name, place(self.text, at.start));
         let items = match value.get_ref() {

@@ -2,7 +2,7 @@
 //! the documentation.
 
 use super::Config;
-use super::table::ROWS;
+use super::table;
 use super::value::{access_word, logged_access, path, paths};
 use dsa::settings::{Choices, Fixed, Holds, Row, Scope, Values, put};
 
@@ -59,11 +59,17 @@ impl Holds for Config {
 
 /// Every key, in the order of the documentation: sections come last.
 pub fn keys() -> impl Iterator<Item = Key> {
-    let own = |is_in_section: bool| ROWS.iter().filter(move |key| key.section().is_empty() != is_in_section);
+    let own =
+        |is_in_section: bool| table::rows().filter(move |key| key.section().is_empty() != is_in_section);
     // The section `limits` has keys of both kinds.
     let online =
         |is_limit: bool| Row::ONLINE.iter().filter(move |key| (key.section() == "limits") == is_limit);
     own(false).chain(online(false)).chain(own(true)).chain(online(true)).chain(LOG)
+}
+
+/// The names of all.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    keys().map(|key| key.name)
 }
 
 /// The key called `name`.

@@ -213,7 +213,7 @@ impl Config {
     /// # Errors
     /// What is wrong with each value that is bad.
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
-        let key = keys::find(name).ok_or_else(|| vec![near::unknown(name)])?;
+        let key = keys::find(name).ok_or_else(|| vec![near::unknown(name, keys::names())])?;
         self.given.insert(key.name, Given::Flag);
         key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
     }

@@ -1,14 +1,12 @@
 //! What to say of a key that does not exist: the key that was meant, if one is near.
 
-use super::keys;
-
-/// What to say of a key that does not exist.
-pub(super) fn unknown(name: &str) -> String {
+/// What to say of a key that does not exist, beside those that do.
+pub(super) fn unknown(name: &str, keys: impl Iterator<Item = &'static str>) -> String {
     // `_` is taken for `-`.
     let distance = |name: &str, key: &str| strsim::levenshtein(&name.replace('_', "-"), key);
     let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
-    let near = keys()
-        .map(|key| (distance(name, key.name).min(distance(name, last(key.name)) + 1), key.name))
+    let near = keys
+        .map(|key| (distance(name, key).min(distance(name, last(key)) + 1), key))
         .min()
         .filter(|(distance, _)| *distance <= 1 + name.len() / 3);
     match near {

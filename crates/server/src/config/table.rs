@@ -1,20 +1,26 @@
 //! The rows of the keys that hold as long as the process, and of `index`: name, form, scope, default, meaning, and how text sets
 //! it. The rows of the other keys, which change while the server runs, are the agent's.
 
+mod limits;
+
 use super::listen::Listen;
 use super::listener::Listener;
 use super::peer_mapping;
 use super::value::{
-    ANONYMOUS, ON_LOG_FAILURE, client_use, client_word, dn, each, meant, message_bytes, mode, mode_text,
-    non_empty, oid, parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, word,
+    ANONYMOUS, ON_LOG_FAILURE, client_use, client_word, dn, each, meant, mode, mode_text, non_empty, oid,
+    parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, word,
 };
-use super::{Config, certificate_mapping, network};
+use super::{Config, certificate_mapping};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
 
 /// Every one, in the order of the documentation.
-pub(super) const ROWS: &[Row<Config>] = &[
+pub(super) fn rows() -> impl Iterator<Item = &'static Row<Config>> {
+    ROWS.iter().chain(limits::ROWS)
+}
+
+const ROWS: &[Row<Config>] = &[
     Row {
         name: "memory",
         form: "on|off",
@@ -430,201 +436,5 @@ pub(super) const ROWS: &[Row<Config>] = &[
                and {gid} stand for numbers; it must be true of one entry, which an equality index finds. The first that fits counts.",
         set: |c, v| each(&mut c.peers, v, peer_mapping::parse),
         show: |c| c.peers.iter().map(peer_mapping::show).collect(),
-    },
-    Row {
-        name: "limits.size",
-        form: "N",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "0: no limit",
-        text: "Entries that one search may return, on all its pages together, except for the root DN.",
-        set: |c, v| put(&mut c.size_limit, v, |t| number(t, 0, i32::MAX as u64)),
-        show: |c| vec![c.size_limit.to_string()],
-    },
-    Row {
-        name: "limits.time",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "0: no limit",
-        text: "Seconds that one search may take, except for the root DN.",
-        set: |c, v| put(&mut c.time_limit_s, v, |t| number(t, 0, i32::MAX as u64)),
-        show: |c| vec![c.time_limit_s.to_string()],
-    },
-    Row {
-        name: "limits.update-bytes",
-        form: "BYTES",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "256MiB",
-        text: "Bytes of updates that wait for the log, of all clients together. Clients beyond it wait in order: no \
-               update is refused, but their next requests are not read.",
-        set: |c, v| put(&mut c.clients.update_bytes_max, v, bytes),
-        show: |c| vec![c.clients.update_bytes_max.to_string()],
-    },
-    Row {
-        name: "limits.idle-timeout",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "3600",
-        text: "Seconds that a connection may wait for its next request before it gets a Notice of Disconnection; 0: no limit.",
-        set: |c, v| put(&mut c.options.idle_timeout_s, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.idle_timeout_s.to_string()],
-    },
-    Row {
-        name: "limits.idle-anonymous",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "900",
-        text: "The same for clients that have not bound, if it is less.",
-        set: |c, v| put(&mut c.options.unbound_idle_timeout_s, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.unbound_idle_timeout_s.to_string()],
-    },
-    Row {
-        name: "limits.first-request",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "30",
-        text: "Seconds that a new connection may wait with its first request; 0: no limit but `limits.idle-anonymous`.",
-        set: |c, v| put(&mut c.options.first_request_s, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.first_request_s.to_string()],
-    },
-    Row {
-        name: "limits.handshake-timeout",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "10",
-        text: "Seconds that a client may take for a TLS handshake; 0: no limit.",
-        set: |c, v| put(&mut c.options.handshake_timeout_s, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.handshake_timeout_s.to_string()],
-    },
-    Row {
-        name: "limits.message-timeout",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "120",
-        text: "Seconds from the first byte of a request to its last; 0: no limit.",
-        set: |c, v| put(&mut c.options.message_timeout_s, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.message_timeout_s.to_string()],
-    },
-    Row {
-        name: "limits.message-anonymous",
-        form: "BYTES",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "64KiB",
-        text: "Bytes of one request of a client that has not bound, 16 MiB at most. Others may send 16 MiB.",
-        set: |c, v| put(&mut c.clients.unbound_message_bytes_max, v, message_bytes),
-        show: |c| vec![c.clients.unbound_message_bytes_max.to_string()],
-    },
-    Row {
-        name: "limits.client-memory",
-        form: "BYTES",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "an eighth of `memory-max`, 64 MiB to 4 GiB",
-        text: "Bytes that are kept for all clients together: incomplete requests, answers that clients have not \
-               read, filters of active searches, open transactions. An eighth of it is for clients that have not \
-               bound. When it is used up, requests are not read and long searches are answered busy.",
-        set: |c, v| put(&mut c.client_memory, v, |t| bytes(t).map(Some)),
-        show: |c| vec![c.client_memory().to_string()],
-    },
-    Row {
-        name: "limits.connections",
-        form: "N",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "0: as many as files may be open, less 128",
-        text: "Concurrent connections. Further ones are closed at once; a few more are accepted from the same machine.",
-        set: |c, v| put(&mut c.options.connections_max, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.connections_max.to_string()],
-    },
-    Row {
-        name: "limits.connections-per-address",
-        form: "N",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "1000",
-        text: "Concurrent connections of one IPv4 address, or of one IPv6 network of 64 bits. Further ones are closed at once. 0: any number.",
-        set: |c, v| put(&mut c.clients.address_connections_max, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.clients.address_connections_max.to_string()],
-    },
-    Row {
-        name: "limits.failed-binds",
-        form: "N",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "10",
-        text: "Binds of one address that may fail in a second, with a burst of ten times as many; beyond it all are busy. 0: any number.",
-        set: |c, v| put(&mut c.clients.failed_binds_per_second, v, |t| number(t, 0, 1_000_000)),
-        show: |c| vec![c.clients.failed_binds_per_second.to_string()],
-    },
-    Row {
-        name: "limits.handshakes",
-        form: "N",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "50",
-        text: "TLS handshakes of one address in a second, with a burst of four times as many; a resumed session counts a quarter. Those \
-               beyond it wait as long as `limits.handshake-timeout`, then they are closed. 0: any number.",
-        set: |c, v| put(&mut c.clients.handshakes_per_second, v, |t| number(t, 0, 1_000_000)),
-        show: |c| vec![c.clients.handshakes_per_second.to_string()],
-    },
-    Row {
-        name: "limits.trusted",
-        form: "NETWORK",
-        values: Values::Each,
-        scope: Scope::Directory,
-        default: "none",
-        text: "Addresses and networks for which no limit of an address holds: on connections, handshakes and failed binds.",
-        set: |c, v| each(&mut c.clients.trusted, v, network::parse),
-        show: |c| c.clients.trusted.iter().map(network::show).collect(),
-    },
-    Row {
-        name: "limits.old-versions",
-        form: "BYTES",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "a quarter of memory-max",
-        text: "Bytes of old versions of changed entries that active searches may hold. Beyond it the oldest search \
-               is ended with adminLimitExceeded, as it is when memory is short.",
-        set: |c, v| put(&mut c.held_bytes_max, v, |t| bytes(t).map(Some)),
-        show: |c| vec![c.held_bytes_max.unwrap_or(c.memory_bytes_max() / dsa::held::SHARE).to_string()],
-    },
-    Row {
-        name: "limits.old-versions-age",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "60",
-        text: "Seconds that a search may hold more than 8 MiB of old versions before it is ended with \
-               adminLimitExceeded; 0: 600 s, the limit of any search.",
-        set: |c, v| put(&mut c.held_seconds_max, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.held_seconds_max.to_string()],
-    },
-    Row {
-        name: "limits.write-timeout",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "60",
-        text: "Seconds that a client may leave answers unread before its connection is closed; 0: no limit.",
-        set: |c, v| put(&mut c.options.write_timeout_s, v, |t| number(t, 0, 1 << 31)),
-        show: |c| vec![c.options.write_timeout_s.to_string()],
-    },
-    Row {
-        name: "limits.shutdown-timeout",
-        form: "SECONDS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "10",
-        text: "Seconds that connections have to finish their requests when the server ends.",
-        set: |c, v| put(&mut c.options.shutdown_timeout_s, v, |t| number(t, 0, 3600)),
-        show: |c| vec![c.options.shutdown_timeout_s.to_string()],
     },
 ];

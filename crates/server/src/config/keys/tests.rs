@@ -7,7 +7,7 @@ use super::*;
 fn names_are_unique_and_texts_are_sentences() {
     let names: std::collections::BTreeSet<&str> = keys().map(|key| key.name).collect();
     assert_eq!(names.len(), keys().count());
-    assert!(ROWS.iter().all(|row| dsa::settings::find(row.name).is_none()));
+    assert!(table::rows().all(|row| dsa::settings::find(row.name).is_none()));
     keys().for_each(|key| assert!(key.text.ends_with('.'), "{}", key.name));
 }
 
@@ -81,8 +81,8 @@ fn what_is_shown_can_be_set_again() {
 
 #[test]
 fn a_misspelt_key_gets_a_suggestion() {
-    assert!(unknown("sufix").contains("did you mean `suffix`"));
-    assert!(unknown("root_dn").contains("did you mean `root-dn`"));
-    assert!(unknown("idle-timeout").contains("`idle-timeout` in section `[limits]`"));
-    assert_eq!(unknown("colour-of-the-logo"), "unknown key `colour-of-the-logo`");
+    assert!(unknown("sufix", names()).contains("did you mean `suffix`"));
+    assert!(unknown("root_dn", names()).contains("did you mean `root-dn`"));
+    assert!(unknown("idle-timeout", names()).contains("`idle-timeout` in section `[limits]`"));
+    assert_eq!(unknown("colour-of-the-logo", names()), "unknown key `colour-of-the-logo`");
 }
