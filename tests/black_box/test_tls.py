@@ -35,6 +35,10 @@ def search(message_id, base=b"", scope=0, attributes=(), filter_=None):
                tlv(1, b"\0"), filter_ or tlv(0x87, b"objectClass"), tlv(0x30, *(tlv(4, a) for a in attributes))))
 
 
+# No limit on handshakes for these clients.
+TRUSTING = "[limits]", 'trusted = ["127.0.0.1"]'
+
+
 class Raw:
     """A connection on which a test chooses every byte."""
 
@@ -233,7 +237,7 @@ def test_t3_nothing_behind_start_tls_is_interpreted(serve):
     """The class of CVE-2011-0411. What follows the request in what was read: (1), and closed. What is sent before the answer comes: part
     of no handshake, so closed. The injected request is never applied.
     """
-    server = serve()
+    server = serve(*TRUSTING)
     title = b"injected"
     entry = f"cn=injected,{SUFFIX}".encode()
     attributes = tlv(0x30, tlv(0x30, tlv(4, b"objectClass"), tlv(0x31, tlv(4, b"organizationalRole"))),
@@ -431,7 +435,7 @@ def test_t7_no_password_passes_in_the_clear_from_another_host(tmp_path):
 
 def test_t9_a_slow_reader_and_many_idle_clients(serve, context):
     """Answers of megabytes to a client that reads a little at a time come whole; idle clients cost little."""
-    server = serve()
+    server = serve(*TRUSTING)
     ldif = "".join(f"dn: cn=long {n},{PEOPLE}\nobjectClass: organizationalRole\ncn: long {n}\ndescription: {'x' * 50_000}\n\n" for n in range(100))
     run("ldapadd", *server.admin, stdin=ldif)
     slow = Raw(server.secure_port)
