@@ -70,6 +70,14 @@ impl Bounds {
         unindexed: Unindexed::Allow,
     };
 
+    /// Of a requester whose class is not known: it has no right to look for anything, and need not look far to find that out.
+    pub(crate) const OF_NOBODY: Bounds = Bounds {
+        look_through: ANONYMOUS_LOOK_THROUGH,
+        searches: 1,
+        unindexed: Unindexed::Refuse,
+        ..Bounds::NONE
+    };
+
     /// What holds where no rule says otherwise.
     pub(super) fn default_of(limits: &SearchLimits, is_anonymous: bool) -> Bounds {
         Bounds {

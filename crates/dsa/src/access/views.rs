@@ -277,10 +277,11 @@ impl Views {
         Requester { class, own: reader.own, real: reader.real }
     }
 
-    /// What a requester of this class may take of the server. One that is not known here has no right to look for anything.
+    /// What a requester of this class may take of the server.
     #[inline]
     pub(crate) fn bounds(&self, class: ClassId) -> Bounds {
-        self.kept(class).map_or(Bounds::NONE, |kept| kept.class.bounds)
+        let other = if class == ClassId::ROOT { Bounds::NONE } else { Bounds::OF_NOBODY };
+        self.kept(class).map_or(other, |kept| kept.class.bounds)
     }
 
     /// Does a rule say how fast a client may go?

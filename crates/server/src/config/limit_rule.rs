@@ -63,6 +63,15 @@ mod tests {
     }
 
     #[test]
+    fn examples_of_the_documentation_are_sound() {
+        let page = include_str!("../../../../docs/limits.md");
+        let blocks = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+        let blocks: Vec<&str> = blocks.collect();
+        assert!(!blocks.is_empty());
+        blocks.iter().for_each(|block| assert_eq!(faults(block), [""; 0], "{block}"));
+    }
+
+    #[test]
     fn a_fault_of_a_table_is_at_its_key() {
         let rule = |rest: &str| format!("[[limits.rule]]\nname = \"a\"\n{rest}\n");
         for (text, fault) in [
