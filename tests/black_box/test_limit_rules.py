@@ -9,7 +9,7 @@ import ldap3
 import pytest
 from ldap.controls.libldap import SimplePagedResultsControl
 
-from conftest import ADMIN, PANDO, PEOPLE, SUFFIX, connect, run, start
+from conftest import ADMIN, PANDO, PEOPLE, SUFFIX, connect, run, start, wait_for
 
 ADA = (f"uid=ada,{PEOPLE}", "ada's password")
 BRUNO = (f"uid=bruno,{PEOPLE}", "bruno's password")
@@ -152,3 +152,27 @@ def test_l1_a_client_that_is_too_fast_is_not_read(limited):
     assert takes(b"a: users; rate=100", 200 * [one]) > 0.6
     everything = (SUFFIX, ldap.SCOPE_SUBTREE, "(objectClass=*)", ["1.1"])
     assert takes(b"a: users; bytes-per-second=192KiB size=0", [everything]) > 0.6
+
+
+def test_l1_limits_in_the_monitor_and_the_log(server):
+    """L1: `cn=Limits,cn=Monitor` counts what clients have reached; the log has a line for a limit and an address in ten seconds."""
+    here = server()
+    admin, ada = connect(here), connect(here, *ADA)
+
+    def counts():
+        entries = admin.search_s("cn=Limits,cn=Monitor", ldap.SCOPE_ONELEVEL, "(monitorCounter=*)", ["monitorCounter"])
+        return {dn.split(",")[0][3:]: int(entry["monitorCounter"][0]) for dn, entry in entries}
+
+    paged = SimplePagedResultsControl(True, 100, b"")
+    for rule, controls in [("size=1", []), ("look-through=1", []), ("page=1", [paged]), ("rate=2", [])]:
+        admin.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoLimitsRule", [f"a: users; {rule}".encode()])])
+        for _ in range(3):
+            found(ada, "(sn=*)", serverctrls=controls)
+    expected = {"size": 3, "look-through": 3, "page": 3, "rate": 1, "time": 0, "unindexed": 0, "searches": 0, "bytes-per-second": 0}
+    # It is brought up to date once a second at most.
+    wait_for(lambda: {limit: count for limit, count in counts().items() if limit in expected} == expected)
+    wait_for(lambda: 'limit="rate"' in here.log)
+    for limit in expected:
+        lines = [line for line in here.log.splitlines() if f'limit="{limit}"' in line]
+        ends = f"peer=127.0.0.1 count={expected[limit]}"
+        assert len(lines) == (expected[limit] > 0) and all(line.endswith(ends) for line in lines), lines

@@ -24,6 +24,7 @@ impl Session {
         let state = self.answer_start_tls(consumed < input.len(), out);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
+        worker.note_limits(self.peer.client());
         Feed { consumed, state, needed }
     }
 
@@ -84,6 +85,7 @@ impl Session {
         self.let_reads_be_revoked(worker);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
+        worker.note_limits(self.peer.client());
         self.state()
     }
 

@@ -60,6 +60,7 @@ mod policy;
 mod prepared_writes;
 mod queue;
 mod rate;
+mod reached;
 mod recent;
 mod referral;
 pub mod refusals;

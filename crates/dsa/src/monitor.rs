@@ -1,5 +1,6 @@
 //! Counters. Each thread has its own, on its own cache lines; they are summed when somebody looks.
 
+use crate::refusals::Limit;
 use proto::message::Request;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,22 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Kinds of operations that are counted, in the order of [`Counters::operations`].
 pub const OPERATIONS: [&str; 10] =
     ["Bind", "Unbind", "Search", "Compare", "Modify", "Modrdn", "Add", "Delete", "Abandon", "Extended"];
-
-/// A limit of a requester, where refusals are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limited {
-    Size,
-    Time,
-    LookThrough,
-    /// A page was cut.
-    Page,
-    /// A search was refused that no index answers.
-    Unindexed,
-    Searches,
-    /// A client was not read for a while.
-    Rate,
-    BytesPerSecond,
-}
 
 /// Where searches are counted.
 pub(crate) const SEARCHES: usize = 2;
@@ -53,8 +38,10 @@ pub struct Counters {
     pub bundles: AtomicU64,
     /// Connections whose client has yet to take answers, as they were counted last.
     pub write_waiters: AtomicU64,
-    /// Times that a limit of a requester was reached, by limit.
-    pub limited: [AtomicU64; 8],
+    /// How often each limit of requesters was reached.
+    limited: [AtomicU64; Limit::OF_REQUESTERS.len()],
+    /// The sum of these.
+    limited_in_all: AtomicU64,
 }
 
 impl Counters {
@@ -78,8 +65,21 @@ impl Counters {
 
     /// Counts that a limit of a requester was reached.
     #[cold]
-    pub(crate) fn limited(&self, limit: Limited) {
-        count(&self.limited[limit as usize], 1);
+    pub(crate) fn limited(&self, limit: Limit) {
+        let number = limit.of_requesters().expect("others are counted by all threads together");
+        count(&self.limited[number], 1);
+        count(&self.limited_in_all, 1);
+    }
+
+    /// How often a limit was reached, if it is one of requesters.
+    pub(crate) fn reached(&self, limit: Limit) -> u64 {
+        limit.of_requesters().map_or(0, |number| self.limited[number].load(Ordering::Relaxed))
+    }
+
+    /// How often any of them was reached.
+    #[inline]
+    pub(crate) fn limited_in_all(&self) -> u64 {
+        self.limited_in_all.load(Ordering::Relaxed)
     }
 
     /// Counts from nothing again, of what a thread does for clients. Only for the thread itself.
@@ -112,6 +112,12 @@ impl Monitor {
     /// Threads that serve connections.
     pub(crate) fn serving_threads(&self) -> u64 {
         self.serving.load(Ordering::Relaxed)
+    }
+
+    /// How often a limit of requesters was reached.
+    pub(crate) fn reached(&self, limit: Limit) -> u64 {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().map(|counters| counters.reached(limit)).sum()
     }
 
     /// The sum over all threads of what `which` picks.

@@ -63,7 +63,7 @@ impl Measure {
     fn take(self, dsa: &Dsa, now: Now) -> Vec<String> {
         let number = match self {
             Measure::Texts(texts) => return texts(dsa, now),
-            Measure::Reached(limit) => dsa.refusals.count(limit),
+            Measure::Reached(limit) => dsa.refusals.count(limit) + dsa.monitor.reached(limit),
             Measure::Setting(key) => return key.show(&dsa.chosen.now()),
             Measure::Text(text) => return vec![text(dsa, now)],
             Measure::Time(unix_ms) => {

@@ -38,11 +38,27 @@ pub enum Limit {
     FailedBinds,
     /// Searches in progress, of an address or of all clients.
     ActiveSearches,
+    /// `size` of a rule, or `limits.size`.
+    Size,
+    /// `time` of a rule, or `limits.time`.
+    Time,
+    /// `look-through` of a rule.
+    LookThrough,
+    /// `page` of a rule: a page was cut.
+    Page,
+    /// `unindexed` of a rule: a search was refused.
+    Unindexed,
+    /// `searches` of a rule.
+    Searches,
+    /// `rate` of a rule: a client was not read for a while.
+    Rate,
+    /// `bytes-per-second` of a rule: the same.
+    BytesPerSecond,
 }
 
 impl Limit {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Limit; 12] = [
+    pub const ALL: [Limit; 20] = [
         Limit::Connections,
         Limit::AddressConnections,
         Limit::Handshakes,
@@ -55,7 +71,32 @@ impl Limit {
         Limit::ClientMemory,
         Limit::FailedBinds,
         Limit::ActiveSearches,
+        Limit::Size,
+        Limit::Time,
+        Limit::LookThrough,
+        Limit::Page,
+        Limit::Unindexed,
+        Limit::Searches,
+        Limit::Rate,
+        Limit::BytesPerSecond,
     ];
+
+    /// Those that rules give requesters. Each thread counts them by itself, for ordinary requests reach them.
+    pub const OF_REQUESTERS: [Limit; 8] = [
+        Limit::Size,
+        Limit::Time,
+        Limit::LookThrough,
+        Limit::Page,
+        Limit::Unindexed,
+        Limit::Searches,
+        Limit::Rate,
+        Limit::BytesPerSecond,
+    ];
+
+    /// Its number among those of requesters, if it is one of them.
+    pub(crate) fn of_requesters(self) -> Option<usize> {
+        (self as usize).checked_sub(Limit::Size as usize)
+    }
 
     /// Its name, which is that of its setting if it has one.
     pub fn name(self) -> &'static str {
@@ -72,6 +113,14 @@ impl Limit {
             Limit::ClientMemory => "client-memory",
             Limit::FailedBinds => "failed-binds",
             Limit::ActiveSearches => "active-searches",
+            Limit::Size => "size",
+            Limit::Time => "time",
+            Limit::LookThrough => "look-through",
+            Limit::Page => "page",
+            Limit::Unindexed => "unindexed",
+            Limit::Searches => "searches",
+            Limit::Rate => "rate",
+            Limit::BytesPerSecond => "bytes-per-second",
         }
     }
 }
@@ -107,14 +156,18 @@ impl Refusals {
     #[cold]
     pub fn note(&self, limit: Limit, client: Option<PeerAddress>) {
         self.counts[limit as usize].fetch_add(1, Ordering::Relaxed);
-        let mut reports = self.lock();
-        let address = client.and_then(PeerAddress::block);
-        let is_full = reports.len() >= REPORTS_MAX;
-        let key = (limit, address.filter(|_| !is_full || reports.contains_key(&(limit, address))));
-        reports.entry(key).or_default().count += 1;
+        self.report(limit, client.and_then(PeerAddress::block), 1);
     }
 
-    /// How often a limit was reached since the start.
+    /// A limit was reached so often by clients of an address, and was counted elsewhere.
+    pub(crate) fn report(&self, limit: Limit, address: Option<IpAddr>, count: u64) {
+        let mut reports = self.lock();
+        let is_full = reports.len() >= REPORTS_MAX;
+        let key = (limit, address.filter(|_| !is_full || reports.contains_key(&(limit, address))));
+        reports.entry(key).or_default().count += count;
+    }
+
+    /// How often a limit was reached since the start, but for what threads count.
     pub(crate) fn count(&self, limit: Limit) -> u64 {
         self.counts[limit as usize].load(Ordering::Relaxed)
     }
@@ -154,6 +207,8 @@ mod tests {
     #[test]
     fn limits_are_numbered_as_they_stand() {
         assert!(Limit::ALL.iter().enumerate().all(|(number, limit)| *limit as usize == number));
+        let numbers = Limit::ALL.iter().filter_map(|limit| Some((limit.of_requesters()?, *limit)));
+        assert!(numbers.eq(Limit::OF_REQUESTERS.into_iter().enumerate()));
     }
 
     #[test]

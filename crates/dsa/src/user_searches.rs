@@ -27,6 +27,11 @@ impl UserSearches {
         Some(UserPermit { all: Arc::clone(self), name: name.to_vec() })
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.lock().values().map(|count| u64::from(*count)).sum()
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u32>> {
         // The map is whole after every statement, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,6 +59,7 @@ mod tests {
         let two = [all.begin(b"cn=a", 2), all.begin(b"cn=a", 2)];
         assert!(two.iter().all(Option::is_some) && all.begin(b"cn=a", 2).is_none());
         assert!(all.begin(b"cn=b", 1).is_some());
+        assert_eq!(all.count(), 2);
         drop(two);
         assert!(all.begin(b"cn=a", 1).is_some() && all.lock().is_empty());
     }

@@ -9,10 +9,12 @@ use crate::marks::Marks;
 use crate::monitor::Counters;
 use crate::password::{FailedBinds, Passwords};
 use crate::prepared_writes::PreparedWrites;
+use crate::reached::ReachedHere;
 use crate::recent::Recent;
 use crate::session::security::Security;
 use crate::wakes::Wakes;
 use env::clock::Now;
+use env::net::PeerAddress;
 use model::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,6 +37,8 @@ pub struct Worker {
     pub(crate) wakes: Arc<Wakes>,
     /// Memory for them.
     due: Vec<Waker>,
+    /// Limits that its clients have reached.
+    reached: ReachedHere,
 }
 
 /// A worker's parts, borrowed apart.
@@ -149,6 +153,7 @@ impl Worker {
             now: Now::default(),
             wakes: Arc::default(),
             due: Vec::new(),
+            reached: ReachedHere::default(),
         })
     }
 
@@ -214,6 +219,17 @@ impl Worker {
     /// What is to be reported of failed binds. To be called about once a second by any thread.
     pub fn failed_binds(&self) -> Option<FailedBinds> {
         self.dsa.failed_binds.take_notice()
+    }
+
+    /// Looks whether a client has reached a limit of requesters; to be called when the thread is done with requests of it, and before those of another.
+    #[inline]
+    pub(crate) fn note_limits(&mut self, client: Option<PeerAddress>) {
+        self.reached.look(&self.counters, client, &self.dsa.refusals);
+    }
+
+    /// Reports which limits of requesters its clients have reached. To be called about once a second by each thread.
+    pub fn report_limits(&mut self) {
+        self.reached.report(&self.dsa.refusals);
     }
 
     /// The time that it has.

@@ -32,7 +32,8 @@ pub(crate) fn report_failed_binds(worker: &Worker) {
 }
 
 /// Reports limits that clients have reached: a line for each limit and address in ten seconds. To be called about once a second.
-pub(crate) fn report_refusals(worker: &Worker, now: Now) {
+pub(crate) fn report_refusals(worker: &mut Worker, now: Now) {
+    worker.report_limits();
     for Reached { limit, address, count } in worker.agent().refusals().take(now.monotonic_ns) {
         let (name, peer) = (limit.name(), address.map(tracing::field::display));
         match limit {

@@ -14,6 +14,7 @@ pub(super) fn used(limit: Limit) -> Option<fn(&Dsa, Now) -> u64> {
     match limit {
         Limit::AddressConnections => Some(|dsa, _| dsa.peers.most_connections()),
         Limit::ClientMemory => Some(|dsa, _| dsa.client_memory.bytes()),
+        Limit::Searches => Some(|dsa, _| dsa.user_searches.count()),
         Limit::ActiveSearches => Some(|dsa, _| dsa.monitor.sum(|counters| &counters.searches_suspended)),
         _ => None,
     }

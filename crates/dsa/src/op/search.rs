@@ -32,9 +32,10 @@ use crate::control::{Requested, assertion};
 use crate::entry_writer::Large;
 use crate::faults::holes;
 use crate::identity::Identity;
-use crate::monitor::{Counters, Limited};
+use crate::monitor::Counters;
 use crate::outcome;
 use crate::peers::Peer;
+use crate::refusals::Limit;
 use crate::session::security::Security;
 use crate::worker::{Parts, Scratch, Worker};
 use ::access::Operation;
@@ -365,7 +366,7 @@ fn bounded_page(counters: &Counters, bounds: &Bounds, asked: i32) -> u32 {
     let asked = u32::try_from(asked).unwrap_or(0);
     let size = tighter(asked, bounds.page);
     if size != asked {
-        counters.limited(Limited::Page);
+        counters.limited(Limit::Page);
     }
     size
 }
@@ -383,7 +384,7 @@ fn bound(
         Judged::Within => {}
         Judged::Bounded(advice) => running.advice = Some(advice),
         Judged::Refused(advice) => {
-            counters.limited(Limited::Unindexed);
+            counters.limited(Limit::Unindexed);
             running.end_with(out, ResultCode::UnwillingToPerform, &advice);
             return None;
         }

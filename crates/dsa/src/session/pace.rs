@@ -5,7 +5,8 @@
 //! the client's own socket fills. No request is refused.
 
 use crate::faults::holes;
-use crate::monitor::{Counters, Limited};
+use crate::monitor::Counters;
+use crate::refusals::Limit;
 use env::planted;
 
 /// What a bucket holds: a second of its rate.
@@ -55,7 +56,7 @@ impl Pace {
     /// Counts bytes of answers, and a pause if one is due by now.
     pub(super) fn take_bytes(&mut self, bytes: usize, now_ns: u64, counters: &Counters) {
         self.bytes.take(bytes as u64, now_ns);
-        for (bucket, limit) in [(self.requests, Limited::Rate), (self.bytes, Limited::BytesPerSecond)] {
+        for (bucket, limit) in [(self.requests, Limit::Rate), (self.bytes, Limit::BytesPerSecond)] {
             if bucket.rate > 0 && bucket.empty_until_ns > now_ns {
                 counters.limited(limit);
             }

@@ -12,9 +12,10 @@ use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
 use crate::access::{Action, Bounds, Requester, ViewId, tighter};
 use crate::entry_writer::{Large, RequestedSelection};
-use crate::monitor::{Counters, Limited, count};
+use crate::monitor::{Counters, count};
 use crate::outcome::{self, limit_text};
 use crate::recent::Again;
+use crate::refusals::Limit;
 use crate::worker::Scratch;
 use ::access::{Operation, Right};
 use model::limits::OUT_BYTES_SOFT_MAX;
@@ -387,11 +388,11 @@ impl Running {
     pub(super) fn end(&self, counters: &Counters, out: &mut Vec<u8>, code: ResultCode) {
         match code {
             ResultCode::AdminLimitExceeded if self.cursor.is_cut() => {
-                counters.limited(Limited::LookThrough);
+                counters.limited(Limit::LookThrough);
                 return self.end_with(out, code, &outcome::look_through_text(self.advice.as_deref()));
             }
-            ResultCode::SizeLimitExceeded if self.is_own.0 => counters.limited(Limited::Size),
-            ResultCode::TimeLimitExceeded if self.is_own.1 => counters.limited(Limited::Time),
+            ResultCode::SizeLimitExceeded if self.is_own.0 => counters.limited(Limit::Size),
+            ResultCode::TimeLimitExceeded if self.is_own.1 => counters.limited(Limit::Time),
             _ => {}
         }
         self.end_with(out, code, limit_text(code));

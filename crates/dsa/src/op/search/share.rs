@@ -3,7 +3,7 @@
 use crate::client_memory::{Kept, UNCOUNTED_BYTES};
 use crate::engine::Dsa;
 use crate::identity::Identity;
-use crate::monitor::{Counters, Limited};
+use crate::monitor::Counters;
 use crate::peers::{Asker, Peer, SearchPermit};
 use crate::refusals::Limit;
 use crate::user_searches::UserPermit;
@@ -41,7 +41,7 @@ impl Allowance<'_> {
             max => dsa.user_searches.begin(name, max).map(Some),
         };
         permit.ok_or_else(|| {
-            self.counters.limited(Limited::Searches);
+            self.counters.limited(Limit::Searches);
             TOO_MANY
         })
     }
