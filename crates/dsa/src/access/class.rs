@@ -304,13 +304,22 @@ impl Class {
     /// The answer is the bracket of two extremes: rights where all that can deny denies, and where all that can allow
     /// allows. Only if both agree can a filter be compiled once for all entries. Everything in between is `Sometimes`: such a
     /// filter is judged once more for each entry that it finds, and is never kept as a query template.
-    pub(crate) fn searchable(&self, schema: &Schema, attribute_type: TypeId) -> Searchable {
+    ///
+    /// Rules about the server's own entries say nothing of those of the directory.
+    pub(crate) fn searchable(&self, schema: &Schema, attribute_type: TypeId, is_system: bool) -> Searchable {
         let item = Item::Attribute(Description::plain(attribute_type));
-        let about = |rule: &Ready| rule.operations.has(Operation::Search) && covers(rule, schema, item);
+        let is_elsewhere = |rule: &Ready| {
+            let of_system = |place: usize| self.set.bases[self.set.places[place].base].is_system;
+            !is_system && rule.place.is_some_and(of_system)
+        };
+        let about = |rule: &Ready| {
+            rule.operations.has(Operation::Search) && covers(rule, schema, item) && !is_elsewhere(rule)
+        };
         // Of one name that stands for attributes with different rights it is not known before the entry which it has.
         let splits = |member: &Member| {
             let rule = &self.set.rules[member.rule];
             (rule.allow | rule.deny).has(Right::Search)
+                && !is_elsewhere(rule)
                 && rule.operations.has(Operation::Search)
                 && matches!(&rule.items, Covered::Attributes(all) if all.splits(schema, attribute_type))
         };

@@ -78,7 +78,7 @@ struct View {
 /// `last` saves the hash for runs of entries of which the same is true, which is nearly every search.
 struct Kept {
     class: Arc<Class>,
-    /// By attribute type.
+    /// By attribute type; for the directory and for the server's own entries.
     searchable: Vec<Option<Searchable>>,
     /// The view that was found last, by what it depends on.
     last: (Action, u64, ViewId),
@@ -567,7 +567,7 @@ impl Views {
     pub(crate) fn searchable(
         &mut self,
         class: ClassId,
-        attribute_type: TypeId,
+        (attribute_type, is_system): (TypeId, bool),
         schema: &schema::Schema,
     ) -> Searchable {
         if class == ClassId::ROOT {
@@ -575,12 +575,12 @@ impl Views {
         }
         let at = class.0.checked_sub(self.first_class).map(|at| at as usize);
         let Some(kept) = at.and_then(|at| self.classes.get_mut(at)) else { return Searchable::Never };
-        let number = usize::from(attribute_type.0);
+        let number = 2 * usize::from(attribute_type.0) + usize::from(is_system);
         kept.searchable.resize(kept.searchable.len().max(number + 1), None);
         if let Some(known) = kept.searchable[number] {
             return known;
         }
-        let found = kept.class.searchable(schema, attribute_type);
+        let found = kept.class.searchable(schema, attribute_type, is_system);
         kept.searchable[number] = Some(found);
         found
     }

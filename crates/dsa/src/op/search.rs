@@ -139,7 +139,8 @@ pub(crate) fn run(
     if !planted::is(holes::FILTER_NOT_PAID) {
         reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
     }
-    let (filter, mut restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
+    let (filter, mut restricted) =
+        compile(&mut reading.scratch.views, who, &request.filter, (read_point, base.is_system));
     // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
     let special = SpecialEntries::new(reading, request, requested);
     let (selectors, types_only) = (request.selection, request.types_only);
@@ -192,11 +193,11 @@ fn compile(
     views: &mut Views,
     who: Requester,
     filter: &Filter<'_>,
-    read_point: ReadPoint<'_>,
+    (read_point, is_system): (ReadPoint<'_>, bool),
 ) -> (Compiled, Restricted) {
     let (shard, is_restricted) = (read_point.shard(), Cell::new(false));
     let views = RefCell::new(views);
-    let searchable = |id: TypeId| views.borrow_mut().searchable(who.class, id, shard.schema());
+    let searchable = |id: TypeId| views.borrow_mut().searchable(who.class, (id, is_system), shard.schema());
     let readable = |id: TypeId| {
         let searchable = searchable(id);
         is_restricted.set(is_restricted.get() || searchable == Searchable::Sometimes);

@@ -162,7 +162,8 @@ impl Inside<'_> {
     ) {
         let (read_point, who) = (reading.read_point, context.identity.requester());
         // For the directory. That for the view is compiled when it is searched.
-        let (filter, mut restricted) = compile(&mut reading.scratch.views, who, &request.filter, read_point);
+        let (filter, mut restricted) =
+            compile(&mut reading.scratch.views, who, &request.filter, (read_point, false));
         let is_restricted = restricted.is_needed();
         let (selectors, types_only) = (request.selection, request.types_only);
         let query =
@@ -252,7 +253,8 @@ impl Inside<'_> {
     ) -> Result<(), Stopped> {
         let point = self.read_point;
         let who = outside.who;
-        let (filter, mut restricted) = compile(&mut self.view.scratch.views, who, &request.filter, point);
+        let (filter, mut restricted) =
+            compile(&mut self.view.scratch.views, who, &request.filter, (point, false));
         let query = Query { read_point: point, is_restricted: restricted.is_needed(), ..*outside };
         let (base, mut work) = (running.base.id, DIFFERENT_WORK_MAX);
         for id in &running.hidden {

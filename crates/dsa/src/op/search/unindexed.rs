@@ -67,8 +67,11 @@ fn advice(reading: &mut Reading<'_>, query: &Query<'_>, filter: &Filter<'_>, wan
     };
     let is_known = query.who.is_root()
         || (!schema.is_secret(attribute_type)
-            && reading.scratch.views.searchable(query.who.class, attribute_type, schema)
-                == Searchable::Always);
+            && reading.scratch.views.searchable(
+                query.who.class,
+                (attribute_type, query.base.is_system),
+                schema,
+            ) == Searchable::Always);
     let item = item(filter, schema, attribute_type, kind);
     match item.filter(|_| is_known || planted::is(holes::UNINDEXED_NAMED)) {
         Some(item) => {
