@@ -26,8 +26,8 @@ pub(crate) struct Pace {
 struct Bucket {
     /// Tokens of a second; 0: it is not kept.
     rate: u32,
-    /// It has tokens since this time: as many as time has passed, a second at most.
-    empty_until_ns: u64,
+    /// When it is full, if nothing more is taken.
+    full_ns: u64,
 }
 
 impl Bucket {
@@ -37,8 +37,13 @@ impl Bucket {
             return;
         }
         let cost_ns = tokens.saturating_mul(1_000_000_000) / u64::from(self.rate);
-        let from_ns = self.empty_until_ns.max(now_ns.saturating_sub(BURST_NS));
-        self.empty_until_ns = from_ns.saturating_add(cost_ns).min(now_ns.saturating_add(PAUSE_MAX_NS));
+        let full_ns = self.full_ns.max(now_ns).saturating_add(cost_ns);
+        self.full_ns = full_ns.min(now_ns.saturating_add(BURST_NS + PAUSE_MAX_NS));
+    }
+
+    /// Since when it has something, or from when on it will.
+    fn due_ns(&self) -> u64 {
+        if self.rate == 0 { 0 } else { self.full_ns.saturating_sub(BURST_NS) }
     }
 }
 
@@ -57,7 +62,7 @@ impl Pace {
     pub(super) fn take_bytes(&mut self, bytes: usize, now_ns: u64, counters: &Counters) {
         self.bytes.take(bytes as u64, now_ns);
         for (bucket, limit) in [(self.requests, Limit::Rate), (self.bytes, Limit::BytesPerSecond)] {
-            if bucket.rate > 0 && bucket.empty_until_ns > now_ns {
+            if bucket.due_ns() > now_ns {
                 counters.limited(limit);
             }
         }
@@ -66,8 +71,7 @@ impl Pace {
     /// When it is gone on with.
     #[inline]
     pub(super) fn due_ns(&self) -> u64 {
-        let due = |bucket: &Bucket| if bucket.rate == 0 { 0 } else { bucket.empty_until_ns };
-        due(&self.requests).max(due(&self.bytes))
+        self.requests.due_ns().max(self.bytes.due_ns())
     }
 }
 
@@ -80,7 +84,8 @@ mod tests {
     #[test]
     fn a_bucket_holds_a_second_of_its_rate() {
         let mut pace = Pace::default();
-        let now = 100 * SECOND;
+        // Also when the clock has just begun.
+        let now = SECOND / 3;
         pace.take_requests(1000, now);
         assert_eq!(pace.due_ns(), 0, "there is no rate");
         pace.set(10, 0);
