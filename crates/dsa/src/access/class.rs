@@ -308,10 +308,7 @@ impl Class {
     /// Rules about the server's own entries say nothing of those of the directory.
     pub(crate) fn searchable(&self, schema: &Schema, attribute_type: TypeId, is_system: bool) -> Searchable {
         let item = Item::Attribute(Description::plain(attribute_type));
-        let is_elsewhere = |rule: &Ready| {
-            let of_system = |place: usize| self.set.bases[self.set.places[place].base].is_system;
-            !is_system && rule.place.is_some_and(of_system)
-        };
+        let is_elsewhere = |rule: &Ready| !is_system && self.is_of_system(rule);
         let about = |rule: &Ready| {
             rule.operations.has(Operation::Search) && covers(rule, schema, item) && !is_elsewhere(rule)
         };
@@ -350,13 +347,19 @@ impl Class {
         if best.has(Right::Search) { Searchable::Sometimes } else { Searchable::Never }
     }
 
+    /// Is a rule about the server's own entries? Then it is about none of the directory.
+    fn is_of_system(&self, rule: &Ready) -> bool {
+        rule.place.is_some_and(|place| self.set.bases[self.set.places[place].base].is_system)
+    }
+
     /// Is there nothing that an update could lack a right for? Only if one rule allows all changes of entries, one all changes of
     /// attributes, and none denies any of it.
     fn may_write_all(&self, schema: &Schema) -> bool {
         // Also who may change every entry does not learn of those that are hidden, nor changes them by chance.
         let needed = Rights::EDIT | Rights::WRITE | Rights::of(&[Right::Disclose]);
         let denies = self.members.iter().any(|member| {
-            !member.denies.is_empty() && !self.set.rules[member.rule].deny.and(needed).is_empty()
+            let rule = &self.set.rules[member.rule];
+            !member.denies.is_empty() && !rule.deny.and(needed).is_empty() && !self.is_of_system(rule)
         });
         let always = |member: &Member| {
             let rule = &self.set.rules[member.rule];
