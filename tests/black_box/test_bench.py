@@ -129,7 +129,7 @@ def test_modify_changes_what_it_says(here):
 def test_binds(server, tmp_path):
     file = tmp_path / "slamd.ldif"
     run(PANDO, "gen", "--template", "slamd", "--suffix", "dc=com", "--count", ENTRIES, "-o", file)
-    here = server(ldif=str(file), suffix="dc=com")
+    here = server("--password-scheme", "ssha512", ldif=str(file), suffix="dc=com")
     flags = ("--requests", 500, "--key", "user.{}", "--json")
     people = {"bound": False, "base": "ou=People,dc=com"}
     assert json.loads(bench(here, "bind", *flags, **people).out)["errors"] == 0

@@ -112,15 +112,15 @@ def test_l1_failed_binds_with_a_connection_for_each(limited):
     # Until it has recovered, nobody from there binds.
     root = bound(server, ADMIN, SECRET)
     reached(server, "failed-binds", codes.count(BUSY))
-    [(_, names)] = root.search_s("cn=Names,cn=Worst,cn=Limits,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitoredInfo"])
+    [(_, names)] = root.search_s("cn=Names,cn=Clients,cn=config", ldap.SCOPE_BASE, attrlist=["monitoredInfo"])
     assert any(b"from 127.0.0.1" in line and b"uid=nobody" in line for line in names["monitoredInfo"])
-    [(_, addresses)] = root.search_s("cn=Addresses,cn=Worst,cn=Limits,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitoredInfo"])
+    [(_, addresses)] = root.search_s("cn=Addresses,cn=Clients,cn=config", ldap.SCOPE_BASE, attrlist=["monitoredInfo"])
     assert any(line.startswith(b"1 127.0.0.1 connections") for line in addresses["monitoredInfo"])
     # Users see the counts, and nobody's name.
     user = bound(server, ADA, "ada's password")
     assert user.search_s("cn=failed-binds,cn=Limits,cn=Monitor", ldap.SCOPE_BASE)
     with pytest.raises(ldap.NO_SUCH_OBJECT):
-        user.search_s("cn=Names,cn=Worst,cn=Limits,cn=Monitor", ldap.SCOPE_BASE)
+        user.search_s("cn=Names,cn=Clients,cn=config", ldap.SCOPE_BASE)
 
 
 def test_l1_trusted_addresses_have_none_of_these_limits(limited):

@@ -117,6 +117,24 @@ def forms(word):
         yield text[4 if ahead else 0 : -4].lower()
 
 
+def test_p5_a_bind_hashes_what_is_in_the_clear(keep, tmp_path):
+    """As a directory of an earlier version has it: it works, and is a hash from the next bind on, also after a kill."""
+    ldif = tmp_path / "clear.ldif"
+    ldif.write_text(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n" + "".join(
+        f"dn: uid={name},{SUFFIX}\nobjectClass: inetOrgPerson\ncn: x\nsn: x\nuserPassword: {WORD}\n\n" for name in ("ada", "bruno")))
+    run(PANDO, "load", "--data", keep.data, "--suffix", SUFFIX, "--passwords", "keep", ldif)
+    here = keep()
+    one, other = f"uid=ada,{SUFFIX}", f"uid=bruno,{SUFFIX}"
+    assert stored(here, one) == [WORD] and not binds(here, one, "wrong") and stored(here, one) == [WORD]
+    assert binds(here, one, WORD)
+    [value] = stored(here, one)
+    assert value.startswith("{ARGON2}$argon2id$")
+    here.kill()
+    here = keep()
+    assert stored(here, one) == [value] and stored(here, other) == [WORD]
+    assert binds(here, one, WORD) and not binds(here, one, value) and stored(here, one) == [value]
+
+
 def test_p5_what_no_password_ever_matches_is_refused(fresh):
     admin = connect(fresh)
     for value in (b"{UNKNOWN}x", b"{SSHA}AAAA", b"{CRYPT}*", b"{SASL}ada"):

@@ -113,7 +113,7 @@ def test_modrate(fresh):
 
 
 def test_authrate(server):
-    reads = server("--anonymous", "read")
+    reads = server("--anonymous", "read", "--password-scheme", "ssha512")
     row = load("AuthRate", reads, "--baseDN", SUFFIX, "--scope", "sub", "--filter", "(uid=ada)",
                "--credentials", "ada's password", "--numThreads", "4")
     assert row["Recent Auths/Sec"] > 50

@@ -16,8 +16,6 @@ pub struct Keys {
     pub subschema: String,
     /// DN of the monitor.
     pub monitor: String,
-    /// DN of what of it only the root DN sees.
-    pub monitor_hidden: String,
     /// `anonymous = "read"`: clients that did not bind have the rights of users.
     pub anonymous_read: bool,
     /// `write-dn`: names that may change all entries.
@@ -66,10 +64,6 @@ fn users(keys: &Keys) -> Vec<Rule> {
         rules.push(rule(&numbered("users", number), at(Reach::Subtree, suffix), plain(), who(), Rights::SEE));
     }
     rules.push(rule("monitor", at(Reach::Subtree, &keys.monitor), plain(), who(), Rights::SEE));
-    let mut hidden =
-        rule("monitor-hidden", at(Reach::Subtree, &keys.monitor_hidden), plain(), who(), Rights::NONE);
-    hidden.deny = Rights::SEE;
-    rules.push(hidden);
     rules
 }
 
@@ -176,7 +170,6 @@ mod tests {
             suffixes: vec!["dc=a".into(), "dc=b".into()],
             subschema: "cn=subschema".into(),
             monitor: "cn=Monitor".into(),
-            monitor_hidden: "cn=x,cn=Monitor".into(),
             anonymous_read: true,
             writers: vec!["cn=w,dc=a".into()],
             proxies: vec!["cn=p,dc=a".into(), "cn=q,dc=a".into()],

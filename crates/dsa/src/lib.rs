@@ -84,6 +84,6 @@ pub use engine::Dsa;
 pub use identity::Identity;
 pub use session::{Feed, Session, State};
 pub use store::derived::SUBSCHEMA_DN;
-pub use system::{MONITOR_DN, MONITOR_WORST_DN};
+pub use system::MONITOR_DN;
 pub use wakes::Waking;
 pub use worker::Worker;

@@ -84,7 +84,7 @@ impl Measure {
 /// One entry of the monitor.
 /// `description` says what the number is and in which unit; it stands in the entry, so tools can show it.
 pub(crate) struct Item {
-    /// Up to `cn=Monitor`, without it; empty for itself.
+    /// Up to `cn=Monitor`, without it; empty for itself. Or a DN below `cn=config`.
     name: String,
     class: &'static str,
     description: &'static str,
@@ -106,6 +106,7 @@ impl Item {
     pub(crate) fn dn(&self) -> String {
         match &self.name[..] {
             "" => MONITOR_DN.to_owned(),
+            name if name.ends_with(CONFIG_DN) => name.to_owned(),
             name => format!("{name},{MONITOR_DN}"),
         }
     }
@@ -302,7 +303,7 @@ fn passwords() -> impl Iterator<Item = Item> {
     group("cn=Passwords", "Passwords that are verified or hashed by threads of their own", rows)
 }
 
-/// Each named as its setting. Names and addresses of clients stand below [`crate::MONITOR_WORST_DN`], which users do not see.
+/// Each named as its setting. Names and addresses of clients are nothing that users see, so they stand below the configuration.
 fn limits() -> impl Iterator<Item = Item> {
     let reached = "How often it was reached since the start";
     let rows = Limit::ALL.map(|limit| (limit.name(), reached, Measure::Reached(limit)));
@@ -320,7 +321,7 @@ fn limits() -> impl Iterator<Item = Item> {
         ("Addresses", addresses, Measure::Texts(limits::worst_addresses)),
         ("Names", names, Measure::Texts(limits::worst_names)),
     ];
-    items.chain(group("cn=Worst,cn=Limits", "Clients that come nearest to limits", worst))
+    items.chain(group("cn=Clients,cn=config", "Clients that come nearest to limits", worst))
 }
 
 /// Certificates that clients are shown, and whether the files of others were taken. All empty or 0 where there is no TLS.

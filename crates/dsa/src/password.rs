@@ -122,6 +122,18 @@ impl Passwords {
         self.is_again
     }
 
+    /// Has it been worked out what is stored of a password by the schemes that take long?
+    pub(crate) fn has_made(&self, schemes: &[Scheme], password: &[u8]) -> bool {
+        let mut slow = schemes.iter().filter(|scheme| !scheme.is_fast()).peekable();
+        slow.peek().is_some()
+            && slow.all(|scheme| self.known.iter().any(|done| done.made(*scheme, password).is_some()))
+    }
+
+    /// Is nobody made to wait by work that can be left out? Not after a refusal, either: that of the work would be the request's.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.refusal.is_none() && self.pool.metrics().waiting == 0
+    }
+
     /// Must the request that just ran be run again? Not if what it lacks was refused.
     #[inline]
     pub(crate) fn lacks(&self) -> bool {

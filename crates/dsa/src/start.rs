@@ -43,10 +43,10 @@ fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(Stri
         add(dn.to_owned(), &|entry| root_dse::fill(entry, schema, config, choices, offer));
     }
     add(SUBSCHEMA_DN.to_owned(), &|entry| subschema::fill(entry, schema, config.schema_since_ms));
+    add(CONFIG_DN.to_owned(), &|entry| config_entry::fill(entry, schema, config));
     for item in monitor_entries::all() {
         add(item.dn(), &|entry| item.fill(entry, schema, config));
     }
-    add(CONFIG_DN.to_owned(), &|entry| config_entry::fill(entry, schema, config));
     entries
 }
 

@@ -44,8 +44,6 @@ pub(crate) const ROOT_DSES: [&str; Offer::COUNT] = [
 ];
 /// DN of the monitor.
 pub const MONITOR_DN: &str = "cn=Monitor";
-/// DN of the entry of the monitor below which names and addresses of clients stand: the root DN's only, like the configuration.
-pub const MONITOR_WORST_DN: &str = "cn=Worst,cn=Limits,cn=Monitor";
 /// DN of the configuration.
 pub(crate) const CONFIG_DN: &str = "cn=config";
 

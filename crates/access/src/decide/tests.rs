@@ -291,7 +291,6 @@ fn a12_built_in_rules() {
         suffixes: vec!["dc=x".into()],
         subschema: "cn=subschema".into(),
         monitor: "cn=Monitor".into(),
-        monitor_hidden: "cn=hidden,cn=Monitor".into(),
         anonymous_read,
         writers: vec![BOB.into()],
         proxies: vec!["uid=cid,ou=people,dc=x".into()],

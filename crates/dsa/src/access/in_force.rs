@@ -5,7 +5,7 @@
 
 use super::rules::RuleSet;
 use crate::config::{Anonymous, Config, SearchLimits};
-use crate::system::{MONITOR_DN, MONITOR_WORST_DN};
+use crate::system::MONITOR_DN;
 use ::access::decide::Placed;
 use ::access::{Refresh, Rule, Settings, builtin};
 use schema::Schema;
@@ -40,7 +40,6 @@ impl Access {
             suffixes: suffixes.clone(),
             subschema: SUBSCHEMA_DN.to_owned(),
             monitor: MONITOR_DN.to_owned(),
-            monitor_hidden: MONITOR_WORST_DN.to_owned(),
             anonymous_read: config.anonymous == Anonymous::Read,
             writers: config.writers.clone(),
             proxies: config.proxies.clone(),

@@ -7,6 +7,7 @@ use crate::context::Reading;
 use crate::control::Requested;
 use crate::op;
 use crate::outcome;
+use crate::password::policies::Purpose;
 use crate::session::Session;
 use crate::worker::Parts;
 use model::ResultCode;
@@ -59,7 +60,7 @@ impl ReadBatch<'_> {
             None => self.defer(session, frame, bind.name),
         }
         if let Some(write) = self.scratch.passwords.verdict.write.take() {
-            if write.locks.is_some() {
+            if matches!(write.purpose, Purpose::Lock(_)) {
                 noted::locked(self.dsa, session, &write.dn);
             }
             // Whatever it is: it is answered when the state of the account is durable.

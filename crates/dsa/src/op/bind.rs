@@ -5,6 +5,7 @@
 
 mod account;
 mod lookup;
+mod renewal;
 mod sasl;
 mod scram;
 
@@ -322,9 +323,15 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
         return None;
     };
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
-    account::identified(reading, anonymous, &entry, is_root, |reading| {
-        Ok(reading.scratch.passwords.find(read_point, &entry, password)?.is_some())
-    })
+    let mut stored = None;
+    let found = account::identified(reading, anonymous, &entry, is_root, |reading| {
+        stored = reading.scratch.passwords.find(read_point, &entry, password)?;
+        Ok(stored.is_some())
+    });
+    if let (Some(_), Some(stored)) = (&found, &stored) {
+        renewal::renew(reading, &entry, stored, password);
+    }
+    found
 }
 
 #[cfg(test)]

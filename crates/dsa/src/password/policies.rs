@@ -5,7 +5,8 @@ mod lockout;
 mod verdict;
 
 pub(crate) use self::lockout::{Lockouts, Try};
-pub(crate) use self::verdict::{Changed, Verdict, Write};
+pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
+use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -30,11 +31,13 @@ pub struct Choices {
     pub min_length: usize,
     /// Whether a client learns that an account is locked.
     pub tell_locked: bool,
+    /// Whether a password that is stored otherwise than new ones are is stored anew at a bind.
+    pub renew: bool,
 }
 
 impl Default for Choices {
     fn default() -> Choices {
-        Choices { default_policy: None, min_length: 8, tell_locked: false }
+        Choices { default_policy: None, min_length: 8, tell_locked: false, renew: true }
     }
 }
 
@@ -43,15 +46,23 @@ pub(crate) struct Policies {
     choices: RwLock<Arc<Choices>>,
     /// Whether there is a default one, which every update wants to know.
     has_default: AtomicBool,
+    renews: AtomicBool,
+    /// Passwords that were stored anew.
+    renewals: Rate,
     /// Failures in a row.
     pub(crate) lockouts: Arc<Lockouts>,
 }
+
+/// Passwords that are stored anew in a second. Each takes the time of a bind, and a write.
+const RENEWALS_PER_SECOND: u32 = 50;
 
 impl Policies {
     pub(crate) fn new(choices: &Choices) -> Policies {
         Policies {
             choices: RwLock::new(Arc::new(choices.clone())),
             has_default: AtomicBool::new(choices.default_policy.is_some()),
+            renews: AtomicBool::new(choices.renew),
+            renewals: Rate::default(),
             lockouts: Arc::default(),
         }
     }
@@ -60,6 +71,18 @@ impl Policies {
     pub(crate) fn put(&self, choices: &Choices) {
         *self.choices.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(choices.clone());
         self.has_default.store(choices.default_policy.is_some(), Ordering::Relaxed);
+        self.renews.store(choices.renew, Ordering::Relaxed);
+    }
+
+    /// Are passwords stored anew at binds?
+    pub(crate) fn renew(&self) -> bool {
+        self.renews.load(Ordering::Relaxed)
+    }
+
+    /// May another one be stored anew now? Then it is counted.
+    pub(crate) fn reserve_renewal(&self, now_ns: u64) -> bool {
+        let allowed = Allowed::new(RENEWALS_PER_SECOND, 1).expect("it is not zero");
+        self.renewals.reserve(allowed, 0, now_ns) == Some(0)
     }
 
     /// Does a policy hold for all accounts that name none?

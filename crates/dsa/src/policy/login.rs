@@ -3,7 +3,7 @@
 use super::account::Account;
 use crate::context::Reading;
 use crate::identity::Identity;
-use crate::password::policies::{Policy, Verdict, Write};
+use crate::password::policies::{Policy, Purpose, Verdict, Write};
 use model::csn::write_generalized_time;
 use proto::control::password_policy::{PolicyError, Warning};
 use proto::op::ModifyKind;
@@ -62,9 +62,9 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     if reading.dsa.policies.lockouts.failed(tried, now_ms) >= policy.max_failure {
         let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
         let lock = (ModifyKind::Replace, b"pwdAccountLockedTime".to_vec(), vec![time_text(now_ms)]);
-        let locks = Some(number(reading, entry));
+        let purpose = Purpose::Lock(number(reading, entry));
         reading.scratch.passwords.verdict.write =
-            Some(Write { dn, changes: vec![lock], locks, assertion: None });
+            Some(Write { dn, changes: vec![lock], purpose, assertion: None });
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn passed(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &P
     }
     if !changes.is_empty() {
         let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
-        verdict.write = Some(Write { dn, changes, locks: None, assertion });
+        verdict.write = Some(Write { dn, changes, purpose: Purpose::Admit, assertion });
     }
     reading.scratch.passwords.verdict = verdict;
     true

@@ -1,11 +1,11 @@
-//! Changes of the state of an account that a bind comes to. Each is a modify by the server, logged before the bind is answered: a lock that a
+//! Changes of the state of an account, or of the form of its password, that a bind comes to. Each is a modify by the server, logged before the bind is answered: a lock that a
 //! client has seen survives a crash, and a grace login is counted before it is one.
 
 use crate::engine::Dsa;
 use crate::extension::{Change, result_of};
 use crate::identity::Identity;
 use crate::outcome;
-use crate::password::policies::Write;
+use crate::password::policies::{Purpose, Write};
 use ::access::AuthMethod;
 use model::ResultCode;
 use proto::control::assertion;
@@ -27,27 +27,23 @@ pub(crate) fn change_of(dsa: &Dsa, write: Write, id: i32, answer: Vec<u8>) -> Ch
     let asserted = write.assertion.as_deref().map(|filter| assertion::control(filter, true));
     let mut message = Vec::new();
     Request::Modify(Modify { dn: &write.dn, changes }).encode(&mut message, id, asserted.as_slice());
-    let (locks, lockouts) = (write.locks, Arc::clone(&dsa.policies.lockouts));
+    let (purpose, lockouts) = (write.purpose, Arc::clone(&dsa.policies.lockouts));
     let answer = Box::new(move |id, modified: &[u8], out: &mut Vec<u8>| {
         let is_done = result_of(modified).result_code() == Some(ResultCode::Success);
-        // That a lock could not be written is nothing that the client may learn.
-        match locks {
-            // The bind has failed in either case.
-            Some(account) => {
-                if is_done {
-                    lockouts.forget(account);
-                }
-                out.extend_from_slice(&answer);
-            }
-            None if is_done => out.extend_from_slice(&answer),
-            None => {
+        match purpose {
+            Purpose::Admit if !is_done => {
                 let text = "the account was changed at the same time; nothing was done; try again";
-                outcome::say(out, id, BIND_RESPONSE, ResultCode::Busy, text);
+                return outcome::say(out, id, BIND_RESPONSE, ResultCode::Busy, text);
             }
+            Purpose::Lock(account) if is_done => lockouts.forget(account),
+            // That a lock could not be written is nothing that the client may learn: the bind has failed in either case. That a password was not
+            // stored anew does it no harm: it was changed meanwhile, or there is no memory.
+            Purpose::Admit | Purpose::Lock(_) | Purpose::Renew => {}
         }
+        out.extend_from_slice(&answer);
     });
     // An account is locked also where no further name can be recorded. That of the initial owner is there in any case.
     let name = if dsa.shard.admits_name(ACTOR) { ACTOR } else { dsa.config.store.initial_owner.as_bytes() };
     let actor = Identity::named(name.to_vec(), AuthMethod::None);
-    Change { id, message, actor, answer, is_of_bind: true, conditions: Vec::new() }
+    Change { id, message, actor, answer, is_of_bind: purpose != Purpose::Renew, conditions: Vec::new() }
 }

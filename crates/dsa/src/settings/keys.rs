@@ -199,6 +199,16 @@ impl<T: Holds> Row<T> {
             show: |c| vec![on_off(c.choices().passwords.tell_locked)],
         },
         Row {
+            name: "passwords.renew",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "on",
+            text: "Whether a password that is not stored by `password-scheme` is stored so when a client binds with it, at most 50 in a second.",
+            set: |c, v| put(&mut c.choices_mut().passwords.renew, v, switch),
+            show: |c| vec![on_off(c.choices().passwords.renew)],
+        },
+        Row {
             name: "access.rule",
             form: "RULE",
             values: Values::Each,

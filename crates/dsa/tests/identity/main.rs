@@ -13,6 +13,7 @@ mod names;
 mod own_entry;
 mod own_password;
 mod policy;
+mod renewal;
 mod root_dn;
 mod sasl;
 mod secrets;

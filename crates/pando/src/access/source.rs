@@ -267,7 +267,6 @@ impl Loading {
                 suffixes: config.suffixes,
                 subschema: dsa::SUBSCHEMA_DN.to_owned(),
                 monitor: dsa::MONITOR_DN.to_owned(),
-                monitor_hidden: dsa::MONITOR_WORST_DN.to_owned(),
                 anonymous_read: config.anonymous == Anonymous::Read,
                 writers: config.writers,
                 proxies: config.proxies,

@@ -20,10 +20,20 @@ pub(crate) struct Write {
     pub(crate) dn: Vec<u8>,
     /// What changes of it.
     pub(crate) changes: Vec<Changed>,
-    /// Number of the account whose failures count no more when it is done: it is locked by then.
-    pub(crate) locks: Option<u64>,
+    pub(crate) purpose: Purpose,
     /// An assertion that must be true of the entry, encoded.
     pub(crate) assertion: Option<Vec<u8>>,
+}
+
+/// What the state of an account is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It is locked. With the number of the account, whose failures count no more when it is done.
+    Lock(u64),
+    /// The bind is admitted by it, and has failed if it cannot be done.
+    Admit,
+    /// The password is stored as new ones are. The bind has succeeded, whatever comes of it.
+    Renew,
 }
 
 /// A change of a description, with its values.

@@ -1,0 +1,97 @@
+//! Passwords that are not stored as new ones are: a bind that proves one stores it anew, and changes nothing else.
+
+use super::*;
+use dsa::config::Scheme;
+use model::ResultCode::*;
+use proto::op::ModifyKind::{self, *};
+
+const HASH: &str = "{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0";
+const OTHER: &str = "{CRYPT}$1$IyodTB1o$enMGa6gmMQfpXvptgLDED.";
+
+fn name(number: usize) -> String {
+    format!("uid=old{number},ou=people,dc=example")
+}
+
+fn add(client: &mut Client, number: usize, passwords: &[&str]) {
+    let person: [(&str, &[&str]); 4] =
+        [("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &["x"]), ("userPassword", passwords)];
+    client.another().must_add(&name(number), &person);
+}
+
+fn stored(client: &Client, number: usize) -> Vec<String> {
+    client.another().read(&name(number), &["userPassword"]).values("userPassword").unwrap_or_default()
+}
+
+/// In memory and with a log, with schemes that take long and others.
+fn with(schemes: &[Scheme], test: impl Fn(Client)) {
+    each_with(&Config { password_schemes: schemes.to_vec(), ..with_tool() }, test);
+}
+
+#[test]
+fn test_p5_a_bind_stores_its_password_anew() {
+    for (scheme, begin) in [(Scheme::SaltedSha512, "{SSHA512}"), (Scheme::Pbkdf2Sha256, "{PBKDF2-SHA256}")] {
+        with(&[scheme], |mut client| {
+            add(&mut client, 0, &[HASH, OTHER]);
+            assert!(!client.binds(&name(0), "wrong"));
+            assert!(stored(&client, 0).contains(&HASH.to_owned()), "nothing was proven");
+            assert!(client.binds(&name(0), "secret"));
+            let values = stored(&client, 0);
+            assert!(values.len() == 2 && values.contains(&OTHER.to_owned()), "{values:?}");
+            assert!(values.iter().any(|value| value.starts_with(begin)), "{values:?}");
+            // Once.
+            assert!(client.binds(&name(0), "secret") && !client.binds(&name(0), "wrong"));
+            assert_eq!(stored(&client, 0), values);
+            let state = client.another().read(&name(0), &["pwdChangedTime", "pwdHistory"]);
+            assert!(state.values("pwdChangedTime").is_none() && state.values("pwdHistory").is_none());
+        });
+    }
+}
+
+#[test]
+fn of_several_schemes_each_has_a_value() {
+    with(&[Scheme::SaltedSha1, Scheme::ScramSha256], |mut client| {
+        add(&mut client, 0, &[HASH]);
+        assert!(client.binds(&name(0), "secret"));
+        let values = stored(&client, 0);
+        assert!(values.len() == 2 && values.iter().any(|value| value.starts_with("{SCRAM-SHA-256}")));
+        assert!(client.binds(&name(0), "secret"));
+        assert_eq!(stored(&client, 0), values);
+        // Without room for both nothing is done.
+        let salted: Vec<String> =
+            (0..7).map(|n| format!("{{SSHA}}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx{n}")).collect();
+        let mut all: Vec<&str> = salted.iter().map(String::as_str).collect();
+        all.push(OTHER);
+        add(&mut client, 1, &all);
+        assert!(client.binds(&name(1), "Secret-1"));
+        assert!(stored(&client, 1).contains(&OTHER.to_owned()));
+    });
+}
+
+#[test]
+fn fifty_in_a_second() {
+    let mut client = Client::with(Config { password_schemes: vec![Scheme::SaltedSha512], ..config() });
+    (0..60).for_each(|number| add(&mut client, number, &[HASH]));
+    assert!((0..60).all(|number| client.binds(&name(number), "secret")));
+    let old = |client: &Client| (0..60).filter(|number| stored(client, *number)[0] == HASH).count();
+    assert_eq!(old(&client), 10);
+}
+
+#[test]
+fn not_where_it_is_off_and_never_in_the_clear() {
+    let mut off = Config { password_schemes: vec![Scheme::SaltedSha512], ..config() };
+    off.settings.configured.passwords.renew = false;
+    let clear = Config { password_schemes: vec![Scheme::Clear], ..config() };
+    for config in [off, clear] {
+        let mut client = Client::with(config);
+        add(&mut client, 0, &[HASH]);
+        assert!(client.binds(&name(0), "secret"));
+        assert_eq!(stored(&client, 0), [HASH]);
+    }
+    // It can be changed while the server runs.
+    let mut client = Client::with(Config { password_schemes: vec![Scheme::SaltedSha512], ..config() });
+    add(&mut client, 0, &[HASH]);
+    let off: &[(ModifyKind, &str, &[&str])] = &[(Replace, "pandoPasswordsRenew", &["off"])];
+    assert_eq!(client.another().modify("cn=config", off).code, Success);
+    assert!(client.binds(&name(0), "secret"));
+    assert_eq!(stored(&client, 0), [HASH]);
+}
