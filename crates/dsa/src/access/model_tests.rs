@@ -1,5 +1,7 @@
-//! Row A2: views decide as the plain evaluation of `access::decide` does, on random rules, directories, requesters and questions.
+//! Row A2: views decide as the plain evaluation of `access::decide` does, on random rules, directories, requesters and questions. Row L1: limits
+//! are those of the first rule that fits by the same evaluation.
 
+use super::bounds::Bounds;
 use super::class::Action;
 use super::requester::{Connection, Proof, is_so};
 use super::views::Views;
@@ -8,13 +10,16 @@ use crate::system::tests::{config, standard_schema};
 use crate::{Config, Dsa};
 use ::access::decide::Placed;
 use ::access::testing::{self, Plain, Question};
-use ::access::{Address, Requester, Rule, Settings, ValueTest, decide};
+use ::access::{
+    Address, AttributeSelector, Items, LimitRule, Limits, Operation, Operations, Place, Requester, Right,
+    Rights, Rule, Settings, Subject, Target, ValueTest, decide,
+};
 use model::Entry;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::sync::Arc;
 use store::search::evaluate::Evaluator;
-use store::{Add, Reader, Stamp};
+use store::{Add, ReadPoint, Reader, Stamp};
 
 /// Decisions of one directory and one set of rules, for one requester.
 const QUESTIONS: usize = 60;
@@ -22,12 +27,12 @@ const QUESTIONS: usize = 60;
 const CASES: u32 = 400;
 
 /// An agent over a random directory, with these rules alone.
-fn agent(directory: &[Plain], rules: &[Rule]) -> Arc<Dsa> {
+fn agent(directory: &[Plain], rules: &[Rule], limits: &[LimitRule]) -> Arc<Dsa> {
     let mut config = config();
     config.store.suffixes = vec![testing::SUFFIX.to_owned()];
     config.root_dn = None;
     config.settings.configured.access =
-        Settings { rules: rules.to_vec(), defaults: false, ..Settings::default() };
+        Settings { rules: rules.to_vec(), defaults: false, limits: limits.to_vec(), ..Settings::default() };
     let dsa =
         Dsa::new(Config { root_password: None, ..config }, standard_schema()).expect("memory is plenty");
     let schema = Arc::clone(dsa.shard.schema());
@@ -64,7 +69,7 @@ fn compare(
     who: &Requester,
     questions: &[Question],
 ) -> Result<u64, TestCaseError> {
-    let dsa = agent(directory, rules);
+    let dsa = agent(directory, rules, &[]);
     let schema = Arc::clone(dsa.shard.schema());
     let tree = testing::tree(&schema, directory);
     let placed: Vec<Placed> = rules
@@ -75,17 +80,7 @@ fn compare(
     let pin = reader.pin();
     let read_point = pin.read_point();
     let (mut views, mut evaluator) = (Views::default(), Evaluator::default());
-    views.keep_up(&dsa.access, read_point, &mut evaluator.cache);
-    let entry_of = |dn: &Option<String>, evaluator: &mut Evaluator| {
-        let id = read_point.resolve(dn.as_deref()?.as_bytes(), &mut evaluator.cache).ok()?;
-        read_point.entry(id).map(|entry| OwnEntry::of(&entry))
-    };
-    let (own, real) = (entry_of(&who.dn, &mut evaluator), entry_of(&who.real, &mut evaluator));
-    let dn = who.dn.clone().unwrap_or_default();
-    let real_dn = who.real.clone().unwrap_or_default();
-    let proof = Proof { dn: dn.as_bytes(), own, auth: &who.auth, real: (real_dn.as_bytes(), real) };
-    let (class, _) = views.classify(Some(proof), connection(who), read_point, &mut evaluator);
-    let requester = super::Requester { class, own, real };
+    let requester = classify(&dsa, who, read_point, (&mut views, &mut evaluator));
     let mut decisions = 0;
     for question in questions {
         let (dn, _) = &directory[question.entry % directory.len()];
@@ -145,4 +140,129 @@ fn a2_views_decide_as_the_plain_evaluation_does() {
     runner.run(&inputs, run).expect("they agree");
     assert!(decisions.get() > u64::from(cases) * QUESTIONS as u64 / 4);
     println!("{} decisions", decisions.get());
+}
+
+/// Limit rules with the subjects of access rules, as far as they depend on no entry.
+fn limits(rules: &[Rule]) -> Vec<LimitRule> {
+    let numbered = rules.iter().zip(0..);
+    let made = numbered.map(|(rule, at): (&Rule, u32)| LimitRule {
+        name: rule.name.clone(),
+        subjects: rule.subjects.clone(),
+        limits: Limits { size: Some(at * 7 % 5), page: Some(at * 3 % 4 + 1), ..Limits::default() },
+    });
+    made.filter(|rule| ::access::parse_limit(&rule.to_string()).as_ref() == Ok(rule)).collect()
+}
+
+/// Does one of the subjects match, and may one? By a rule that allows, and one that denies what another allows.
+fn fits(tree: &::access::Tree, subjects: &[Subject], who: &Requester) -> (bool, bool) {
+    let attributes = Items::Attributes(vec![AttributeSelector::Entry]);
+    let target = Target {
+        place: Place::All,
+        filter: None,
+        items: attributes,
+        values: None,
+        operations: Operations::ANY,
+    };
+    let read = Rights::of(&[Right::Read]);
+    let rule = Rule {
+        name: "r".to_owned(),
+        target,
+        subjects: subjects.to_vec(),
+        allow: read,
+        deny: Rights::NONE,
+        rank: 1,
+    };
+    let all = Rule {
+        subjects: ::access::parse("a: all; anyone; allow=read").expect("a rule").subjects,
+        rank: 0,
+        ..rule.clone()
+    };
+    let none = Rule { allow: Rights::NONE, deny: read, ..rule.clone() };
+    let is_allowed = |rules: &[&Rule]| {
+        let origin = ::access::decide::Origin::Configured;
+        let placed: Vec<Placed> =
+            rules.iter().map(|rule| Placed { rule: (*rule).clone(), origin: origin.clone() }).collect();
+        let entry = tree.entries().next().expect("there are entries");
+        let question = Question {
+            entry: 0,
+            attribute: None,
+            value: None,
+            right: Right::Read,
+            operation: Operation::Search,
+        };
+        decide(tree, &placed, who, &question.query(entry)).allowed
+    };
+    (is_allowed(&[&rule]), !is_allowed(&[&all, &none]))
+}
+
+#[test]
+fn l1_limits_are_those_of_the_first_rule_that_fits() {
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: CASES / 2,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let inputs = (testing::directory(), testing::rules(8), testing::requester());
+    let decided = std::cell::Cell::new([0_u32; 2]);
+    let run = |(directory, rules, who): (Vec<Plain>, Vec<Rule>, Requester)| {
+        let rules = limits(&rules);
+        let is_there =
+            |dn: &Option<String>| dn.as_ref().is_none_or(|dn| directory.iter().any(|(other, _)| other == dn));
+        prop_assume!(is_there(&who.dn) && is_there(&who.real));
+        let dsa = agent(&directory, &[], &rules);
+        let tree = testing::tree(dsa.shard.schema(), &directory);
+        let mut expected = Bounds::default_of(&dsa.config.limits, who.dn.is_none());
+        let fits: Vec<(bool, bool)> = rules.iter().map(|rule| fits(&tree, &rule.subjects, &who)).collect();
+        let sure = fits.iter().position(|(fits, _)| *fits);
+        if let Some(sure) = sure {
+            (expected.size, expected.page) =
+                (rules[sure].limits.size.expect("it has one"), rules[sure].limits.page.expect("it has one"));
+        }
+        let perhaps = (0..sure.unwrap_or(rules.len())).filter(|at| fits[*at].1);
+        let tighter = |one: u32, other: Option<u32>| match (one, other.expect("it has one")) {
+            (0, other) => other,
+            (one, 0) => one,
+            (one, other) => one.min(other),
+        };
+        for at in perhaps.clone() {
+            expected.size = tighter(expected.size, rules[at].limits.size);
+            expected.page = tighter(expected.page, rules[at].limits.page);
+        }
+        let [sures, others] = decided.get();
+        decided.set([sures + u32::from(sure.is_some()), others + perhaps.count() as u32]);
+        let (_, bounds) = classified(&dsa, &who);
+        prop_assert_eq!(bounds, expected, "{:?} {:?}", rules, who);
+        Ok(())
+    };
+    runner.run(&inputs, run).expect("they agree");
+    let [sures, others] = decided.get();
+    assert!(sures > CASES / 20 && others > 0, "{sures} fit, {others} may");
+}
+
+/// A requester as a bind would make it, and its limits.
+fn classified(dsa: &Arc<Dsa>, who: &Requester) -> (super::Requester, Bounds) {
+    let mut reader = Reader::register(&dsa.shard).expect("there are few readers");
+    let pin = reader.pin();
+    let (mut views, mut evaluator) = (Views::default(), Evaluator::default());
+    let requester = classify(dsa, who, pin.read_point(), (&mut views, &mut evaluator));
+    (requester, views.bounds(requester.class))
+}
+
+/// Takes the rules that are in force, and gives a requester its class.
+fn classify(
+    dsa: &Dsa,
+    who: &Requester,
+    read_point: ReadPoint<'_>,
+    (views, evaluator): (&mut Views, &mut Evaluator),
+) -> super::Requester {
+    views.keep_up(&dsa.access, read_point, &mut evaluator.cache);
+    let entry_of = |dn: &Option<String>, evaluator: &mut Evaluator| {
+        let id = read_point.resolve(dn.as_deref()?.as_bytes(), &mut evaluator.cache).ok()?;
+        read_point.entry(id).map(|entry| OwnEntry::of(&entry))
+    };
+    let (own, real) = (entry_of(&who.dn, evaluator), entry_of(&who.real, evaluator));
+    let (dn, real_dn) = (who.dn.clone().unwrap_or_default(), who.real.clone().unwrap_or_default());
+    let proof = Proof { dn: dn.as_bytes(), own, auth: &who.auth, real: (real_dn.as_bytes(), real) };
+    let (class, _) = views.classify(Some(proof), connection(who), read_point, evaluator);
+    super::Requester { class, own, real }
 }
