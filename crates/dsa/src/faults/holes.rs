@@ -73,4 +73,10 @@ env::faults! {
     /// A client that sends nothing may stay as long as one that has sent something (row L2).
     /// All places would be taken by clients that cost their owner nothing.
     SILENT_KEPT = "silent-kept";
+    /// A compare is answered by values that may not be compared (row X2).
+    /// Ten thousand of them would find any number of four digits.
+    COMPARE_NOT_JUDGED = "compare-not-judged";
+    /// An entry that is hidden takes a place of those that a search may return (row X5).
+    /// The limit of a client's own choice would tell how many there are.
+    HIDDEN_COUNTED = "hidden-counted";
 }

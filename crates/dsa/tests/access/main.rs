@@ -8,6 +8,7 @@ mod attacks;
 mod conditions;
 mod disclosure;
 mod groups;
+mod guesses;
 mod limits;
 mod operations;
 mod places;
