@@ -48,6 +48,22 @@ def whoami(here, word, code=0):
     return run("ldapwhoami", "-x", "-H", here.url, "-D", ADA, "-w", word, "-e", "ppolicy", code=code).said
 
 
+def test_y7_a_policy_of_a_subtree_in_the_file(server, tmp_path):
+    config = tmp_path / "pando.toml"
+    config.write_text(f'[[passwords.policy]]\npolicy = "{POLICY}"\nsubtree = "{PEOPLE}"\nfilter = "(uid=ada)"\n')
+    here = server("--config", config)
+    admin = connect(here)
+    admin.add_s(POLICY, [("objectClass", [b"pwdPolicy", b"device"]), ("pwdAttribute", [b"userPassword"]), ("pwdMaxAge", [b"100"])])
+    for name in ("ada", "bruno"):
+        admin.modify_s(f"uid={name},{PEOPLE}", [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
+    assert report_of(here, ADA, WORD)[0] is None and state(here, "pwdChangedTime")
+    admin.modify_s(ADA, [(ldap.MOD_REPLACE, "pwdChangedTime", [b"20200101000000Z"])])
+    assert report_of(here, ADA, WORD)[:2] == (ldap.INVALID_CREDENTIALS, 0)
+    assert report_of(here, f"uid=bruno,{PEOPLE}", WORD) == (None, None, None, None)
+    [(_, values)] = admin.search_s("cn=config", ldap.SCOPE_BASE, attrlist=["pandoPasswordsPolicy"])
+    assert values["pandoPasswordsPolicy"] == [f'policy="{POLICY}" subtree="{PEOPLE}" filter=(uid=ada)'.encode()]
+
+
 def test_y2_what_clients_say(fresh):
     admin = put_policy(fresh, pwdMaxAge=1000, pwdExpireWarning=1000, pwdMustChange="TRUE", pwdGraceAuthNLimit=2)
     assert report_of(fresh, ADA, WORD) == (None, 2, None, None)

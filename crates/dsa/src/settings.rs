@@ -6,6 +6,7 @@
 mod keys;
 mod row;
 pub mod value;
+pub mod words;
 
 pub use keys::{Holds, ONLINE, find, put};
 pub(crate) use row::INDEX;

@@ -101,6 +101,8 @@ pub const SASL_SECONDS_MAX: u64 = 30;
 pub const PEER_MAPPINGS_MAX: usize = 256;
 /// DNs that are given a precedence.
 pub const PRECEDENCES_MAX: usize = 256;
+/// Rules that say which password policy holds for whom: each is asked at a bind.
+pub const POLICY_RULES_MAX: usize = 256;
 /// Access rules of the configuration.
 pub const ACCESS_RULES_MAX: usize = 1024;
 /// Bytes of one access rule.

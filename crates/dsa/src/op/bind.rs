@@ -29,7 +29,8 @@ use env::net::PeerAddress;
 use env::planted;
 use model::ResultCode;
 use proto::LdapResult;
-use proto::control::password_policy;
+use proto::control::password_policy::{self, PolicyError, PolicyResponse, Warning};
+use proto::control::{Control, netscape_password};
 use proto::op::bind::{Authentication, Bind, BindResponse};
 use proto::tag::BIND_RESPONSE;
 
@@ -83,8 +84,13 @@ pub(crate) fn run(
     reading.scratch.passwords.tried = None;
     let done = reading.scratch.passwords.refusal().map_or(done, Err);
     // An answer without anything in it says that there is a policy, and that it has nothing to say.
-    let said = reading.scratch.passwords.verdict.response.encode();
-    let said = asks_policy.then(|| password_policy::control(&said));
+    let response = reading.scratch.passwords.verdict.response;
+    let (value, seconds) = (response.encode(), seconds_left(response));
+    let said = match asks_policy {
+        true => Some(password_policy::control(&value)),
+        false if response == PolicyResponse::default() || !reading.dsa.policies.choices().netscape => None,
+        false => unasked(response, &seconds),
+    };
     match done {
         Ok(Outcome::Bound(mut who, proof)) => {
             who.must_change = reading.scratch.passwords.verdict.must_change;
@@ -110,6 +116,26 @@ pub(crate) fn run(
             BindResponse { result, server_sasl_credentials: Some(message) }.encode(out, id, said.as_slice());
             Some(ResultCode::InvalidCredentials)
         }
+    }
+}
+
+/// Seconds until the password expires, if that is what the policy says.
+fn seconds_left(response: PolicyResponse) -> String {
+    match response.warning {
+        Some(Warning::Expires(seconds)) => seconds.to_string(),
+        Some(Warning::Grace(_)) | None => String::new(),
+    }
+}
+
+/// What a client is answered that did not ask what the policy says.
+/// A lock is no matter of these controls.
+fn unasked(response: PolicyResponse, seconds: &str) -> Option<Control<'_>> {
+    match (response.error, response.warning) {
+        (Some(PolicyError::Expired | PolicyError::MustChange), _) | (None, Some(Warning::Grace(_))) => {
+            Some(netscape_password::expired())
+        }
+        (None, Some(Warning::Expires(_))) => Some(netscape_password::expiring(seconds.as_bytes())),
+        _ => None,
     }
 }
 

@@ -169,7 +169,7 @@ fn judge_add(
     let named =
         add.attributes.iter().find(|a| a.description.eq_ignore_ascii_case(policy::SUBENTRY.as_bytes()));
     let named = named.and_then(|attribute| attribute.values.iter().next());
-    let account = policy::Place::New(named);
+    let account = policy::Place::New(add.dn, named);
     let mut state = policy::judge(reading, identity, account, &new, false)?;
     state.retain(|(_, name, _)| add.attributes.iter().all(|a| !a.description.eq_ignore_ascii_case(name)));
     Ok(state)

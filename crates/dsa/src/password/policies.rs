@@ -2,9 +2,11 @@
 //! them is [`crate::policy`]'s.
 
 mod lockout;
+mod rule;
 mod verdict;
 
 pub(crate) use self::lockout::{Lockouts, Try};
+pub use self::rule::PolicyRule;
 pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
 use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,24 +29,42 @@ pub(crate) fn may_be_of_policy(description: &[u8]) -> bool {
 pub struct Choices {
     /// The policy of accounts that name none: the DN of its entry.
     pub default_policy: Option<String>,
+    /// Policies of some of them. The first whose accounts it is among counts.
+    pub rules: Vec<PolicyRule>,
     /// Characters of a password that a user sets, at least, where no policy holds.
     pub min_length: usize,
     /// Whether a client learns that an account is locked.
     pub tell_locked: bool,
+    /// Whether the answer to a bind says unasked that a password has expired or is about to.
+    pub netscape: bool,
     /// Whether a password that is stored otherwise than new ones are is stored anew at a bind.
     pub renew: bool,
 }
 
 impl Default for Choices {
     fn default() -> Choices {
-        Choices { default_policy: None, min_length: 8, tell_locked: false, renew: true }
+        Choices {
+            default_policy: None,
+            rules: Vec::new(),
+            min_length: 8,
+            tell_locked: false,
+            netscape: true,
+            renew: true,
+        }
+    }
+}
+
+impl Choices {
+    /// May a policy hold for accounts that name none?
+    fn have_policy(&self) -> bool {
+        self.default_policy.is_some() || !self.rules.is_empty()
     }
 }
 
 /// What an agent knows of policies.
 pub(crate) struct Policies {
     choices: RwLock<Arc<Choices>>,
-    /// Whether there is a default one, which every update wants to know.
+    /// Whether there is a policy for accounts that name none, which every update wants to know.
     has_default: AtomicBool,
     renews: AtomicBool,
     /// Passwords that were stored anew.
@@ -60,7 +80,7 @@ impl Policies {
     pub(crate) fn new(choices: &Choices) -> Policies {
         Policies {
             choices: RwLock::new(Arc::new(choices.clone())),
-            has_default: AtomicBool::new(choices.default_policy.is_some()),
+            has_default: AtomicBool::new(choices.have_policy()),
             renews: AtomicBool::new(choices.renew),
             renewals: Rate::default(),
             lockouts: Arc::default(),
@@ -70,7 +90,7 @@ impl Policies {
     /// Puts settings in force.
     pub(crate) fn put(&self, choices: &Choices) {
         *self.choices.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(choices.clone());
-        self.has_default.store(choices.default_policy.is_some(), Ordering::Relaxed);
+        self.has_default.store(choices.have_policy(), Ordering::Relaxed);
         self.renews.store(choices.renew, Ordering::Relaxed);
     }
 
@@ -85,7 +105,7 @@ impl Policies {
         self.renewals.reserve(allowed, 0, now_ns) == Some(0)
     }
 
-    /// Does a policy hold for all accounts that name none?
+    /// May a policy hold for accounts that name none?
     pub(crate) fn have_default(&self) -> bool {
         self.has_default.load(Ordering::Relaxed)
     }

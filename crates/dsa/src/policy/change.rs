@@ -42,15 +42,15 @@ impl<'a> New<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'e, 'r> {
     Entry(&'e EntryRef<'r>),
-    /// Of an entry that is to be added, with the name of its policy if it has one.
-    New(Option<&'e [u8]>),
+    /// Of an entry that is to be added: its name, and that of its policy if it says one.
+    New(&'e [u8], Option<&'e [u8]>),
 }
 
 impl<'e, 'r> Place<'e, 'r> {
     fn entry(self) -> Option<&'e EntryRef<'r>> {
         match self {
             Place::Entry(entry) => Some(entry),
-            Place::New(_) => None,
+            Place::New(..) => None,
         }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn judge(
     let entry = place.entry();
     let policy = match place {
         Place::Entry(entry) => policy_of(reading, Some(entry)),
-        Place::New(named) => policy_of_new(reading, named),
+        Place::New(dn, named) => policy_of_new(reading, dn, named),
     };
     // Rights first: what an administrator sets is not judged at all, but its state is kept.
     let is_administrator = is_administrator(reading, identity, entry);

@@ -1,11 +1,15 @@
-//! Which policy holds for an account: the one that its entry names, else the default one of the settings, else the built-in one. A name that
+//! Which policy holds for an account: the one that its entry names, else that of the first rule of the settings that fits, else the default one of the
+//! settings, else the built-in one. A name that
 //! leads to no policy is passed over, for an account that nobody can use would be worse than one with the next policy.
 
 use crate::access::each_value;
 use crate::context::Reading;
-use crate::password::policies::Policy;
+use crate::password::policies::{Policy, PolicyRule};
+use crate::worker::Scratch;
 use model::limits::PASSWORD_HISTORY_MAX;
-use store::{EntryRef, ReadPoint};
+use store::search::Compiled;
+use store::search::evaluate::Truth;
+use store::{EntryRef, ReadPoint, Unresolved};
 
 /// The attribute by which an entry names its policy.
 pub(crate) const SUBENTRY: &str = "pwdPolicySubentry";
@@ -36,26 +40,73 @@ pub(crate) fn policy_of(reading: &mut Reading<'_>, entry: Option<&EntryRef<'_>>)
         return policy.clone();
     }
     let named = entry.and_then(|entry| text(entry, SUBENTRY, reading.read_point));
-    named_or_default(reading, named.as_deref())
+    chosen(reading, named.as_deref(), entry.map(Subject::Entry))
 }
 
 /// The policy of an entry that is to be added, which names it or does not.
-pub(super) fn policy_of_new(reading: &mut Reading<'_>, named: Option<&[u8]>) -> Policy {
-    match named.and_then(|named| std::str::from_utf8(named).ok()) {
-        None => policy_of(reading, None),
-        Some(named) => named_or_default(reading, Some(named)),
+pub(super) fn policy_of_new(reading: &mut Reading<'_>, dn: &[u8], named: Option<&[u8]>) -> Policy {
+    let named = named.and_then(|named| std::str::from_utf8(named).ok());
+    chosen(reading, named, Some(Subject::New(dn)))
+}
+
+/// Whose policy is looked for.
+#[derive(Clone, Copy)]
+enum Subject<'s, 'r> {
+    Entry(&'s EntryRef<'r>),
+    /// It is to be added under this name.
+    New(&'s [u8]),
+}
+
+/// The policy that is named, else that of the first rule that fits, else the default one. Each is looked up when it is needed: a policy is
+/// one entry, and a change of it holds from the next request on.
+fn chosen(reading: &mut Reading<'_>, named: Option<&str>, subject: Option<Subject<'_, '_>>) -> Policy {
+    let choices = reading.dsa.policies.choices();
+    let mut found = named.and_then(|dn| policy_at(reading, dn));
+    if let (None, Some(subject)) = (&found, subject) {
+        let rule = choices.rules.iter().find(|rule| fits(reading, subject, rule));
+        found = rule.and_then(|rule| policy_at(reading, &rule.policy));
+    }
+    let found = found.or_else(|| policy_at(reading, choices.default_policy.as_deref()?));
+    let built_in = Policy { min_length: choices.min_length, ..Policy::BUILT_IN };
+    Policy { tells_locked: choices.tell_locked, ..found.unwrap_or(built_in) }
+}
+
+/// Is an account among those of a rule? One that is to be added belongs to no group yet, and no filter is asked of it.
+fn fits(reading: &mut Reading<'_>, subject: Subject<'_, '_>, rule: &PolicyRule) -> bool {
+    let is_there = rule.subtree.as_deref().is_none_or(|base| is_within(reading, subject, base));
+    let entry = match subject {
+        Subject::Entry(entry) => entry,
+        Subject::New(_) => return is_there && rule.filter.is_none() && rule.group.is_none(),
+    };
+    is_there
+        && rule.filter.as_deref().is_none_or(|filter| is_true(reading, entry, filter))
+        && rule.group.as_deref().is_none_or(|group| is_member(reading, entry, group))
+}
+
+fn is_within(reading: &mut Reading<'_>, subject: Subject<'_, '_>, base: &str) -> bool {
+    let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+    let Ok(base) = read_point.resolve(base.as_bytes(), cache) else { return false };
+    match subject {
+        Subject::Entry(entry) => read_point.is_within(entry.id, base),
+        // Of its superiors the nearest that is there; if that is not its own, the add fails.
+        Subject::New(dn) => match read_point.resolve(dn, cache) {
+            Ok(id) | Err(Unresolved::NoSuchObject(Some(id))) => read_point.is_within(id, base),
+            Err(_) => false,
+        },
     }
 }
 
-fn named_or_default(reading: &mut Reading<'_>, named: Option<&str>) -> Policy {
-    // Each is looked up when it is needed: a policy is one entry, and a change of it holds from the next request on.
-    let choices = reading.dsa.policies.choices();
-    let mut found = None;
-    for dn in named.into_iter().chain(choices.default_policy.as_deref()) {
-        found = found.or_else(|| policy_at(reading, dn));
-    }
-    let built_in = Policy { min_length: choices.min_length, ..Policy::BUILT_IN };
-    Policy { tells_locked: choices.tell_locked, ..found.unwrap_or(built_in) }
+fn is_true(reading: &mut Reading<'_>, entry: &EntryRef<'_>, filter: &str) -> bool {
+    let Ok(parsed) = proto::filter_string::parse(filter.as_bytes()) else { return false };
+    let compiled = Compiled::new(&parsed.filter(), reading.read_point.shard(), &|_| true);
+    reading.scratch.evaluator.evaluate(&compiled, entry, reading.read_point) == Truth::True
+}
+
+fn is_member(reading: &mut Reading<'_>, entry: &EntryRef<'_>, group: &str) -> bool {
+    let read_point = reading.read_point;
+    let dn = read_point.dn(entry, &mut reading.scratch.evaluator.cache);
+    let Scratch { views, evaluator, .. } = &mut *reading.scratch;
+    views.is_member((&dn, entry), group, read_point, evaluator)
 }
 
 /// The policy that an entry is, if it is one.

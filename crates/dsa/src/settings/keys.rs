@@ -9,10 +9,11 @@
 use super::Choices;
 use super::row::{Bad, Row, Scope, Values};
 use super::value::{bytes_within, number, on_off, switch};
+use crate::password::policies::PolicyRule;
 use crate::transaction::Precedence;
 use model::limits::{
-    PRECEDENCES_MAX, TRANSACTION_AGE_MS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_UPDATES_MAX,
-    TRANSACTIONS_OPEN_MAX,
+    POLICY_RULES_MAX, PRECEDENCES_MAX, TRANSACTION_AGE_MS_MAX, TRANSACTION_BYTES_MAX,
+    TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX,
 };
 
 /// The key called `name`.
@@ -155,7 +156,10 @@ impl<T: Holds> Row<T> {
             default: "none: all have 0",
             text: "Precedence, 0 to 9, of the clients whose names are DN or lie below it; the highest that matches \
                    counts. A transaction with higher precedence preempts another that changes the same entry.",
-            set: |c, v| each(&mut c.choices_mut().transactions.precedence, v),
+            set: |c, v| {
+                let most = (PRECEDENCES_MAX, "names have a precedence");
+                each(&mut c.choices_mut().transactions.precedence, v, most, str::parse)
+            },
             show: |c| c.choices().transactions.precedence.iter().map(Precedence::to_string).collect(),
         },
         Row {
@@ -169,6 +173,20 @@ impl<T: Holds> Row<T> {
                    of an entry of class pwdPolicy.",
             set: |c, v| put(&mut c.choices_mut().passwords.default_policy, v, policy_name),
             show: |c| vec![c.choices().passwords.default_policy.clone().unwrap_or(NO_POLICY.to_owned())],
+        },
+        Row {
+            name: "passwords.policy",
+            form: "policy=DN subtree=DN filter=FILTER group=DN",
+            values: Values::Tables,
+            scope: Scope::Directory,
+            default: "none",
+            text: "A password policy for the accounts of a subtree, of a group, or of a filter; what is named must all be so. The first \
+                   that fits an account counts, if its entry names none.",
+            set: |c, v| {
+                let most = (POLICY_RULES_MAX, "accounts of policies are named");
+                each(&mut c.choices_mut().passwords.rules, v, most, PolicyRule::parse)
+            },
+            show: |c| c.choices().passwords.rules.iter().map(PolicyRule::to_string).collect(),
         },
         Row {
             // Of accounts that a policy holds for, that says it. What is set already stays: length is looked at when a password is changed, for
@@ -197,6 +215,17 @@ impl<T: Holds> Row<T> {
                    has sent.",
             set: |c, v| put(&mut c.choices_mut().passwords.tell_locked, v, switch),
             show: |c| vec![on_off(c.choices().passwords.tell_locked)],
+        },
+        Row {
+            name: "passwords.netscape",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "on",
+            text: "Whether the answer to a bind that did not ask for the password policy says by the controls of the Netscape server \
+                   that the password has expired, must be changed, or expires soon.",
+            set: |c, v| put(&mut c.choices_mut().passwords.netscape, v, switch),
+            show: |c| vec![on_off(c.choices().passwords.netscape)],
         },
         Row {
             name: "passwords.renew",
@@ -293,14 +322,20 @@ fn refresh(text: &str) -> Result<access::Refresh, String> {
 }
 
 /// All faulty values are reported together, each by its position: an administrator mends them in one go.
-fn each(place: &mut Vec<Precedence>, values: &[String]) -> Result<(), Bad> {
-    if values.len() > PRECEDENCES_MAX {
-        return Err(vec![(PRECEDENCES_MAX, format!("{PRECEDENCES_MAX} names have a precedence at most"))]);
+fn each<T>(
+    place: &mut Vec<T>,
+    values: &[String],
+    most: (usize, &str),
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<(), Bad> {
+    let (most, what) = most;
+    if values.len() > most {
+        return Err(vec![(most, format!("{most} {what} at most"))]);
     }
     // The setting keeps its former value unless all are good.
     let (mut good, mut bad) = (Vec::new(), Bad::new());
     for (at, text) in values.iter().enumerate() {
-        match text.parse() {
+        match parse(text) {
             Ok(value) => good.push(value),
             Err(reason) => bad.push((at, reason)),
         }

@@ -47,6 +47,22 @@ impl Client {
         self.report_of(&common::bind(dn, password), &[ASKS])
     }
 
+    /// What a bind is answered that does not ask: its code, and the last digit and the value of a control of the Netscape server.
+    fn bind_unasked(&mut self, password: &str) -> (ResultCode, Option<(char, String)>) {
+        let (_, bytes) = self.encode(&common::bind(ADA, password), &[]);
+        let (mut answers, _) = self.raw(&bytes);
+        let answer = answers.pop().expect("it is answered");
+        let control = answer.controls.first().map(|(oid, value)| {
+            let last = oid.strip_prefix("2.16.840.1.113730.3.4.").expect("one of the Netscape server");
+            let value = value.clone().expect("it has a value");
+            (last.chars().next().expect("a digit"), String::from_utf8(value).expect("text"))
+        });
+        match answer.what {
+            What::End(end) => (end.code, control),
+            other => panic!("no end: {other:?}"),
+        }
+    }
+
     fn modify_and_report(&mut self, dn: &str, changes: Changes<'_>) -> (ResultCode, Report) {
         let list = changes_of(changes);
         let changes = ChangeList::parse(&list).expect("just encoded");
@@ -145,6 +161,35 @@ fn test_y1_ages_and_warnings() {
         assert_eq!(client.bind_and_report(ADA, "second"), (InvalidCredentials, Some((None, Some(0)))));
         assert_eq!(client.who_am_i(), "");
         assert_eq!(client.bind_and_report(ADA, "wrong"), (InvalidCredentials, Some((None, None))));
+    });
+}
+
+/// Y2: clients that know no other control are answered by those of the Netscape server.
+#[test]
+fn test_y2_what_a_client_learns_that_does_not_ask() {
+    let policy = [
+        ("pwdMaxAge", "1000"),
+        ("pwdExpireWarning", "100"),
+        ("pwdGraceAuthNLimit", "1"),
+        ("pwdMustChange", "TRUE"),
+        ("pwdLockout", "TRUE"),
+        ("pwdMaxFailure", "9"),
+    ];
+    under(&policy, |mut client| {
+        let expired = || Some(('4', "0".to_owned()));
+        assert_eq!(client.bind_unasked("first-word"), (Success, None));
+        client.wait(950);
+        assert_eq!(client.bind_unasked("first-word"), (Success, Some(('5', "49".to_owned()))));
+        assert_eq!(client.bind_unasked("wrong"), (InvalidCredentials, None));
+        client.wait(50);
+        assert_eq!(client.bind_unasked("first-word"), (Success, expired()), "a grace login");
+        assert_eq!(client.bind_unasked("first-word"), (InvalidCredentials, expired()));
+        let mut root = client.another();
+        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second-word"])]).code, Success);
+        assert_eq!(client.bind_unasked("second-word"), (Success, expired()), "it must be changed");
+        let off: Changes<'_> = &[(Replace, "pandoPasswordsNetscape", &["off"])];
+        assert_eq!(root.modify("cn=config", off).code, Success);
+        assert_eq!(client.bind_unasked("second-word"), (Success, None));
     });
 }
 
@@ -375,6 +420,66 @@ fn test_y7_which_policy_holds() {
         }
         assert_eq!(root.modify("cn=config", &[(Replace, "pandoPasswordsDefaultPolicy", &[])]).code, Success);
         assert_eq!(client.renew("123", "1"), (Success, None), "none but the built-in one");
+    });
+}
+
+/// Rules of the settings come behind what the entry names and before the default. The first that fits counts, and all that it names must be so.
+#[test]
+fn test_y7_by_subtree_filter_and_group() {
+    under(&[("pwdMinLength", "9")], |mut client| {
+        let mut root = client.another();
+        let other: Given<'_> = &[
+            ("objectClass", &["pwdPolicy", "device"]),
+            ("pwdAttribute", &["userPassword"]),
+            ("pwdMinLength", &["3"]),
+        ];
+        root.must_add("cn=other,dc=example", other);
+        let inner: Given<'_> = &[("objectClass", &["groupOfNames"]), ("member", &[ADA])];
+        root.must_add("cn=inner,dc=example", inner);
+        let outer: Given<'_> = &[("objectClass", &["groupOfNames"]), ("member", &["cn=inner,dc=example"])];
+        root.must_add("cn=outer,dc=example", outer);
+        client.must_bind(ADA, "first-word");
+        let mut word = "first-word".to_owned();
+        // Is the rule's policy the one that holds, under which three characters are enough?
+        let mut fits = |rules: &[&str]| {
+            assert_eq!(root.modify("cn=config", &[(Replace, "pandoPasswordsPolicy", rules)]).code, Success);
+            let new = if word == "one" { "two" } else { "one" };
+            let end = client.renew(&word, new);
+            if end.0 == Success {
+                new.clone_into(&mut word);
+            }
+            end.0 == Success
+        };
+        let policy = "policy=\"cn=other,dc=example\"";
+        assert!(!fits(&[]), "the default");
+        for (which, fitting) in [
+            ("subtree=\"ou=people,dc=example\"", true),
+            ("subtree=\"ou=groups,dc=example\"", false),
+            ("subtree=\"uid=ada,ou=people,dc=example\"", true),
+            ("subtree=\"uid=grace,ou=people,dc=example\"", false),
+            ("filter=(sn=Lovelace)", true),
+            ("filter=(sn=Hopper)", false),
+            ("filter=(!(sn=Hopper))", true),
+            ("group=\"cn=inner,dc=example\"", true),
+            ("group=\"cn=outer,dc=example\"", true),
+            ("group=\"cn=nothing,dc=example\"", false),
+            ("subtree=\"ou=people,dc=example\" filter=(sn=Hopper)", false),
+            ("subtree=\"ou=people,dc=example\" filter=(sn=Lovelace) group=\"cn=outer,dc=example\"", true),
+        ] {
+            assert_eq!(fits(&[&format!("{policy} {which}")]), fitting, "{which}");
+        }
+        let broken = "policy=\"cn=nothing,dc=example\" filter=(sn=*)";
+        assert!(!fits(&[broken]), "a rule without a policy leads to the default");
+        let all = format!("{policy} subtree=\"dc=example\"");
+        assert!(!fits(&[broken, &all]), "the first that fits");
+        assert!(fits(&[&all, broken]));
+        let mut root = client.another();
+        let names: Changes<'_> = &[(Replace, "pwdPolicySubentry", &[POLICY])];
+        assert_eq!(root.modify(ADA, names).code, Success);
+        let end = client.renew("two", "1");
+        assert_eq!((end.0, end.1), (ConstraintViolation, Some((None, Some(6)))), "its own comes first");
+        let bad: Changes<'_> = &[(Replace, "pandoPasswordsPolicy", &["policy=cn=x"])];
+        assert_ne!(root.modify("cn=config", bad).code, Success);
     });
 }
 

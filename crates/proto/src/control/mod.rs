@@ -2,6 +2,7 @@
 
 pub mod assertion;
 pub mod manage_dsa_it;
+pub mod netscape_password;
 pub mod non_transaction;
 pub mod paged_results;
 pub mod password_policy;
