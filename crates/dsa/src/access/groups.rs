@@ -37,7 +37,7 @@ const DANGLING_MAX: usize = 4_096;
 
 /// What a thread knows of groups: of those that rules name, and behind these of those that entries name.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     known: Vec<Known>,
     /// Commit sequence at which what is known of those that rules name was true.
     sequence: u64,
@@ -252,7 +252,7 @@ impl Groups {
     }
 
     /// As [`Groups::is_member`], of a group that an entry names. It is remembered, and looked at anew when something has changed.
-    pub(super) fn is_member_of_named(
+    pub(crate) fn is_member_of_named(
         &mut self,
         somebody: (&[u8], Option<&EntryRef<'_>>),
         (group, nested): (&str, bool),

@@ -305,17 +305,9 @@ impl Views {
         class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.allows_somewhere(right))
     }
 
-    /// Is an entry a member of a group, also by groups in it? Of a group that no rule names.
-    pub(crate) fn is_member(
-        &mut self,
-        (dn, entry): (&[u8], &EntryRef<'_>),
-        group: &str,
-        read_point: ReadPoint<'_>,
-        evaluator: &mut Evaluator,
-    ) -> bool {
-        let is_member =
-            self.groups.is_member_of_named((dn, Some(entry)), (group, true), read_point, evaluator);
-        is_member == store::search::evaluate::Truth::True
+    /// What the thread knows of groups.
+    pub(crate) fn groups(&mut self) -> &mut Groups {
+        &mut self.groups
     }
 
     /// The view of a requester on an entry.

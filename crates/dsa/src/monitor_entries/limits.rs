@@ -10,6 +10,7 @@ use std::net::IpAddr;
 const WORST_MAX: usize = 16;
 
 /// How much is used of a limit now, if that is a number.
+/// Of a rate it is none: what was used of it is another number at each moment, and that of an address ([`worst_addresses`]).
 pub(super) fn used(limit: Limit) -> Option<fn(&Dsa, Now) -> u64> {
     match limit {
         Limit::AddressConnections => Some(|dsa, _| dsa.peers.most_connections()),

@@ -120,6 +120,7 @@ pub(crate) fn run(
 }
 
 /// Seconds until the password expires, if that is what the policy says.
+/// As text, for that is what the control has; empty mostly, which allocates nothing.
 fn seconds_left(response: PolicyResponse) -> String {
     match response.warning {
         Some(Warning::Expires(seconds)) => seconds.to_string(),
@@ -128,7 +129,8 @@ fn seconds_left(response: PolicyResponse) -> String {
 }
 
 /// What a client is answered that did not ask what the policy says.
-/// A lock is no matter of these controls.
+/// A lock is no matter of these controls. An answer that says nothing is the usual one: a client that asks for no policy need not know that
+/// there is one.
 fn unasked(response: PolicyResponse, seconds: &str) -> Option<Control<'_>> {
     match (response.error, response.warning) {
         (Some(PolicyError::Expired | PolicyError::MustChange), _) | (None, Some(Warning::Grace(_))) => {
@@ -349,6 +351,7 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
         return None;
     };
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
+    // The value that was right is kept, for it may be one that is to be renewed. A bind that is refused for another reason renews nothing.
     let mut stored = None;
     let found = account::identified(reading, anonymous, &entry, is_root, |reading| {
         stored = reading.scratch.passwords.find(read_point, &entry, password)?;

@@ -100,6 +100,7 @@ impl Policies {
     }
 
     /// May another one be stored anew now? Then it is counted.
+    /// One number for all threads; it is written only where a password is old.
     pub(crate) fn reserve_renewal(&self, now_ns: u64) -> bool {
         let allowed = Allowed::new(RENEWALS_PER_SECOND, 1).expect("it is not zero");
         self.renewals.reserve(allowed, 0, now_ns) == Some(0)

@@ -49,7 +49,7 @@ pub(super) fn policy_of_new(reading: &mut Reading<'_>, dn: &[u8], named: Option<
     chosen(reading, named, Some(Subject::New(dn)))
 }
 
-/// Whose policy is looked for.
+/// Whose policy is looked for. A name that nobody has is no subject: its bind fails whatever a policy says.
 #[derive(Clone, Copy)]
 enum Subject<'s, 'r> {
     Entry(&'s EntryRef<'r>),
@@ -83,6 +83,7 @@ fn fits(reading: &mut Reading<'_>, subject: Subject<'_, '_>, rule: &PolicyRule) 
         && rule.group.as_deref().is_none_or(|group| is_member(reading, entry, group))
 }
 
+/// Is an account an entry, or below it? Names are looked up and not compared, so a subtree that is renamed is another one.
 fn is_within(reading: &mut Reading<'_>, subject: Subject<'_, '_>, base: &str) -> bool {
     let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
     let Ok(base) = read_point.resolve(base.as_bytes(), cache) else { return false };
@@ -96,17 +97,21 @@ fn is_within(reading: &mut Reading<'_>, subject: Subject<'_, '_>, base: &str) ->
     }
 }
 
+/// Is a filter true of an account? It was read before, when the rule was set, and is short.
+/// All attributes are looked at: the rule is the administrator's, and its outcome is no answer to anybody.
 fn is_true(reading: &mut Reading<'_>, entry: &EntryRef<'_>, filter: &str) -> bool {
     let Ok(parsed) = proto::filter_string::parse(filter.as_bytes()) else { return false };
     let compiled = Compiled::new(&parsed.filter(), reading.read_point.shard(), &|_| true);
     reading.scratch.evaluator.evaluate(&compiled, entry, reading.read_point) == Truth::True
 }
 
+/// Does an account belong to a group? A group that is gone has no members, so the next rule is asked.
 fn is_member(reading: &mut Reading<'_>, entry: &EntryRef<'_>, group: &str) -> bool {
     let read_point = reading.read_point;
     let dn = read_point.dn(entry, &mut reading.scratch.evaluator.cache);
     let Scratch { views, evaluator, .. } = &mut *reading.scratch;
-    views.is_member((&dn, entry), group, read_point, evaluator)
+    let who = (&dn[..], Some(entry));
+    views.groups().is_member_of_named(who, (group, true), read_point, evaluator) == Truth::True
 }
 
 /// The policy that an entry is, if it is one.

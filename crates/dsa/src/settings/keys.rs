@@ -175,6 +175,8 @@ impl<T: Holds> Row<T> {
             show: |c| vec![c.choices().passwords.default_policy.clone().unwrap_or(NO_POLICY.to_owned())],
         },
         Row {
+            // A rule is asked at each bind and each change of a password, so their number is bounded. What it names need not be there yet: a rule without a
+            // policy leads to the next way to find one.
             name: "passwords.policy",
             form: "policy=DN subtree=DN filter=FILTER group=DN",
             values: Values::Tables,
@@ -217,6 +219,7 @@ impl<T: Holds> Row<T> {
             show: |c| vec![on_off(c.choices().passwords.tell_locked)],
         },
         Row {
+            // Older clients, of PAM above all, learn in no other way that a password is about to expire; those that know no control ignore it.
             name: "passwords.netscape",
             form: "on|off",
             values: Values::One,
@@ -228,6 +231,7 @@ impl<T: Holds> Row<T> {
             show: |c| vec![on_off(c.choices().passwords.netscape)],
         },
         Row {
+            // Off where another system reads the stored values, or where binds must stay as fast as they are.
             name: "passwords.renew",
             form: "on|off",
             values: Values::One,

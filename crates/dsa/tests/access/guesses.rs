@@ -15,7 +15,7 @@ fn seen(found: &Found) -> (ResultCode, String, String, Vec<String>, usize) {
 }
 
 #[test]
-fn x2_ten_thousand_guesses_are_answered_alike() {
+fn x2_ten_thousand_guesses_have_one_answer() {
     let hides = ["no: all attrs=employeeNumber,carLicense; users; deny=search,compare,read"];
     let number = RIGHT.to_string();
     as_ada(&hides, |mut client| {

@@ -1,4 +1,4 @@
-//! What an answer to a bind says of a password by the controls of the Netscape server (draft-vchu-ldap-pwd-policy-00): older than the control of password
+//! What an answer to a bind says of a password by the controls of the Netscape server: older than the control of password
 //! policies, not asked for, and read by clients that know no other.
 
 use super::Control;

@@ -14,6 +14,7 @@ use proto::op::ModifyKind;
 use store::{EntryRef, ReadPoint};
 
 /// Proposes to store a password anew that a bind has proven by this stored value, if it should be.
+/// One that is stored as it should be costs a comparison of a prefix.
 #[inline]
 pub(super) fn renew(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u8], password: &[u8]) {
     let schemes = &reading.dsa.config.password_schemes;
@@ -39,6 +40,7 @@ fn renew_old(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u8], pas
     if !is_made && (!passwords.is_idle() || !dsa.policies.reserve_renewal(reading.now.monotonic_ns)) {
         return;
     }
+    // Salts are drawn at each run; those of the last one are stored.
     // Later, it is run again. A scheme that cannot stand for the password leaves it as it is.
     let Ok(Ok(values)) = passwords.store(schemes, password, &mut **dsa.entropy()) else { return };
     let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
