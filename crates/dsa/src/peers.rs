@@ -139,6 +139,7 @@ impl Peers {
     }
 
     /// Most connections that one address has.
+    /// All addresses are looked at, under the lock: the monitor asks once a second at most.
     pub(crate) fn most_connections(&self) -> u64 {
         let connections = |counts: &Arc<Counts>| u64::from(counts.connections.load(Ordering::Relaxed));
         self.lock().all.values().map(connections).max().unwrap_or(0)

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often something may be done.
+/// Times and not numbers, so that a rate below one in a second would need no other form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Nanoseconds that one takes of it.

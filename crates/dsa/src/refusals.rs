@@ -153,6 +153,7 @@ struct Report {
 
 impl Refusals {
     /// A limit was reached by a client.
+    /// It takes a lock, which a client that is refused a thousand times a second pays for, and others do not meet.
     #[cold]
     pub fn note(&self, limit: Limit, client: Option<PeerAddress>) {
         self.counts[limit as usize].fetch_add(1, Ordering::Relaxed);

@@ -241,6 +241,7 @@ impl Question<'_> {
     }
 
     /// Can the assertion be tested at all, and by this client?
+    /// What is refused here is refused whatever the entry has, so ten thousand tries have one answer.
     /// Read access is needed: else a compare would guess secret values one by one.
     /// One answer for values that are there, that are not, and for attributes that are not: the right is asked before the
     /// entry is looked at.
