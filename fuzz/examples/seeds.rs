@@ -49,6 +49,7 @@ fn main() {
     definitions();
     rules();
     scram();
+    effective_rights();
     requests();
     responses();
     sessions();
@@ -64,6 +65,18 @@ fn scram() {
     ];
     for (number, message) in messages.iter().enumerate() {
         save("scram", &number.to_string(), message.as_bytes());
+    }
+}
+
+fn effective_rights() {
+    let values = [
+        &b"dn:cn=a,dc=x"[..],
+        b"\x04\x07dn:cn=a",
+        b"\x30\x09\x04\x07dn:cn=a",
+        b"\x30\x13\x04\x05u:ada\x30\x0a\x04\x02cn\x04\x04mail",
+    ];
+    for (number, value) in values.iter().enumerate() {
+        save("effective_rights", &number.to_string(), value);
     }
 }
 

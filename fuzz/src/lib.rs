@@ -5,6 +5,7 @@ pub mod access_log;
 pub mod access_rule;
 pub mod add_stream;
 pub mod dn;
+pub mod effective_rights;
 pub mod filter;
 pub mod ldif;
 pub mod message;
@@ -20,11 +21,12 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("access_log", access_log::check),
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
     ("dn", dn::check),
+    ("effective_rights", effective_rights::check),
     ("filter_ber", filter::check_ber),
     ("filter_string", filter::check_string),
     ("ldif", ldif::check),

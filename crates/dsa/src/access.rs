@@ -19,7 +19,7 @@ mod facts;
 mod groups;
 mod in_force;
 #[cfg(test)]
-mod model_tests;
+pub(crate) mod model_tests;
 mod places;
 mod requester;
 mod rules;

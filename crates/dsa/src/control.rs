@@ -5,10 +5,12 @@
 //! is a `match` on both, so an unknown pair falls through to one place: critical is refused, not critical is ignored.
 
 pub(crate) mod assertion;
+pub(crate) mod effective_rights;
 pub(crate) mod proxied_authorization;
 pub(crate) mod read_entry;
 pub(crate) mod update;
 
+use self::effective_rights::RightsOf;
 use self::read_entry::ReadEntry;
 use crate::op::extended;
 use crate::transaction;
@@ -47,10 +49,12 @@ pub(crate) struct Rare<'a> {
     pub(crate) non_transaction: bool,
     /// The client wants to know what the password policy says.
     pub(crate) password_policy: bool,
+    /// Whose rights on the entries it wants to know, and whether the control is critical.
+    pub(crate) effective_rights: Option<(RightsOf<'a>, bool)>,
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 9] = [
+pub(crate) const CONTROLS: [&[u8]; 10] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
@@ -59,6 +63,7 @@ pub(crate) const CONTROLS: [&[u8]; 9] = [
     control::proxied_authorization::OID,
     control::transaction_specification::OID,
     control::password_policy::OID,
+    control::effective_rights::OID,
     control::queue_length::OID,
 ];
 
@@ -172,6 +177,12 @@ impl<'a> Requested<'a> {
                 return once(oid, std::mem::replace(is_there, true).then_some(()));
             }
             control::password_policy::OID => return Err(ControlError::Malformed(oid)),
+            control::effective_rights::OID if matches!(request, Search(_)) => {
+                let asked = effective_rights::read(control.value).map_err(|error| unfit(oid, &error))?;
+                let asked = asked.ok_or(ControlError::Malformed(oid))?;
+                let rare = self.rare.get_or_insert_default();
+                return once(oid, rare.effective_rights.replace((asked, control.critical)));
+            }
             _ => {}
         }
         // The operations that RFC 4527 and RFC 4528 name, and no others.
@@ -273,6 +284,12 @@ impl<'a> Requested<'a> {
     /// It costs nothing to know it: a policy has said it already.
     pub(crate) fn asks_policy(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.password_policy)
+    }
+
+    /// Whose rights on the entries a search shall show, and whether it must.
+    #[inline]
+    pub(crate) fn effective_rights(&self) -> Option<&(RightsOf<'a>, bool)> {
+        self.rare.as_ref()?.effective_rights.as_ref()
     }
 
     /// Who the request shall be applied as, if not the client.

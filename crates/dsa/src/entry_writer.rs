@@ -79,6 +79,8 @@ struct Remembered {
 pub(crate) struct Templates {
     made: Made,
     attributes: Vec<u8>,
+    /// What the next entry shows besides.
+    extra: Vec<u8>,
     dn: Vec<u8>,
 }
 
@@ -174,6 +176,12 @@ impl Templates {
         self.made.selection(asked, schema)
     }
 
+    /// The entry that is written next shows these attributes besides its own, which are not stored. They are a list of PartialAttributes.
+    /// An entry that is long keeps them in its first part; they come before what is stored, for the order means nothing.
+    pub(crate) fn show_besides(&mut self, attributes: Vec<u8>) {
+        self.extra = attributes;
+    }
+
     /// Is a selection still what it was?
     #[inline]
     pub(crate) fn holds(&self, chosen: Chosen) -> bool {
@@ -228,8 +236,10 @@ impl Templates {
         is_root_dse: bool,
     ) -> Option<Large> {
         let schema = read_point.shard().schema();
-        let Templates { made, attributes, dn } = self;
+        let Templates { made, attributes, extra, dn } = self;
         attributes.clear();
+        // Nearly always there are none.
+        attributes.append(extra);
         let view = made.view(chosen);
         let template = made.template(chosen, entry.shape, is_root_dse, schema, views);
         // Most entries have no big set, and then there is nothing to be sent in parts.
@@ -571,30 +581,4 @@ fn put_set(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::system::tests::standard_schema;
-    use proto::list::octet_list;
-
-    #[test]
-    fn long_selections_take_one_place() {
-        let schema = standard_schema();
-        let mut made = Made::default();
-        let mut choose = |name: &str, times: usize| {
-            let raw = octet_list(vec![name.as_bytes(); times]);
-            let selectors = Octets::parse(&raw).unwrap();
-            let asked = RequestedSelection { selectors, types_only: false, view: ViewId::ROOT };
-            // Twice: a selection that was used last is found by another way.
-            let chosen = [made.selection(asked, &schema), made.selection(asked, &schema)];
-            (
-                chosen.map(|chosen| chosen.kept),
-                made.remembered.len(),
-                made.long.as_ref().map(|long| long.selectors.len()),
-            )
-        };
-        assert_eq!(choose("cn", 1), ([true; 2], 1, None));
-        assert_eq!(choose("cn", 2_000), ([false; 2], 1, Some(2_000 * 4)));
-        assert_eq!(choose("uid", 2_000), ([false; 2], 1, Some(2_000 * 5)));
-        assert_eq!(choose("uid", 1), ([true; 2], 2, Some(2_000 * 5)));
-    }
-}
+mod tests;

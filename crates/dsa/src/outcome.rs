@@ -192,6 +192,9 @@ pub(crate) fn limit_text(code: ResultCode) -> &'static str {
         ResultCode::SizeLimitExceeded => "the size limit is reached",
         ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
         ResultCode::AdminLimitExceeded => "the search took longer than the server keeps a read point",
+        ResultCode::InsufficientAccessRights => {
+            "insufficient rights: manage on the entry is needed to see the rights of others"
+        }
         _ => "",
     }
 }

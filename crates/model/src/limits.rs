@@ -63,6 +63,10 @@ pub const RDN_AVAS_MAX: usize = 16;
 pub const CONTROLS_MAX: usize = 32;
 /// Attribute selectors of one search.
 pub const SELECTION_MAX: usize = 4096;
+/// Bytes of the value of a control that asks for effective rights.
+pub const EFFECTIVE_RIGHTS_BYTES_MAX: usize = 16 << 10;
+/// Attributes that it may name, and of those that the search names as many are shown: the rights on each are worked out for each entry.
+pub const EFFECTIVE_RIGHTS_NAMES_MAX: usize = 256;
 /// Attributes in one add, changes in one modify.
 pub const ATTRIBUTES_MAX: usize = 4096;
 /// Bytes of one attribute value.

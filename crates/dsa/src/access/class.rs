@@ -227,6 +227,46 @@ impl Class {
         item: Item<'_>,
         values: OfValues<'_>,
     ) -> Rights {
+        self.rights_noting(schema, (facts, action), item, values, |_, _, _| {})
+    }
+
+    /// For each of these rights the rule that decides it on all values of an item, and whether it allows; none of a right that no
+    /// rule gives. Of several rules of one rank that deny, or else allow, it is the first.
+    pub(crate) fn reasons(
+        &self,
+        schema: &Schema,
+        (facts, action): (&Facts, Action),
+        item: Item<'_>,
+        rights: &[Right],
+    ) -> Vec<Option<(bool, &str)>> {
+        // The walk is that of a decision, so a reason cannot be another one than what decided.
+        let mut found = vec![None; rights.len()];
+        // Notes come by falling rank, and none of a right on which a higher rank has spoken.
+        self.rights_noting(schema, (facts, action), item, OfValues::Every, |rule, allow, deny| {
+            for (reason, right) in found.iter_mut().zip(rights) {
+                match *reason {
+                    None | Some((true, _)) if deny.has(*right) => *reason = Some((false, rule)),
+                    None if allow.has(*right) => *reason = Some((true, rule)),
+                    _ => {}
+                }
+            }
+        });
+        found
+            .into_iter()
+            .map(|reason| reason.map(|(allows, rule)| (allows, &*self.set.rules[rule].name)))
+            .collect()
+    }
+
+    /// As [`Class::rights`]; `note` gets each rule that has a say: its position, and what it allows and denies.
+    #[inline]
+    fn rights_noting(
+        &self,
+        schema: &Schema,
+        (facts, action): (&Facts, Action),
+        item: Item<'_>,
+        values: OfValues<'_>,
+        note: impl FnMut(usize, Rights, Rights),
+    ) -> Rights {
         // The two closures differ in which of the two bits they ask for, and in nothing else. A change of one needs a look
         // at the other: what is neither surely true nor surely false must come out of both to the requester's disadvantage.
         let allows = |member: &Member| {
@@ -250,7 +290,7 @@ impl Class {
                 })
         };
         let covers = |rule: &Ready| rule.operations.has(action.operation) && covers(rule, schema, item);
-        self.decide(covers, allows, denies, values)
+        self.decide(covers, allows, denies, values, note)
     }
 
     /// The rules of the highest rank decide; one of them that denies is enough. What no rule is about is denied.
@@ -260,6 +300,7 @@ impl Class {
         allows: impl Fn(&Member) -> bool,
         denies: impl Fn(&Member) -> bool,
         values: OfValues<'_>,
+        mut note: impl FnMut(usize, Rights, Rights),
     ) -> Rights {
         // `decided` has the rights on which a higher rank has spoken: lower ones have no say in these, be it to allow or to
         // deny. Each right is decided by itself, so one walk over the rules answers for all of them.
@@ -286,12 +327,11 @@ impl Class {
                         (truth == Truth::True, truth != Truth::False)
                     }
                 };
-                if may_allow && allows(member) {
-                    allow |= rule.allow;
-                }
-                if may_deny && denies(member) {
-                    deny |= rule.deny;
-                }
+                let own_allow = if may_allow && allows(member) { rule.allow } else { Rights::NONE };
+                let own_deny = if may_deny && denies(member) { rule.deny } else { Rights::NONE };
+                note(member.rule, own_allow.without(decided), own_deny.without(decided));
+                allow |= own_allow;
+                deny |= own_deny;
             }
             allowed |= allow.without(deny).without(decided);
             decided |= allow | deny;
@@ -331,6 +371,7 @@ impl Class {
             |member| is_settled(member, &member.allows),
             |member| !member.denies.is_empty(),
             OfValues::Every,
+            |_, _, _| {},
         );
         if worst.has(Right::Search) {
             return Searchable::Always;
@@ -340,6 +381,7 @@ impl Class {
             |member| !member.allows.is_empty(),
             |member| is_settled(member, &member.denies),
             OfValues::Some,
+            |_, _, _| {},
         );
         if planted::is(holes::FILTER_NOT_JUDGED) {
             return Searchable::Always;

@@ -27,7 +27,7 @@ const QUESTIONS: usize = 60;
 const CASES: u32 = 400;
 
 /// An agent over a random directory, with these rules alone.
-fn agent(directory: &[Plain], rules: &[Rule], limits: &[LimitRule]) -> Arc<Dsa> {
+pub(crate) fn agent(directory: &[Plain], rules: &[Rule], limits: &[LimitRule]) -> Arc<Dsa> {
     let mut config = config();
     config.store.suffixes = vec![testing::SUFFIX.to_owned()];
     config.root_dn = None;
@@ -249,7 +249,7 @@ fn classified(dsa: &Arc<Dsa>, who: &Requester) -> (super::Requester, Bounds) {
 }
 
 /// Takes the rules that are in force, and gives a requester its class.
-fn classify(
+pub(crate) fn classify(
     dsa: &Dsa,
     who: &Requester,
     read_point: ReadPoint<'_>,

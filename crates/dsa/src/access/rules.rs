@@ -51,6 +51,8 @@ pub(crate) struct RuleSet {
 /// A rule, ready to be used.
 #[derive(Debug)]
 pub(crate) struct Ready {
+    /// What explanations call it.
+    pub(crate) name: String,
     /// Higher ones decide. Those of the file and of `cn=config` lie above those that are built in.
     pub(crate) rank: u64,
     pub(crate) allow: Rights,
@@ -338,6 +340,7 @@ impl RuleSet {
         let subjects = rule.subjects.iter().map(|subject| self.subject(schema, subject, star));
         let subjects = subjects.collect::<Result<_, String>>()?;
         Ok(Ready {
+            name: rule.name.clone(),
             rank: above + u64::from(rule.rank),
             allow: rule.allow,
             deny: rule.deny,

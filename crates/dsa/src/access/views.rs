@@ -13,13 +13,15 @@
 //! A look at the rights on an entry compares two words where a class asks nothing of entries but whether they are the requester's;
 //! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
+mod explained;
+
 use super::bounds::Bounds;
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
 use super::groups::Groups;
 use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
-use super::rules::{Question, RuleSet};
+use super::rules::RuleSet;
 use crate::own_entry::OwnEntry;
 use ::access::{Operation, Refresh, Right, Rights, Truth, ValueTest};
 use hashbrown::HashTable;
@@ -588,13 +590,5 @@ impl Views {
         let found = kept.class.searchable(schema, attribute_type, is_system);
         kept.searchable[number] = Some(found);
         found
-    }
-
-    /// Answers of a view to what can change while an entry keeps its name.
-    /// They become the conditions of an update; reads have no use for them, as they are answered at once.
-    pub(crate) fn answers(&self, view: ViewId) -> Vec<(Question, bool)> {
-        let Some(kept) = self.kept_view(view) else { return Vec::new() };
-        let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
-        class.answers(&kept.facts).map(|(question, is_so)| (question.clone(), is_so)).collect()
     }
 }

@@ -114,6 +114,9 @@ fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> O
     if requested.paged.is_some() {
         return Some("a search in a transaction cannot have paged results");
     }
+    if requested.effective_rights().is_some() {
+        return Some("a search in a transaction does not show effective rights");
+    }
     if shard.has_referrals() && !requested.manage_dsa_it {
         return Some("there are referral objects: a search in a transaction needs the control ManageDsaIT");
     }

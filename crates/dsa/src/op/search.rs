@@ -28,6 +28,7 @@ use self::special::SpecialEntries;
 use self::unindexed::Judged;
 use crate::access::{Action, Bounds, Requester, Searchable, Views, tighter};
 use crate::context::Reading;
+use crate::control::effective_rights::EffectiveRights;
 use crate::control::{Requested, assertion};
 use crate::entry_writer::Large;
 use crate::faults::holes;
@@ -150,7 +151,8 @@ pub(crate) fn run(
     query.again = again::remember(reading, context, request, requested, &query, &filter);
     // Limits do not matter here: one entry is within any of them.
     // The shortest way, which most reads take.
-    if request.scope == Scope::Base && requested.paged.is_none() {
+    let rights = effective_rights(reading, context, request, requested);
+    if request.scope == Scope::Base && requested.paged.is_none() && rights.is_none() {
         let entry = read_point.entry(base.id).expect("the base was just found");
         if run_base(reading, context, &query, &entry, (&filter, &mut restricted), out) {
             return;
@@ -160,6 +162,7 @@ pub(crate) fn run(
     }
     if requested.paged.is_none()
         && special.is_none()
+        && rights.is_none()
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
@@ -178,10 +181,23 @@ pub(crate) fn run(
         begin(reading, context.counters, &query, (request, requested), scopes, (filter, restricted), out);
     let Some(mut running) = begun else { return };
     running.special = special;
+    running.rights = rights;
     // Those that follow are of the first page.
     // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
     run_cursor(reading, context, &query, running, out);
+}
+
+/// What a search shall show of somebody's rights on its entries; nearly always nothing.
+#[inline]
+fn effective_rights(
+    reading: &mut Reading<'_>,
+    context: &SearchContext<'_>,
+    request: &Search<'_>,
+    requested: &Requested<'_>,
+) -> Option<Box<EffectiveRights>> {
+    let asked = requested.effective_rights()?;
+    Some(Box::new(EffectiveRights::new(reading, context.identity, request.selection, asked)))
 }
 
 /// Makes a filter ready for a requester: to find candidates by, and to judge those by of which the requester may not test everything.
@@ -346,7 +362,7 @@ fn begin(
             return None;
         };
         if paged.size == 0 && !paged.cookie.is_empty() {
-            put_page_end(out, id, (ResultCode::Success, ""), &[]);
+            put_page_end(out, id, (ResultCode::Success, ""), &[], None);
             return None;
         }
         page = Some(Page::new(bounded_page(counters, &bounds, paged.size), position, search));
@@ -427,7 +443,8 @@ fn suspend(
     // The server's own entries and the directory are two shards; a reader belongs to one of them.
     let look = if running.base.is_system { context.system_look } else { context.look };
     // What the client is charged with until the search ends.
-    let bytes = running.cursor.heap_bytes() + selectors.raw().len();
+    let of_rights = running.rights.as_ref().map_or(0, |rights| rights.heap_bytes());
+    let bytes = running.cursor.heap_bytes() + selectors.raw().len() + of_rights;
     // An entry that is half written must be finished, whatever the number is; else the stream to the client is broken.
     let room = context.searches.len() < SESSION_SEARCHES_MAX || large.is_some();
     let holder = Holder { since_ns: running.began_ns, peer: context.peer.client() };
@@ -488,13 +505,22 @@ impl SuspendedSearch {
 
     /// As whom it goes on: as the session's identity is now, or as the one that it was made as, with the class that this one has by now.
     fn requester(&mut self, worker: &mut Worker, (who, security): (Requester, Security)) -> Requester {
-        let Some(acting) = &mut self.acting else { return who };
+        // Nearly all searches are made as the session's own, and show nobody's rights.
+        let subject = self.running.rights.as_mut().and_then(|rights| rights.subject_mut());
+        if self.acting.is_none() && subject.is_none() {
+            return who;
+        }
+        let others = self.acting.as_deref_mut().into_iter().chain(subject);
         let Parts { dsa, reader, scratch, now, .. } = &mut worker.parts();
         let pin = reader.pin();
         let read_point = pin.read_point();
         scratch.evaluator.cache.refresh(read_point);
-        Reading { dsa, read_point, scratch, now: *now, security }.keep_up(acting, security);
-        acting.requester()
+        let mut reading = Reading { dsa, read_point, scratch, now: *now, security };
+        // Each has a class of its own, by the connection that both are looked at on.
+        for other in others {
+            reading.keep_up(other, security);
+        }
+        self.acting.as_ref().map_or(who, |acting| acting.requester())
     }
 
     /// Does a slice of work, for the requester as it is now.

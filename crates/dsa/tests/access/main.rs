@@ -7,6 +7,7 @@ mod common;
 mod attacks;
 mod conditions;
 mod disclosure;
+mod effective_rights;
 mod groups;
 mod guesses;
 mod limits;
@@ -18,6 +19,8 @@ use common::journal::journaled_with;
 use common::*;
 use dsa::Config;
 use model::ResultCode;
+use proto::control::Control;
+use proto::control::paged_results;
 
 const GRACE: &str = "uid=grace,ou=people,dc=example";
 const BOB: &str = "uid=bob,ou=people,dc=example";

@@ -1,6 +1,7 @@
 //! Controls (RFC 4511 section 4.1.11): the envelope here, one file per control for its value.
 
 pub mod assertion;
+pub mod effective_rights;
 pub mod manage_dsa_it;
 pub mod netscape_password;
 pub mod non_transaction;

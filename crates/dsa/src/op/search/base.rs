@@ -32,6 +32,14 @@ pub(super) struct Base {
     pub(super) is_root_dse: bool,
 }
 
+impl Base {
+    /// In which rights on entries below it are asked.
+    /// The server's own entries are covered by no rule without a place.
+    pub(super) fn action(&self) -> Action {
+        Action { operation: Operation::Search, is_system: self.is_system }
+    }
+}
+
 /// Why a search does not begin.
 /// The text is made when it is answered, by [`refuse`]: most need the DN of an entry.
 pub(super) enum Refusal {

@@ -74,11 +74,19 @@ impl Page {
 const POSITION_BYTES: usize = 8;
 const COOKIE_BYTES: usize = POSITION_BYTES + 8;
 
-pub(super) fn put_page_end(out: &mut Vec<u8>, id: i32, (code, text): (ResultCode, &str), cookie: &[u8]) {
+/// The end of a page, with its cookie and with other controls if there are any.
+pub(super) fn put_page_end(
+    out: &mut Vec<u8>,
+    id: i32,
+    (code, text): (ResultCode, &str),
+    cookie: &[u8],
+    other: Option<Control<'_>>,
+) {
     let mut value = Vec::new();
     PagedResults { size: 0, cookie }.encode(&mut value);
-    let control = Control { oid: paged_results::OID, critical: false, value: Some(&value) };
-    encode_result(out, id, tag::SEARCH_DONE, code, b"", text, &[control]);
+    let mut controls = vec![Control { oid: paged_results::OID, critical: false, value: Some(&value) }];
+    controls.extend(other);
+    encode_result(out, id, tag::SEARCH_DONE, code, b"", text, &controls);
 }
 
 impl SearchKey {

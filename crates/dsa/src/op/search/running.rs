@@ -10,7 +10,8 @@
 use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
-use crate::access::{Action, Bounds, Requester, ViewId, tighter};
+use crate::access::{Bounds, Requester, ViewId, tighter};
+use crate::control::effective_rights::{EffectiveRights, Written};
 use crate::entry_writer::{Large, RequestedSelection};
 use crate::faults::holes;
 use crate::monitor::{Counters, count};
@@ -18,10 +19,11 @@ use crate::outcome::{self, limit_text};
 use crate::recent::Again;
 use crate::refusals::Limit;
 use crate::worker::Scratch;
-use ::access::{Operation, Right};
+use ::access::Right;
 use env::planted;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{EntryId, ResultCode};
+use proto::control::effective_rights;
 use proto::list::Octets;
 use proto::op::Search;
 use proto::result::encode_result;
@@ -102,8 +104,7 @@ impl Query<'_> {
         restricted: &mut Restricted,
         work: &mut u64,
     ) -> Admitted {
-        let asked = Action { operation: Operation::Search, is_system: self.base.is_system };
-        let view = scratch.view(self.who, asked, entry, self.read_point);
+        let view = scratch.view(self.who, self.base.action(), entry, self.read_point);
         if !scratch.views.may_return(view) {
             return Admitted::No;
         }
@@ -218,6 +219,8 @@ pub(super) struct Running {
     pub(super) hidden: Vec<u32>,
     /// It ends with this as soon as what is half written is out.
     pub(super) over: Option<ResultCode>,
+    /// What it shows of somebody's rights on its entries.
+    pub(super) rights: Option<Box<EffectiveRights>>,
     restricted: Restricted,
     types_only: bool,
     is_restricted: bool,
@@ -254,6 +257,7 @@ impl Running {
             references: None,
             hidden: Vec::new(),
             over: None,
+            rights: None,
             restricted: Restricted::default(),
             types_only: query.types_only,
             is_restricted: query.is_restricted,
@@ -379,6 +383,19 @@ impl Running {
                 return Rest::PageFull;
             }
             *work = work.saturating_sub(WRITTEN_ENTRY);
+            let view = match &mut self.rights {
+                None => view,
+                // Counted by now: what is shown besides makes no other entry of it.
+                Some(rights) => {
+                    let (who, action) = (query.who, query.base.action());
+                    let written = Written { who, view, action, entry: &entry, read_point };
+                    if !rights.show(scratch, &written, (query.selectors, query.types_only), work) {
+                        return Rest::End(ResultCode::InsufficientAccessRights);
+                    }
+                    // Views that were made for the subject may have been more than are remembered.
+                    scratch.view(who, action, &entry, read_point)
+                }
+            };
             if let Some(large) = query.put(scratch, view, counters, &entry, out) {
                 return Rest::Large(large);
             }
@@ -405,15 +422,19 @@ impl Running {
 
     /// A paged search ends with an empty cookie (RFC 2696 section 3), whatever ends it.
     pub(super) fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
+        let value = self.rights.as_ref().map(|rights| rights.response());
+        let control = value.as_deref().map(effective_rights::control);
         match self.page {
-            None => encode_result(out, self.id, tag::SEARCH_DONE, code, b"", text, &[]),
-            Some(_) => put_page_end(out, self.id, (code, text), &[]),
+            None => encode_result(out, self.id, tag::SEARCH_DONE, code, b"", text, control.as_slice()),
+            Some(_) => put_page_end(out, self.id, (code, text), &[], control),
         }
     }
 
     /// The cookie is made of where the page ends; the server keeps nothing of it.
     pub(super) fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
         let page = self.page.as_ref().expect("only a paged search fills a page");
-        put_page_end(out, self.id, (ResultCode::Success, ""), &page.cookie(read_point));
+        let value = self.rights.as_ref().map(|rights| rights.response());
+        let control = value.as_deref().map(effective_rights::control);
+        put_page_end(out, self.id, (ResultCode::Success, ""), &page.cookie(read_point), control);
     }
 }
