@@ -79,4 +79,7 @@ env::faults! {
     /// An entry that is hidden takes a place of those that a search may return (row X5).
     /// The limit of a client's own choice would tell how many there are.
     HIDDEN_COUNTED = "hidden-counted";
+    /// An update brings back all of its entry that its client asks for (row X4).
+    /// Who may write an attribute would read it by a change that changes nothing.
+    READ_ENTRY_NOT_JUDGED = "read-entry-not-judged";
 }

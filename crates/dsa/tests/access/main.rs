@@ -5,6 +5,7 @@
 mod common;
 
 mod attacks;
+mod brought;
 mod conditions;
 mod disclosure;
 mod effective_rights;
