@@ -183,3 +183,23 @@ impl Client {
         value
     }
 }
+
+#[test]
+fn test_a9_bounds_and_transactions() {
+    as_ada(&[], |mut client| {
+        let many = vec!["cn"; 257];
+        assert_eq!(
+            of(&mut client, ADA, &["cn"], &asked("dn:", &many), true).end.code,
+            ResultCode::AdminLimitExceeded
+        );
+        let choices = dsa::transaction::Choices { search: true, ..Default::default() };
+        client.dsa.transactions().put(&choices, client.dsa.shard().schema()).expect("they are in order");
+        let txn = client.extended(proto::ext::start_transaction::OID, None).value.expect("an identifier");
+        let value = asked(&format!("dn:{ADA}"), &[]);
+        let controls = [control(OID, &value, true), proto::control::transaction_specification::control(&txn)];
+        let mut read = |controls| {
+            client.search_with(ADA, model::Scope::Base, "(objectClass=*)", &["cn"], |_| {}, controls).end.code
+        };
+        assert_eq!((read(&controls), read(&controls[1..])), (ResultCode::UnwillingToPerform, Success));
+    });
+}
