@@ -125,32 +125,28 @@ struct Built {
 }
 
 impl Built {
+    /// Builds all of it in one go: crates that packages share are then built once, with the features that all of them ask for.
     fn new(root: &Path, tests: &BTreeSet<Test>) -> Result<Built, String> {
-        let mut executables = BTreeMap::new();
-        let of_cargo = tests.iter().filter(|test| test.package != BLACK_BOX);
-        let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut arguments = BTreeSet::new();
+        let (of_server, of_cargo): (Vec<&Test>, Vec<&Test>) =
+            tests.iter().partition(|test| test.package == BLACK_BOX);
         for test in of_cargo {
-            packages.entry(&test.package).or_default().insert(&test.target);
-        }
-        for (package, targets) in packages {
-            let targets = targets.into_iter().map(|target| match target {
+            arguments.insert(format!("--package={}", test.package));
+            arguments.insert(match &test.target[..] {
                 "lib" => "--lib".to_owned(),
                 target => format!("--test={target}"),
             });
-            let targets: Vec<String> = targets.collect();
-            let mut arguments = vec!["test", "--no-run", "--package", package];
-            arguments.extend(targets.iter().map(String::as_str));
-            for (target, executable) in build(root, &arguments)? {
-                executables.insert((package.to_owned(), target), executable);
-            }
         }
-        let mut server = PathBuf::new();
-        if tests.iter().any(|test| test.package == BLACK_BOX) {
-            let built = build(root, &["build", "--package", "pando", "--profile", "test"])?;
-            server =
-                built.into_iter().map(|(_, executable)| executable).next().ok_or("there is no server")?;
+        if !of_server.is_empty() {
+            // The server is built for the test of its command.
+            arguments.extend(["--package=pando".to_owned(), "--test=command".to_owned()]);
         }
-        Ok(Built { executables, server })
+        let executables = build(root, &arguments)?;
+        let server = executables.get(&("pando".to_owned(), "pando".to_owned())).cloned();
+        if !of_server.is_empty() && server.is_none() {
+            return Err("there is no server".to_owned());
+        }
+        Ok(Built { executables, server: server.unwrap_or_default() })
     }
 
     /// Runs tests with holes and without, two at a time: most of them wait for servers. The outcomes are in their order.
@@ -169,7 +165,8 @@ impl Built {
     fn run(&self, root: &Path, test: &Test, hole: Option<&str>) -> Result<Output, String> {
         let mut command = if test.package == BLACK_BOX {
             let mut command = Command::new(root.join("tests/run"));
-            command.args(["--numprocesses=1", "-k", &test.name]);
+            let test = format!("tests/black_box/{}.py::{}", test.target, test.name);
+            command.args(["--numprocesses=0", &test]);
             command.env("PANDO", &self.server).current_dir(root);
             command
         } else {
@@ -188,24 +185,30 @@ impl Built {
     }
 }
 
-/// Builds with faults; the targets and their executables.
-fn build(root: &Path, arguments: &[&str]) -> Result<Vec<(String, PathBuf)>, String> {
+/// Builds tests with faults, and the binaries that they use: the executables, by package and target.
+fn build(root: &Path, arguments: &BTreeSet<String>) -> Result<BTreeMap<(String, String), PathBuf>, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    command.args(arguments).args(["--locked", "--message-format=json-render-diagnostics"]).current_dir(root);
+    command.args(["test", "--no-run", "--locked", "--message-format=json-render-diagnostics"]);
+    command.args(arguments).current_dir(root);
     let output = command.env("RUSTC_WORKSPACE_WRAPPER", root.join(WRAPPER)).output();
     let output = output.map_err(|error| format!("cargo: {error}"))?;
     if !output.status.success() {
-        return Err(format!("cargo {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr).trim()));
+        return Err(format!("cargo test: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
     let lines = output.stdout.split(|byte| *byte == b'\n');
     let built = lines.filter_map(|line| {
         let line: serde_json::Value = serde_json::from_slice(line).ok()?;
         let executable = line.get("executable")?.as_str()?;
+        // `path+file:///...#pando-dsa@0.1.0`, or `...crates/pando#0.1.0` where the folder has the name of the package.
+        let id = line.get("package_id")?.as_str()?;
+        let (path, version) = id.rsplit_once('#')?;
+        let package =
+            version.split_once('@').map_or_else(|| path.rsplit('/').next(), |(name, _)| Some(name))?;
         let target = line.get("target")?;
         let is_lib = target.get("kind")?.as_array()?.iter().any(|kind| kind == "lib");
         let name = if is_lib { "lib" } else { target.get("name")?.as_str()? };
-        Some((name.to_owned(), PathBuf::from(executable)))
+        Some(((package.to_owned(), name.to_owned()), PathBuf::from(executable)))
     });
     Ok(built.collect())
 }
