@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-wal", &["pando-env"]),
     ("pando-store", &["pando-model", "pando-schema", "pando-env"]),
     ("pando-access", &["pando-model", "pando-proto", "pando-schema"]),
-    ("pando-logs", &["pando-model", "pando-proto", "pando-schema"]),
+    ("pando-logs", &["pando-model", "pando-password", "pando-proto", "pando-schema"]),
     (
         "pando-dsa",
         &[

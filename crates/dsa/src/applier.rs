@@ -1,7 +1,9 @@
 //! Applies the commands of the log, in order: the only one who changes a directory that is logged.
 
 mod conditions;
+mod report;
 
+use crate::audit::Trail;
 use crate::bundle;
 use crate::bundle::transaction::{self, Ending, WriteSet};
 use crate::chain::Chain;
@@ -23,6 +25,18 @@ pub struct Applier {
     worker: Worker,
     /// What all commands came to.
     chain: Chain,
+    /// Who wants to know what was applied.
+    trail: Option<Arc<Trail>>,
+    /// A record, and how many of its updates were applied or refused.
+    reported: (u64, u32),
+}
+
+/// What a command came to.
+enum Outcome<'a> {
+    /// All of its updates to this code.
+    All(u32),
+    /// Each to what its answer says.
+    Each(&'a [u8]),
 }
 
 /// Why a command cannot be applied as it was, or will be, at another time: the directory must not be used on.
@@ -51,14 +65,19 @@ impl Applier {
     /// commands: what is logged is applied, whatever memory that takes ([`store::Shard::waive_limit`]).
     pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
         dsa.shard.waive_limit();
-        let worker = Worker::new(dsa)?;
+        let mut worker = Worker::new(dsa)?;
+        let trail = dsa.trail.get().cloned();
+        worker.scratch.notes = trail.as_ref().map(|_| Box::default());
         let chain = Chain::new(dsa.shard().settings().key[0], 0, 0);
-        Some(Applier { worker, chain })
+        Some(Applier { worker, chain, trail, reported: (0, 0) })
     }
 
     /// The directory is what the log says up to the record `index`, where the outcome chain has this value.
     pub fn stands_at(&mut self, index: u64, chain: u64) {
         self.chain = Chain::new(self.worker.dsa.shard().settings().key[0], index, chain);
+        if let Some(trail) = &self.trail {
+            trail.from(index);
+        }
     }
 
     /// What all commands came to.
@@ -87,6 +106,19 @@ impl Applier {
         let shard = self.worker.dsa.shard();
         let last_csn = shard.last_csn();
         self.chain.end(index, last_csn.0, shard.entries());
+        self.report_end(index);
+    }
+
+    /// A record was passed that changes nothing, or whose outcome is not part of the chain.
+    pub fn pass(&mut self, index: u64) {
+        self.chain.pass(index);
+        self.report_end(index);
+    }
+
+    /// A record of a program before the outcome chain was applied: the chain begins behind it.
+    pub fn begin_after(&mut self, index: u64) {
+        self.chain.begin_after(index);
+        self.report_end(index);
     }
 
     /// Puts the settings of a parcel in force, whose time is `wall_ms`. Nothing else depends on them: the outcome chain does not know
@@ -108,6 +140,7 @@ impl Applier {
         let Worker { dsa, reader, .. } = &mut self.worker;
         // Others may have asked for the same meanwhile: then it is on its way.
         let _ = dsa.indexing.ask(updates.indexes(), reader.pin().read_point());
+        self.report_settings(updates, wall_ms);
         Ok(())
     }
 
@@ -184,20 +217,29 @@ impl Applier {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
         }
         let before = answers.len();
+        // Cloned only where somebody wants to know.
+        let origin = self.trail.as_ref().and_then(|_| along.as_ref().map(|along| along.origin.clone()));
         let failed = conditions::first_false(&mut self.worker, envelope.conditions);
-        if let Some(code) = failed {
+        let outcome = if let Some(code) = failed {
             self.chain.update(code);
             conditions::refuse(command, end, code, answers);
+            Outcome::All(code)
         } else if command.is_transaction {
             let (messages, ids) = (command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });
             let together = WriteSet { effective, messages, ids };
             let prepared_writes = along.map(|along| along.prepared_writes);
-            self.chain.update(transaction::apply(&mut self.worker, together, prepared_writes, ending));
+            let code = transaction::apply(&mut self.worker, together, prepared_writes, ending);
+            self.chain.update(code);
+            Outcome::All(code)
         } else {
             let applied = applied_of(command.messages);
             bundle::apply(&mut self.worker, effective, applied, along, answers);
             self.chain.updates(&answers[before..]);
+            Outcome::Each(&answers[before..])
+        };
+        if self.trail.is_some() {
+            self.report(command, origin, &outcome);
         }
         assert!(answers.len() >= before, "answers stand behind those to earlier commands");
         if !command.ids.is_empty() {

@@ -1,6 +1,7 @@
 //! The agent itself: shared by all threads, and nothing in it is written on the way of a request but counters.
 
 use crate::access::Access;
+use crate::audit::Trail;
 use crate::certificates::Certificates;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
@@ -56,6 +57,8 @@ pub struct Dsa {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) events: Events,
     pub(crate) policies: Policies,
+    /// What was applied, if somebody wants to know.
+    pub(crate) trail: OnceLock<Arc<Trail>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
     /// What secures connections, for the monitor.
@@ -74,6 +77,19 @@ impl Dsa {
     /// If there is one already.
     pub fn journal_to(&self, journal: Arc<dyn Journal>) {
         assert!(self.journal.set(journal).is_ok(), "a directory has one journal");
+    }
+
+    /// Reports of all changes from now on. To be called before there is an applier.
+    ///
+    /// # Panics
+    /// If there is a trail already.
+    pub fn report_changes_to(&self, trail: Arc<Trail>) {
+        assert!(self.trail.set(trail).is_ok(), "a directory has one trail");
+    }
+
+    /// The trail of changes, if there is an audit log.
+    pub fn trail(&self) -> Option<&Arc<Trail>> {
+        self.trail.get()
     }
 
     /// Shows certificates in the monitor from now on.

@@ -2,6 +2,8 @@
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
 use crate::access::Reader;
+use crate::audit::Origin;
+use crate::identity::Identity;
 use crate::indexing::IndexChange;
 use crate::marks::Marks;
 use crate::outcome;
@@ -10,6 +12,7 @@ use crate::session::Mixed;
 use crate::settings::{Record, SettingsChange};
 use crate::throttle::{Permit, Throttle};
 use crate::wakes::{Wakes, Waking};
+use env::net::PeerAddress;
 use model::ResultCode;
 use proto::outline::Outline;
 use proto::{frame, message::Frame, result::encode_result, tag};
@@ -56,6 +59,8 @@ pub(crate) struct Submission {
     ids: Vec<u32>,
     /// DN of the client that they are of; its rights were decided when they came.
     actor: Vec<u8>,
+    /// Where they came from.
+    origin: Origin,
     /// The answers to them, once they are applied.
     answers: Vec<u8>,
     /// Where these go.
@@ -88,6 +93,17 @@ impl Submission {
     }
 }
 
+/// Whose updates they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Sender<'s> {
+    /// As whom they are applied.
+    pub(crate) identity: &'s Identity,
+    /// Where the client is.
+    pub(crate) client: Option<PeerAddress>,
+    /// Number of its connection in the access log, or 0.
+    pub(crate) connection: u64,
+}
+
 /// What comes with updates that were logged, and is no part of what the log says.
 /// The log has messages alone, for a replay has neither: a prepared write holds addresses of this process, and the reads behind
 /// updates belong to sessions that are gone.
@@ -96,6 +112,7 @@ pub(crate) struct Along<'w> {
     pub(crate) prepared_writes: &'w mut PreparedWrites,
     pub(crate) marks: &'w mut Marks,
     pub(crate) reader: Option<&'w Reader>,
+    pub(crate) origin: &'w Origin,
 }
 
 /// Empty submissions for all sessions of a thread: a session that waits for nothing has none.
@@ -224,12 +241,12 @@ impl Reply {
 }
 
 impl Updates {
-    /// Updates of `actor`, with the marks of the reads between them.
+    /// Updates of a client, with the marks of the reads between them.
     #[inline]
     pub(crate) fn new(
         mut submission: Box<Submission>,
         marks: Marks,
-        actor: &[u8],
+        sender: Sender<'_>,
         reply: Arc<Reply>,
     ) -> Updates {
         debug_assert_eq!(adds(&submission.messages), submission.adds, "they are counted");
@@ -239,8 +256,15 @@ impl Updates {
         );
         assert!(submission.marks.is_empty() && submission.answers.is_empty(), "nothing of it was answered");
         submission.marks = marks;
+        let Sender { identity, client, connection } = sender;
         submission.actor.clear();
-        submission.actor.extend_from_slice(actor);
+        submission.actor.extend_from_slice(&identity.dn);
+        // Into memory that is there. Who asked is mostly the one who is recorded as the actor.
+        (submission.origin.peer, submission.origin.connection) = (client, connection);
+        submission.origin.who.clear();
+        if let Some((who, _)) = identity.real.as_deref() {
+            submission.origin.who.extend_from_slice(who);
+        }
         submission.reply = Some(reply);
         Updates(Some(submission))
     }
@@ -269,12 +293,17 @@ impl Updates {
     /// with a batch, and an end is never part of one.
     pub(crate) fn of_transaction(
         mut submission: Box<Submission>,
-        actor: &[u8],
+        sender: Sender<'_>,
         reply: Arc<Reply>,
         end: i32,
     ) -> Updates {
         submission.end = Some(end);
-        Updates::new(submission, Marks::default(), actor, reply)
+        Updates::new(submission, Marks::default(), sender, reply)
+    }
+
+    /// Where they came from.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.submission().origin
     }
 
     /// Counts their bytes, those of their prepared writes and those of the reads that wait for them, until they are answered.
@@ -298,11 +327,12 @@ impl Updates {
 
     /// The command, with the prepared writes and the marks, which change while it is applied.
     pub(crate) fn command_along(&mut self, wall_ms: u64) -> (Command<'_>, &[u8], Along<'_>) {
-        let Submission { messages, ids, actor, end, prepared_writes, marks, conditions, reader, .. } =
-            self.submission_mut();
+        let Submission {
+            messages, ids, actor, origin, end, prepared_writes, marks, conditions, reader, ..
+        } = self.submission_mut();
         let command =
             Command { wall_ms, actor, ids: Cow::Borrowed(ids), messages, is_transaction: end.is_some() };
-        (command, conditions, Along { prepared_writes, marks, reader: reader.as_ref() })
+        (command, conditions, Along { prepared_writes, marks, reader: reader.as_ref(), origin })
     }
 
     /// What must be true when they are applied ([`crate::parcel::Condition`]), encoded.
@@ -522,7 +552,9 @@ mod tests {
             Request::Delete(b"cn=a").encode(&mut messages, id, &[]);
         }
         let submission = Submission { messages, ..Submission::default() };
-        Updates::new(Box::new(submission), Marks::default(), b"", Arc::clone(reply))
+        let identity = &Identity::anonymous();
+        let sender = Sender { identity, client: None, connection: 0 };
+        Updates::new(Box::new(submission), Marks::default(), sender, Arc::clone(reply))
     }
 
     fn poll(reply: &Reply, out: &mut Vec<u8>) -> Poll<()> {

@@ -14,7 +14,7 @@ use crate::client_memory::Kept;
 use crate::config::{ChannelBindings, ClientCertificate, Listener};
 use crate::extension::{Change, result_of};
 use crate::identity::Identity;
-use crate::journal::{Reply, Submission};
+use crate::journal::{Reply, Sender, Submission};
 use crate::monitor::count;
 use crate::op::bind::Exchange;
 use crate::op::search::SuspendedSearch;
@@ -199,6 +199,8 @@ pub struct Session {
     pub(crate) pauses: bool,
     /// Binds that have succeeded, and who each made it, if somebody wants to know ([`Session::take_binds`]).
     pub(crate) binds: Option<Vec<(i32, Vec<u8>)>>,
+    /// Number of its connection in the access log; 0 if that is off.
+    connection: u64,
 }
 
 impl Session {
@@ -231,12 +233,20 @@ impl Session {
             pace: None,
             pauses: false,
             binds: None,
+            connection: 0,
         })
     }
 
     /// Remembers from now on who its binds made it, for [`Session::take_binds`]. Of a session that nobody asks this of, nothing is kept.
-    pub fn remember_binds(&mut self) {
+    /// `connection`: its number in the access log.
+    pub fn remember_binds(&mut self, connection: u64) {
         self.binds = Some(Vec::new());
+        self.connection = connection;
+    }
+
+    /// Whose updates they are that it submits as an identity.
+    pub(crate) fn sender<'s>(&self, identity: &'s Identity) -> Sender<'s> {
+        Sender { identity, client: self.peer.client(), connection: self.connection }
     }
 
     /// The message ids of binds that have succeeded since the last call, and who each made the session.

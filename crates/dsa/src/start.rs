@@ -116,6 +116,7 @@ impl Dsa {
             refusals,
             events: Events::default(),
             policies,
+            trail: OnceLock::new(),
             journal: OnceLock::new(),
             certificates: OnceLock::new(),
         }))

@@ -1,6 +1,7 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
 use crate::access::{self, Action, Requester, ViewId, Views};
+use crate::audit::Notes;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;
@@ -85,6 +86,8 @@ pub(crate) struct Scratch {
     pub(crate) keeps_superclasses: bool,
     /// Units of work that the searches of the bundle may still do.
     pub(crate) work: u64,
+    /// What is noted of updates; `None` but for the applier of a directory with an audit log.
+    pub(crate) notes: Option<Box<Notes>>,
 }
 
 impl Scratch {

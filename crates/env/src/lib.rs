@@ -5,6 +5,7 @@ pub mod disk;
 pub mod entropy;
 pub mod fast;
 pub mod host;
+pub mod line_file;
 pub mod lines;
 pub mod log_file;
 pub mod memory;

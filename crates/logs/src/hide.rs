@@ -2,6 +2,7 @@
 
 use model::attribute::split_options;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
+use password::split_scheme;
 use proto::filter_string;
 use schema::Schema;
 
@@ -22,6 +23,39 @@ pub fn name(schema: &Schema, dn: &[u8]) -> String {
     }
 }
 
+/// Names of schemes that may be shown. Whatever else stands in braces may be a part of a password.
+const SCHEMES: [&str; 21] = [
+    "ARGON2",
+    "BCRYPT",
+    "CRYPT",
+    "MD5",
+    "PBKDF2",
+    "PBKDF2-SHA1",
+    "PBKDF2-SHA256",
+    "PBKDF2-SHA512",
+    "PBKDF2_SHA256",
+    "PKCS5S2",
+    "SCRAM-SHA-256",
+    "SCRAM-SHA-512",
+    "SHA",
+    "SHA256",
+    "SHA384",
+    "SHA512",
+    "SMD5",
+    "SSHA",
+    "SSHA256",
+    "SSHA384",
+    "SSHA512",
+];
+
+/// What stands for a value of a secret where values are logged: the name of its scheme, if it has one.
+pub fn secret(value: &[u8]) -> String {
+    let scheme = split_scheme(value).and_then(|(name, _)| {
+        SCHEMES.into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.as_bytes()))
+    });
+    scheme.map_or("<hidden>".to_owned(), |scheme| format!("{{{scheme}}}<hidden>"))
+}
+
 /// The identity that a request asks to be applied as.
 pub fn authorization_id(schema: &Schema, id: &[u8]) -> String {
     match id.strip_prefix(b"dn:") {
@@ -40,7 +74,7 @@ pub fn filter(schema: &Schema, filter: &Filter<'_>) -> String {
 }
 
 /// May values of this attribute not be logged? An attribute that the schema does not have may be a secret that was misspelled.
-fn is_hidden(schema: &Schema, description: &[u8]) -> bool {
+pub(crate) fn is_hidden(schema: &Schema, description: &[u8]) -> bool {
     let (attribute, _) = split_options(description);
     schema.find_type(attribute).is_none_or(|id| schema.is_secret(id))
 }

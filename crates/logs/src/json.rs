@@ -61,6 +61,36 @@ impl Object<'_> {
         self
     }
 
+    /// Something that is true.
+    pub fn flag(&mut self, key: &str) -> &mut Self {
+        self.key(key);
+        self.out.extend_from_slice(b"true");
+        self
+    }
+
+    /// A list of objects, if there are any: `put` fills one of each item.
+    pub fn objects<T>(
+        &mut self,
+        key: &str,
+        items: impl IntoIterator<Item = T>,
+        mut put: impl FnMut(&mut Object<'_>, T),
+    ) -> &mut Self {
+        let mut mark = b'[';
+        for item in items {
+            if mark == b'[' {
+                self.key(key);
+            }
+            self.out.push(mark);
+            mark = b',';
+            put(&mut Object::begin(self.out), item);
+            self.out.push(b'}');
+        }
+        if mark == b',' {
+            self.out.push(b']');
+        }
+        self
+    }
+
     /// Ends it and its line.
     pub fn end(&mut self) {
         self.out.extend_from_slice(b"}\n");

@@ -1,6 +1,7 @@
-//! The access log, without files and threads: what a connection says becomes records ([`tap`], [`record`]), which another thread makes
+//! The access log and the audit log ([`audit`]), without files and threads: what a connection says becomes records ([`tap`], [`record`]), which another thread makes
 //! lines of ([`journal`], [`json`]). Passwords and other secrets are left out on the way ([`hide`]).
 
+pub mod audit;
 pub mod hide;
 pub mod journal;
 pub mod json;

@@ -129,6 +129,8 @@ pub const REQUESTER_LIMIT_MAX: u32 = i32::MAX as u32;
 pub const ACCESS_SECRETS_MAX: usize = 256;
 /// Events of the security log that wait to be written. Of those beyond it only the number is kept.
 pub const EVENTS_MAX: usize = 1 << 16;
+/// Octets of changes that wait to be written to the audit log.
+pub const TRAIL_BYTES_MAX: usize = 64 << 20;
 
 const _: () = assert!(DN_BYTES_MAX < MESSAGE_BYTES_MAX, "a DN must fit in a message");
 const _: () = assert!(MESSAGE_BYTES_MAX < LDIF_LINE_BYTES_MAX, "base64 of a value must fit in a line");

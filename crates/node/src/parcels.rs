@@ -1,5 +1,6 @@
 //! A parcel of the log is applied as it stands there: at a recovery, and where another replica proposed it.
 
+use dsa::audit::What;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Envelope, Head, Parcel};
 use dsa::{Applier, ApplyError};
@@ -30,7 +31,8 @@ pub(crate) fn apply(
             Body::Updates(command) => {
                 apply(applier, &command, &item.envelope).map_err(|error| error.to_string())?;
             }
-            Body::Rules(_) | Body::Settings(_) | Body::Nothing => {}
+            Body::Settings(_) => applier.report_recovered(What::Settings, parcel.head.time_ms),
+            Body::Rules(_) | Body::Nothing => {}
         }
     }
     applier.end_parcel(index);

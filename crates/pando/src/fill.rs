@@ -216,7 +216,7 @@ fn into_data(
 ) -> Result<Summary, Failed> {
     let clock = SystemClock::start();
     let Recovered { dsa, committer, mut snapshots, .. } =
-        recover(config, None, data, Arc::new(schema), &clock)?.expect("without settings none differ");
+        recover(config, None, data, Arc::new(schema), (&clock, None))?.expect("without settings none differ");
     let entries = dsa.shard().entries();
     if entries > 0 && !args.add {
         let text =

@@ -225,7 +225,7 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         tls = Some(Arc::new(loaded));
     }
-    Ok(Endpoints { bound, tls, logs: config.logs.clone() })
+    Ok(Endpoints { bound, tls, logs: config.logs.clone(), auditor: None })
 }
 
 pub(crate) fn log_to_stderr() {

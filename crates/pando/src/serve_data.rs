@@ -12,6 +12,7 @@ use node::data::{self, Data, DataError, Recovered, Settled, Wanted};
 use node::keep::keep;
 use schema::Schema;
 use server::config::{Change, Config, DEFAULT_DATA};
+use server::logs::Auditor;
 use server::{Endpoints, directory};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,21 +22,28 @@ pub(crate) fn serve(
     config: &Config,
     dir: &Path,
     schema: Option<Schema>,
-    endpoints: Endpoints,
+    mut endpoints: Endpoints,
     clock: &SystemClock,
 ) -> Result<(), Failed> {
     let data = open(dir, refused)?;
+    let mut auditor = auditor(config, &data, clock)?;
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
     let schema = Arc::new(schema.map_or_else(|| serve::schema(&config, "serve"), Ok)?);
-    let (config, mut recovered, changes) = match take_up(&config, &data, &schema, clock)? {
-        Some(taken) => taken,
+    let mut taken = take_up(&config, &data, &schema, clock, auditor.as_mut())?;
+    if taken.is_none() {
         // A change was logged when the process was killed, and not yet copied to the file that a start goes by.
-        None => take_up(&config, &data, &schema, clock)?
-            .ok_or_else(|| Failed::at(dir.display(), "the settings in the log and in the file differ"))?,
-    };
+        taken = take_up(&config, &data, &schema, clock, auditor.as_mut())?;
+    }
+    let (config, mut recovered, changes) =
+        taken.ok_or_else(|| Failed::at(dir.display(), "the settings in the log and in the file differ"))?;
     let config = &config;
     changes.iter().for_each(|change| tracing::warn!("{change}"));
+    if let Some(auditor) = &mut auditor {
+        let started_ms = recovered.dsa.config().started_ms;
+        auditor.recovered(&schema, recovered.committer.applied().0, started_ms);
+    }
+    endpoints.auditor = auditor;
     if !config.import.is_empty() {
         import(config, &mut recovered, clock)?;
     }
@@ -60,6 +68,15 @@ pub(crate) fn serve(
     served.map_err(cannot_serve)
 }
 
+/// Who writes the audit log, if there is to be one. It gets the changes that a recovery applies again, too.
+fn auditor(config: &Config, data: &Data, clock: &SystemClock) -> Result<Option<Auditor>, Failed> {
+    let Some(path) = &config.logs.audit_file else { return Ok(None) };
+    let auditor = Auditor::open(path, config.logs.on_audit_failure, *clock);
+    let auditor = auditor.map_err(|error| Failed::at("log.audit-file", error))?;
+    data.report_changes_to(Arc::clone(auditor.trail()));
+    Ok(Some(auditor))
+}
+
 /// Whether what a start does not name may be known from a data directory.
 pub(crate) fn is_there(config: &Config) -> bool {
     let dir = config.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA));
@@ -78,6 +95,7 @@ fn take_up(
     data: &Data,
     schema: &Arc<Schema>,
     clock: &SystemClock,
+    auditor: Option<&mut Auditor>,
 ) -> Result<Option<(Config, Recovered, Vec<Change>)>, Failed> {
     let file = data.settings().map_err(refused)?;
     let (mut config, mut record) = (config.clone(), file.record());
@@ -87,7 +105,8 @@ fn take_up(
     let changes = changes.map_err(|what| Failed::at(data.dir().display(), what))?;
     skip_recorded_indexes(&mut config, schema);
     serve::fits(&config, schema)?;
-    let recovered = recover(&config, Some(Settled { file, record }), data, Arc::clone(schema), clock)?;
+    let settled = Some(Settled { file, record });
+    let recovered = recover(&config, settled, data, Arc::clone(schema), (clock, auditor))?;
     Ok(recovered.map(|recovered| (config, recovered, changes)))
 }
 
@@ -129,14 +148,14 @@ pub(crate) fn open(dir: &Path, refused: fn(DataError) -> Failed) -> Result<Data,
     Ok(data)
 }
 
-/// Takes up the directory in `data` as it is configured; a bar tells how far it is. `None` if the log has other settings than the file
+/// Takes up the directory in `data` as it is configured; a bar reports how far it is, and an auditor writes down what is reported. `None` if the log has other settings than the file
 /// where they were found.
 pub(crate) fn recover(
     config: &Config,
     settings: Option<Settled>,
     data: &Data,
     schema: Arc<Schema>,
-    clock: &SystemClock,
+    (clock, mut auditor): (&SystemClock, Option<&mut Auditor>),
 ) -> Result<Option<Recovered>, Failed> {
     let superblock = data.initialise(&directory::superblock(config, &mut SystemEntropy)).map_err(refused)?;
     let record = settings.as_ref().map(|settled| settled.record.clone()).unwrap_or_default();
@@ -151,7 +170,7 @@ pub(crate) fn recover(
     }
     let wanted = Wanted {
         config: agent,
-        schema,
+        schema: Arc::clone(&schema),
         log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
         limits: limits(config),
         entropy: &mut SystemEntropy,
@@ -159,7 +178,13 @@ pub(crate) fn recover(
         settings,
     };
     let mut bar = RecoveryBar::new(false);
-    let recovered = match data.recover(wanted, &mut |stage| bar.show(stage)) {
+    let mut on_progress = |stage| {
+        bar.show(stage);
+        if let Some(auditor) = &mut auditor {
+            auditor.keep_up(&schema);
+        }
+    };
+    let recovered = match data.recover(wanted, &mut on_progress) {
         Err(DataError::Settings) => return Ok(None),
         recovered => recovered.map_err(refused)?,
     };

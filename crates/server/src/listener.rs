@@ -2,7 +2,7 @@
 
 use crate::config::{self, Listen};
 use crate::hashers::Hashers;
-use crate::logs::{Settings, Writer};
+use crate::logs::{Auditor, Settings, Writer};
 use crate::options::Options;
 use crate::rules::Rules;
 use crate::seldom::Seldom;
@@ -36,6 +36,8 @@ pub struct Endpoints {
     pub tls: Option<Arc<Tls>>,
     /// What is logged of them.
     pub logs: Settings,
+    /// Who writes down what is changed.
+    pub auditor: Option<Auditor>,
 }
 
 /// Serves `dsa` until SIGTERM or SIGINT, then finishes what is in flight and returns.
@@ -86,7 +88,7 @@ fn reload(tls: &Tls, always: bool) {
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, tls, logs }: Endpoints,
+    Endpoints { bound, tls, logs, .. }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,

@@ -2,6 +2,7 @@
 
 use crate::config::{Listen, OnLogFailure};
 use crate::listener::{Endpoints, serve_until, signal_to_end};
+use crate::logs::AuditThread;
 use crate::options::Options;
 use env::clock::SystemClock;
 use env::task;
@@ -20,12 +21,16 @@ pub fn serve_logged(
     committer: Committer,
     snapshots: SnapshotStore,
     indexes: IndexFile,
-    endpoints: Endpoints,
+    mut endpoints: Endpoints,
     options: Options,
     on_log_failure: OnLogFailure,
     on_ready: impl FnMut(Listen),
 ) -> io::Result<()> {
     let dsa = Arc::clone(committer.dsa());
+    // It is there until all that others have applied is written down.
+    let auditor = endpoints.auditor.take();
+    let schema = Arc::clone(dsa.shard().schema());
+    let audit = auditor.map(|auditor| AuditThread::start(auditor, schema)).transpose()?;
     let over = Arc::new(Notify::new());
     let thread = {
         let over = Arc::clone(&over);
@@ -51,5 +56,6 @@ pub fn serve_logged(
     });
     // Whatever came of serving, what was answered is written down.
     let stopped = indexer.stop().and(thread.stop());
+    drop(audit);
     served.flatten().and(stopped)
 }

@@ -1,12 +1,15 @@
-//! The access log and the security log ([docs/logs.md](../../../docs/logs.md)). IO threads put records into a ring each ([`feed`]), and one thread
-//! makes lines of them and writes ([`writer`]).
+//! The access log, the audit log and the security log ([docs/logs.md](../../../docs/logs.md)). IO threads put records into a ring each ([`feed`]), and one thread
+//! makes lines of them and writes ([`writer`]). The audit log has a thread of its own ([`audit`]).
 
+mod audit;
 mod feed;
 mod settings;
 mod target;
 mod writer;
 
+pub(crate) use audit::AuditThread;
+pub use audit::Auditor;
 pub(crate) use feed::{Feed, Log, Logged};
 pub use logs::journal::Access;
-pub use settings::Settings;
+pub use settings::{OnAuditFailure, Settings};
 pub(crate) use writer::Writer;

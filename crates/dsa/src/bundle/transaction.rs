@@ -465,7 +465,7 @@ fn settle(
                 submission.reader = parts.scratch.views.reader(identity.requester());
             }
             let reply = Arc::clone(session.reply.get_or_insert_default());
-            let updates = Updates::of_transaction(submission, &identity.dn, reply, message.id);
+            let updates = Updates::of_transaction(submission, session.sender(&identity), reply, message.id);
             update::submit::submit(session, parts.dsa, &**journal, updates, 0, None);
         }
     }

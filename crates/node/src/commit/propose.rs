@@ -65,7 +65,8 @@ impl Proposer {
         if self.term == Term::None {
             return self.refuse_coming(&Refused::NotLeader);
         }
-        if !may_propose {
+        // Who writes the audit log comes first.
+        if !may_propose || self.dsa.trail().is_some_and(|trail| trail.is_full()) {
             return;
         }
         assert!(matches!(self.term, Term::Open(_)), "only who leads, and has applied all before, proposes");
@@ -203,6 +204,9 @@ fn admit(
     updates: &mut Updates,
     room: &mut Room<'_>,
 ) -> Result<(), (ResultCode, Cow<'static, str>)> {
+    if let Some(text) = dsa.trail().and_then(|trail| trail.refusal()) {
+        return Err((ResultCode::UnwillingToPerform, text.into()));
+    }
     if updates.settings().is_some() {
         // They take nothing of the directory's memory, and may be what gives it more.
         return Ok(());

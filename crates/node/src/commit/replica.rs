@@ -6,6 +6,7 @@ use crate::data::snapshot::{LogState, Point};
 use crate::data::{SettingsFile, settings};
 use crate::faults;
 use crate::parcels;
+use dsa::audit::What;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::parcel::{Head, Parcel};
 use dsa::settings::Record;
@@ -233,7 +234,11 @@ impl Replica {
     fn apply_other(&mut self, index: Index, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
         if kind != Kind::Parcel {
             // Imports are in the snapshot that follows them: see `Committer::note_import`.
-            self.applier.chain_mut().pass(index.0);
+            if kind == Kind::Import {
+                let wall_ms = super::import_ms(payload).map_err(|reason| Failed::Record(index, reason))?;
+                self.applier.report_recovered(What::Import, wall_ms);
+            }
+            self.applier.pass(index.0);
             return Ok(());
         }
         let unread = |reason| Failed::Record(index, reason);

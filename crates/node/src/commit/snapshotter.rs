@@ -50,6 +50,12 @@ impl Expedite {
         *self.notified.wait_timeout(is_on, LOOK).unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Waits for [`LOOK`], whether somebody waits or not.
+    fn rest(&self) {
+        let is_on = self.is_on.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.notified.wait_timeout(is_on, LOOK));
+    }
+
     fn is_on(&self) -> bool {
         *self.is_on.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,6 +167,12 @@ impl Work {
             self.snapshots.latest().is_none_or(|last| last.index < index),
             "a checkpoint is newer than the last snapshot"
         );
+        if !self.is_audited(index) {
+            tracing::warn!(
+                "no snapshot is made: the audit log cannot be written; the next start has the changes from the log"
+            );
+            return;
+        }
         let begun_ns = self.clock.monotonic_ns();
         let pace = Pace::begin(begun_ns, self.log.live_bytes(), log_bytes);
         match self.write_at_pace(taken, &pace) {
@@ -177,6 +189,19 @@ impl Work {
                 tracing::warn!(%error, "no snapshot was made; the log keeps all changes since the last one")
             }
         }
+    }
+
+    /// Waits until the audit log has all that a snapshot is to hold: no replay reports it when there is the snapshot. `false` if it
+    /// cannot be written, may have no gaps, and somebody waits for the end.
+    fn is_audited(&self, index: Index) -> bool {
+        let Some(trail) = self.dsa.trail() else { return true };
+        while !trail.may_keep(index.0) {
+            if self.expedite.is_on() && trail.is_failing() {
+                return false;
+            }
+            self.expedite.rest();
+        }
+        true
     }
 
     /// Writes it a piece at a time, with pauses in between.

@@ -3,16 +3,19 @@
 use super::checksummed::Unread;
 use super::error::DataError;
 use super::facts::{read_text, unread, write_text};
+use dsa::audit::Trail;
 use env::disk::{Disk, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A data directory that is ours as long as this exists.
 #[derive(Debug)]
 pub struct Data {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) dir: PathBuf,
+    /// The trail of the changes that a recovery applies again, and of later ones.
+    pub(super) trail: OnceLock<Arc<Trail>>,
     _lock: Box<dyn Lock>,
 }
 
@@ -27,7 +30,15 @@ impl Data {
             io::ErrorKind::ResourceBusy => DataError::Taken(dir.to_owned()),
             _ => DataError::Disk(error),
         })?;
-        Ok(Data { disk, dir: dir.to_owned(), _lock: lock })
+        Ok(Data { disk, dir: dir.to_owned(), trail: OnceLock::new(), _lock: lock })
+    }
+
+    /// Reports of the changes that a recovery applies again from now on, and of those that its directory makes.
+    ///
+    /// # Panics
+    /// If there is a trail already.
+    pub fn report_changes_to(&self, trail: Arc<Trail>) {
+        assert!(self.trail.set(trail).is_ok(), "a data directory has one trail");
     }
 
     /// What to tell when others than the owner may look into the directory: it has passwords.

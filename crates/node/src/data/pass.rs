@@ -86,6 +86,9 @@ impl Data {
                 Dsa::over(shard, config)?
             }
         };
+        if let Some(trail) = self.trail.get() {
+            dsa.report_changes_to(Arc::clone(trail));
+        }
         let applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let epochs = RulesEpochs::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
         let settings = base.settings.clone();

@@ -90,7 +90,7 @@ impl Replay {
         let index = record.index.0;
         assert!(self.applier.chain().last().0 + 1 == index, "records are applied one after the other");
         if record.kind == Kind::Rules {
-            self.applier.chain_mut().pass(index);
+            self.applier.pass(index);
             // Alone it decides nothing: a start that was stopped before it was through has left it.
             return self.epochs.note(&record);
         }
@@ -128,11 +128,11 @@ impl Replay {
                 applier.keep_superclasses(true);
                 let applied = again(applier, &command, |applier, command| applier.apply(command, answers));
                 applied.map_err(|error| error.to_string())?;
-                self.applier.chain_mut().begin_after(index);
+                self.applier.begin_after(index);
             }
             (None, Kind::Ingest) => return Err("this version knows no ingested files".to_owned()),
             // Of an import that did not come to its snapshot nothing became.
-            (None, _) => self.applier.chain_mut().pass(index),
+            (None, _) => self.applier.pass(index),
         }
         on_progress(Stage::Log(self.records));
         Ok(())

@@ -44,6 +44,9 @@ impl Config {
         if self.memory == Some(true) && self.data.is_some() {
             problem("memory", "`data` is given too; use one of them".into());
         }
+        if self.memory == Some(true) && self.logs.audit_file.is_some() {
+            problem("log.audit-file", "with `memory` there is no log of changes for it to follow".into());
+        }
         match (&self.archive, &self.data) {
             (Some(_), _) if self.memory == Some(true) => {
                 problem("archive", "with `memory` there is no log to archive".into());

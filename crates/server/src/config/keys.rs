@@ -3,7 +3,7 @@
 
 use super::Config;
 use super::table;
-use super::value::{access_word, logged_access, path, paths};
+use super::value::{ON_AUDIT_FAILURE, access_word, logged_access, meant, path, paths, word};
 use dsa::settings::{Choices, Fixed, Holds, Row, Scope, Values, put};
 
 /// Other names of keys in the file.
@@ -41,6 +41,26 @@ const LOG: &[Row<Config>] = &[
         text: "A file that events are appended to: failed binds, binds of the root DN, passwords that came in the clear, locks, changes of the configuration.",
         set: |c, v| put(&mut c.logs.security_file, v, |t| path(t).map(Some)),
         show: |c| paths(&c.logs.security_file),
+    },
+    Row {
+        name: "log.audit-file",
+        form: "FILE",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none: changes are not written down but in the log of the directory",
+        text: "A file that has a line for every change that was applied, each once, whatever ends the server. It needs `data`.",
+        set: |c, v| put(&mut c.logs.audit_file, v, |t| path(t).map(Some)),
+        show: |c| paths(&c.logs.audit_file),
+    },
+    Row {
+        name: "log.audit-on-failure",
+        form: "continue|read-only",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "continue",
+        text: "What to do while the audit log cannot be written: take changes, and name in the log later what is missing; or refuse all changes.",
+        set: |c, v| put(&mut c.logs.on_audit_failure, v, |t| meant(t, &ON_AUDIT_FAILURE)),
+        show: |c| vec![word(&c.logs.on_audit_failure, &ON_AUDIT_FAILURE)],
     },
 ];
 

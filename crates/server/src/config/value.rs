@@ -1,6 +1,6 @@
 //! Values of configuration keys, from text and back.
 
-use crate::logs::Access;
+use crate::logs::{Access, OnAuditFailure};
 use crate::tls::ClientUse;
 use dsa::Anonymous;
 use dsa::config::Scheme;
@@ -23,6 +23,8 @@ pub(super) type Words<T> = [(&'static str, T); 2];
 
 pub(super) const ON_LOG_FAILURE: Words<OnLogFailure> =
     [("exit", OnLogFailure::Exit), ("read-only", OnLogFailure::ReadOnly)];
+pub(super) const ON_AUDIT_FAILURE: Words<OnAuditFailure> =
+    [("continue", OnAuditFailure::Continue), ("read-only", OnAuditFailure::ReadOnly)];
 pub(super) const ANONYMOUS: Words<Anonymous> = [("none", Anonymous::None), ("read", Anonymous::Read)];
 
 /// The value that a word means.

@@ -59,7 +59,7 @@ impl Logged {
         let listener = listener.unwrap_or_default();
         let open = Record::Open { peer: peer.as_bytes(), listener: listener.as_bytes() };
         feed.put(logged.stamp(log.clock.now()), &open);
-        session.remember_binds();
+        session.remember_binds(connection);
         Some(Box::new(logged))
     }
 

@@ -3,6 +3,16 @@
 use logs::journal::Access;
 use std::path::PathBuf;
 
+/// What to do while the audit log cannot be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnAuditFailure {
+    /// Updates are taken; what finds no room until it can be written is named in the log.
+    #[default]
+    Continue,
+    /// They are refused.
+    ReadOnly,
+}
+
 /// What is logged, and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -12,4 +22,8 @@ pub struct Settings {
     pub access_file: Option<PathBuf>,
     /// Where events of the security log go; none: they are not written.
     pub security_file: Option<PathBuf>,
+    /// Where changes go that were applied; none: they are not written.
+    pub audit_file: Option<PathBuf>,
+    /// What becomes of updates while they cannot be written.
+    pub on_audit_failure: OnAuditFailure,
 }

@@ -197,13 +197,21 @@ impl WriteSet<'_> {
         let (ready, bytes) = prepared_writes.parts();
         // Without a name it is refused where all others are judged.
         let Some(actor) = writer.name(self.effective.dn()) else { return false };
+        let mut messages = journal::messages(self.messages);
         for ready in ready.iter().flatten() {
+            let message = messages.next().unwrap_or_default();
+            if let Some(notes) = &mut parts.scratch.notes {
+                notes.before(writer.view(), message);
+            }
             let stamp = Stamp { csn: writer.stamp(parts.now.wall_ms), actor };
             // Of several prepared writes of one entry only the last is installed, for it has the changes of all before it.
             if !ready.is_followed() {
                 let is_installed = writer.install(ready, bytes, stamp);
                 let is_planted = planted::is(faults::STALE_PREPARED_WRITES_DROPPED);
                 assert!(is_installed || is_planted, "nothing came in between, and there is room");
+            }
+            if let Some(notes) = &mut parts.scratch.notes {
+                notes.after(writer.view(), stamp.csn, message);
             }
             // It counts as an update in any case: sequence numbers and stamps are those of applying each by itself.
             writer.update_done();
@@ -274,6 +282,9 @@ impl WriteSet<'_> {
         for frame in journal::messages(self.messages) {
             let message = Message::decode(frame).expect("it was judged");
             let requested = control::requested(&message.request, message.controls).expect("it was judged");
+            if let Some(notes) = &mut parts.scratch.notes {
+                notes.before(writer.view(), frame);
+            }
             let mut writing = Writing {
                 dsa,
                 writer: &mut writer,
@@ -294,6 +305,9 @@ impl WriteSet<'_> {
             };
             if done.is_none() && parts.scratch.lacked_memory {
                 return Err(out_of_memory(parts, frame));
+            }
+            if let Some(notes) = &mut parts.scratch.notes {
+                notes.after(writer.view(), writer.last_csn(), frame);
             }
             // Half of a transaction must never be seen.
             let is_planted = planted::is(faults::COMMIT_NOT_JUDGED);

@@ -81,6 +81,9 @@ fn apply_prepared(
     // Entries record a number instead of the DN. A name that is new takes the next one.
     let Some(actor) = writer.name(effective.dn()) else {
         scratch.keys = keys;
+        if let Some(notes) = &mut scratch.notes {
+            notes.refused(updates.len());
+        }
         return refuse_unnamed(counters, updates, out);
     };
     // Without room for all of them each is looked at alone.
@@ -122,6 +125,9 @@ fn apply_prepared(
         }
         // There may be referral objects since the prepared writes were made: what is below them is not what it was.
         assert!(due >= first + done, "reads stand behind updates in their order");
+        if let Some(notes) = &mut scratch.notes {
+            notes.before(writer.view(), updates[done].frame());
+        }
         let ready = ready.get(done).and_then(Option::as_ref).filter(|_| !dsa.shard.has_referrals());
         let mut spare = None;
         let is_installed = ready.is_some_and(|ready| {
@@ -147,6 +153,9 @@ fn apply_prepared(
                 // It has an outline, so it can be answered.
                 Err(error) => _ = outcome::answer_malformed(&error, out),
             }
+        }
+        if let Some(notes) = &mut scratch.notes {
+            notes.after(writer.view(), writer.last_csn(), updates[done].frame());
         }
         done += 1;
     }

@@ -126,7 +126,7 @@ fn submit_all(session: &mut Session, dsa: &Dsa, submission: Box<Submission>) {
     // A name is all that the log has of an identity: its rights were decided here, and a replay asks for none.
     let acting = session.batch.acting.take();
     let actor = acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
-    let updates = Updates::new(submission, marks, &actor.dn, reply);
+    let updates = Updates::new(submission, marks, session.sender(actor), reply);
     let change = acting.and_then(|acting| acting.password);
     submit(session, dsa, &**journal, updates, waiting, change);
 }

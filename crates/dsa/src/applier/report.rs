@@ -1,0 +1,103 @@
+//! What the applier reports to the audit log: the updates of a command that were applied. It is reported after their outcome is certain, and that
+//! depends on none of this.
+
+use super::{Applier, Outcome};
+use crate::audit::{Carried, Note, Origin, What};
+use crate::journal::{Command, Updates, messages};
+use model::ResultCode;
+use proto::result::result_code;
+
+impl Outcome<'_> {
+    /// Were its updates applied, one after the other?
+    fn successes(&self) -> impl Iterator<Item = bool> {
+        const SUCCESS: u32 = ResultCode::Success as u32;
+        let (mut answers, together) = match self {
+            Outcome::All(code) => (&[][..], Some(*code)),
+            Outcome::Each(answers) => (*answers, None),
+        };
+        std::iter::from_fn(move || match together {
+            Some(code) => Some(code == SUCCESS),
+            None => {
+                let (code, rest) = result_code(answers)?;
+                answers = rest;
+                Some(code == SUCCESS)
+            }
+        })
+    }
+}
+
+impl Applier {
+    /// The record that is applied now.
+    fn index(&self) -> u64 {
+        self.chain.last().0 + 1
+    }
+
+    /// Number of the first of so many updates among those of the record.
+    fn count(&mut self, updates: u32) -> u32 {
+        let index = self.index();
+        let before = if self.reported.0 == index { self.reported.1 } else { 0 };
+        self.reported = (index, before + updates);
+        before + 1
+    }
+
+    /// Reports what became of a command.
+    pub(super) fn report(&mut self, command: &Command<'_>, origin: Option<Origin>, outcome: &Outcome<'_>) {
+        let notes = self.worker.scratch.notes.as_mut().map(|notes| notes.take()).unwrap_or_default();
+        // Refused updates count too, so that a replay comes to the same numbers.
+        let first = self.count(messages(command.messages).count() as u32);
+        let notes: Vec<Option<Note>> = notes
+            .into_iter()
+            .zip(outcome.successes())
+            .map(|(note, is_done)| note.filter(|_| is_done))
+            .collect();
+        let what = if command.is_transaction { What::Transaction } else { What::Updates };
+        let (Some(trail), true) = (&self.trail, notes.iter().any(Option::is_some)) else { return };
+        trail.carried(Carried {
+            index: self.index(),
+            first,
+            wall_ms: command.wall_ms,
+            what,
+            actor: command.actor.to_vec(),
+            origin,
+            messages: command.messages.to_vec(),
+            notes,
+        });
+    }
+
+    /// Reports that settings were changed by these updates.
+    pub(super) fn report_settings(&mut self, updates: &Updates, wall_ms: u64) {
+        if self.trail.is_some() {
+            let command = updates.command(wall_ms);
+            let (actor, messages) = (command.actor.to_vec(), command.messages.to_vec());
+            self.report_alone(What::Settings, wall_ms, Some(updates.origin().clone()), (actor, messages));
+        }
+    }
+
+    /// Reports that all of a record was reported.
+    pub(super) fn report_end(&self, index: u64) {
+        if let Some(trail) = &self.trail {
+            trail.ends(index);
+        }
+    }
+
+    /// Reports of what the log alone knows: a change of settings, or an import. To be called while its record is applied.
+    pub fn report_recovered(&mut self, what: What, wall_ms: u64) {
+        if self.trail.is_some() {
+            self.report_alone(what, wall_ms, None, (Vec::new(), Vec::new()));
+        }
+    }
+
+    fn report_alone(
+        &mut self,
+        what: What,
+        wall_ms: u64,
+        origin: Option<Origin>,
+        (actor, messages): (Vec<u8>, Vec<u8>),
+    ) {
+        let (first, index) = (self.count(1), self.index());
+        let notes = vec![None];
+        if let Some(trail) = &self.trail {
+            trail.carried(Carried { index, first, wall_ms, what, actor, origin, messages, notes });
+        }
+    }
+}
