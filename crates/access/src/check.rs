@@ -25,9 +25,7 @@ pub fn check(rule: &Rule, schema: &Schema) -> Result<(), String> {
 /// # Errors
 /// Those that do not fit, by their position, and why.
 pub fn check_all(rules: &[Rule], schema: &Schema) -> Result<(), Vec<(usize, String)>> {
-    let bad = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, check(rule, schema).err()?)));
-    let bad: Vec<_> = bad.collect();
-    if bad.is_empty() { Ok(()) } else { Err(bad) }
+    each(rules, |rule| check(rule, schema))
 }
 
 /// Checks limits that stand together.
@@ -35,12 +33,16 @@ pub fn check_all(rules: &[Rule], schema: &Schema) -> Result<(), Vec<(usize, Stri
 /// # Errors
 /// As [`check_all`].
 pub fn check_limits(rules: &[LimitRule], schema: &Schema) -> Result<(), Vec<(usize, String)>> {
-    let checked = |rule: &LimitRule| {
+    each(rules, |rule| {
         let mut tests = rule.subjects.iter().flat_map(|subject| &subject.0);
-        let found = tests.try_for_each(|test| condition(&test.condition, schema));
-        found.map_err(|reason| format!("limit `{}`: {reason}", rule.name)).err()
-    };
-    let bad: Vec<_> = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, checked(rule)?))).collect();
+        let checked = tests.try_for_each(|test| condition(&test.condition, schema));
+        checked.map_err(|reason| format!("limit `{}`: {reason}", rule.name))
+    })
+}
+
+fn each<R>(rules: &[R], check: impl Fn(&R) -> Result<(), String>) -> Result<(), Vec<(usize, String)>> {
+    let bad = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, check(rule).err()?)));
+    let bad: Vec<_> = bad.collect();
     if bad.is_empty() { Ok(()) } else { Err(bad) }
 }
 

@@ -1,6 +1,5 @@
 //! The one entry that something is said of, by an index. It is how names of people and of processes become identities.
 
-use model::limits::DN_RDNS_MAX;
 use model::{EntryId, Filter};
 use store::ReadPoint;
 use store::search::Compiled;
@@ -29,17 +28,10 @@ pub(crate) fn find_one(
     let filter = Compiled::new(filter, read_point.shard(), &|_| true);
     let found = candidates.iter().filter_map(|id| read_point.entry(EntryId(*id)));
     let mut found = found.filter(|entry| {
-        base.is_none_or(|base| is_within(read_point, entry.id, base))
+        base.is_none_or(|base| read_point.is_within(entry.id, base))
             && evaluator.evaluate(&filter, entry, read_point) == Truth::True
     });
     // Two of a name are nobody: a client that could add a second entry with the name of another would else choose who is meant.
     let first = found.next()?;
     if found.next().is_some() { None } else { Some(first.id) }
-}
-
-/// Is an entry the base, or below it?
-/// The walk is as long as the longest DN at most, whatever the tree is.
-fn is_within(read_point: ReadPoint<'_>, id: EntryId, base: EntryId) -> bool {
-    let superior = |id: &EntryId| read_point.entry(*id).map(|entry| entry.parent());
-    std::iter::successors(Some(id), superior).take(DN_RDNS_MAX + 1).any(|above| above == base)
 }

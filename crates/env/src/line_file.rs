@@ -1,9 +1,10 @@
 //! A file of lines that is whole after every step: a line is in it or not, whatever stopped the one that wrote it. A program that goes on with it
 //! asks for its last line.
 
-use std::fs::{File, OpenOptions};
+use crate::log_file;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Octets that are looked through at a time for the end of a line.
@@ -24,14 +25,11 @@ impl LineFile {
     /// # Errors
     /// When it cannot be written, or is no regular file: in a pipe nobody finds the last line again.
     pub fn open(path: &Path) -> io::Result<LineFile> {
-        // A FIFO without a reader is an error and no wait.
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600).custom_flags(nonblocking);
         if path.exists() && !path.metadata()?.is_file() {
             return Err(io::Error::other("it must be a regular file, whose last line can be found again"));
         }
-        let mut opened = LineFile { path: path.to_owned(), file: options.open(path)?, len: 0 };
+        let mut opened =
+            LineFile { path: path.to_owned(), file: log_file::appending().read(true).open(path)?, len: 0 };
         let len = opened.file.metadata()?.len();
         opened.len = opened.line_before(len)?;
         if opened.len < len {
@@ -74,9 +72,7 @@ impl LineFile {
 
     /// Is there another file at its path by now, or none?
     pub fn is_replaced(&self) -> bool {
-        let identity =
-            |found: io::Result<std::fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
-        identity(std::fs::metadata(&self.path)) != identity(self.file.metadata())
+        log_file::is_replaced(&self.path, &self.file)
     }
 
     /// Appends whole lines, all of them or none.

@@ -11,6 +11,20 @@ use std::path::{Path, PathBuf};
 /// Octets that a pipe takes at once if it takes any (PIPE_BUF).
 const PIPE_BYTES: usize = 4096;
 
+/// How a file is opened that is appended to: made if it is not there, readable by nobody else. A FIFO without a reader is an error and no wait.
+pub(crate) fn appending() -> OpenOptions {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(nonblocking);
+    options
+}
+
+/// Is there another file at a path than the one that was opened there, or none?
+pub(crate) fn is_replaced(path: &Path, file: &File) -> bool {
+    let identity = |found: io::Result<std::fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+    identity(std::fs::metadata(path)) != identity(file.metadata())
+}
+
 /// Where lines go.
 #[derive(Debug)]
 pub struct LogFile {
@@ -26,10 +40,7 @@ impl LogFile {
     /// # Errors
     /// When it cannot be written; of a FIFO, when it has no reader.
     pub fn open(path: &Path) -> io::Result<LogFile> {
-        let mut options = OpenOptions::new();
-        // A FIFO without a reader is an error and no wait.
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-        let file = options.append(true).create(true).mode(0o600).custom_flags(nonblocking).open(path)?;
+        let file = appending().open(path)?;
         let is_regular = file.metadata()?.is_file();
         Ok(LogFile { path: Some(path.to_owned()), file, is_regular })
     }
@@ -46,10 +57,7 @@ impl LogFile {
 
     /// Is there another file at its path by now, or none?
     pub fn is_replaced(&self) -> bool {
-        let Some(path) = &self.path else { return false };
-        let identity =
-            |found: io::Result<std::fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
-        identity(std::fs::metadata(path)) != identity(self.file.metadata())
+        self.path.as_ref().is_some_and(|path| is_replaced(path, &self.file))
     }
 
     /// Appends lines, and returns how many octets were taken. Waits `patience_ms` for a reader that takes nothing, no longer.

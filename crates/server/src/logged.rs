@@ -2,7 +2,6 @@
 
 use crate::config::{Listen, OnLogFailure};
 use crate::listener::{Endpoints, serve_until, signal_to_end};
-use crate::logs::AuditThread;
 use crate::options::Options;
 use env::clock::SystemClock;
 use env::task;
@@ -30,7 +29,7 @@ pub fn serve_logged(
     // It is there until all that others have applied is written down.
     let auditor = endpoints.auditor.take();
     let schema = Arc::clone(dsa.shard().schema());
-    let audit = auditor.map(|auditor| AuditThread::start(auditor, schema)).transpose()?;
+    let audit = auditor.map(|auditor| auditor.start(schema)).transpose()?;
     let over = Arc::new(Notify::new());
     let thread = {
         let over = Arc::clone(&over);

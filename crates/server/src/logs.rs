@@ -2,12 +2,12 @@
 //! makes lines of them and writes ([`writer`]). The audit log has a thread of its own ([`audit`]).
 
 mod audit;
+mod background;
 mod feed;
 mod settings;
 mod target;
 mod writer;
 
-pub(crate) use audit::AuditThread;
 pub use audit::Auditor;
 pub(crate) use feed::{Feed, Log, Logged};
 pub use logs::journal::Access;

@@ -1,28 +1,22 @@
 //! The audit log: every change that was applied, as the directory reports of them ([`dsa::audit`]). What was reported again by a start, and is in
 //! the file already, is passed over; the file's last line says where that ends.
 
+use super::background::{Background, Stopped};
 use super::settings::OnAuditFailure;
 use crate::seldom::Seldom;
 use dsa::audit::{Carried, Report, Taken, Trail, What};
 use env::clock::{Clock, Now, SystemClock};
 use env::line_file::LineFile;
-use env::task::{self, PlainThread};
 use logs::audit::{self, Change, Place};
 use schema::Schema;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
 
 /// Octets of lines that are made before they are written.
 const LINES_BYTES_SOFT_MAX: usize = 1 << 20;
 /// Octets that a recovery reports before they are made lines of.
 const RECOVERED_BYTES: usize = 1 << 20;
-/// How much its thread stands back behind those that serve.
-const NICE: i32 = 5;
-/// How long it pauses when there was nothing to write.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Nanoseconds between two looks whether the file is still the one at its path; after that it is synced, too.
 const LOOK_NS: u64 = 1_000_000_000;
 /// Nanoseconds until a file that could not be written is tried again.
@@ -249,14 +243,18 @@ impl Auditor {
         Ok(())
     }
 
-    fn run(mut self, schema: &Schema, stopped: &Receiver<()>) {
-        if let Err(error) = task::stand_back(NICE) {
-            tracing::warn!("the audit log is written at the priority of everything else: {error}");
-        }
+    /// Starts the thread that writes it; when that is dropped it writes what is left.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub(crate) fn start(self, schema: Arc<Schema>) -> io::Result<Background> {
+        Background::start("audit", move |stopped| self.run(&schema, stopped))
+    }
+
+    fn run(mut self, schema: &Schema, stopped: &Stopped) {
         loop {
             self.turn(schema);
-            let rest = if self.trail.bytes() > 0 { Duration::ZERO } else { PAUSE };
-            if stopped.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected) {
+            if stopped.pause(self.trail.bytes() > 0) {
                 break;
             }
         }
@@ -268,34 +266,6 @@ impl Auditor {
             }
             // Nobody is left who would end this early.
             self.retry_ns = 0;
-        }
-    }
-}
-
-/// The thread that writes the audit log; it writes what is left and ends when this is dropped.
-pub(crate) struct AuditThread {
-    /// Dropped first, which asks for the end.
-    stop: Option<Sender<()>>,
-    thread: Option<PlainThread>,
-}
-
-impl AuditThread {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// When the system has no thread.
-    pub(crate) fn start(auditor: Auditor, schema: Arc<Schema>) -> io::Result<AuditThread> {
-        let (stop, stopped) = channel();
-        let thread = PlainThread::spawn("audit", move || auditor.run(&schema, &stopped))?;
-        Ok(AuditThread { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for AuditThread {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(Err(error)) = self.thread.take().map(PlainThread::join) {
-            tracing::error!("the audit log: {error}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The thread that writes the logs.
 
+use super::background::{Background, Stopped};
 use super::feed::Feed;
 use super::settings::Settings;
 use super::target::Target;
@@ -7,7 +8,6 @@ use dsa::Dsa;
 use dsa::events::Event;
 use env::clock::{Clock, SystemClock};
 use env::ring::{Taking, ring};
-use env::task::{self, PlainThread};
 use logs::hide;
 use logs::journal::{Access, Journal};
 use logs::json::Object;
@@ -15,15 +15,9 @@ use model::timestamp::timestamp;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
 
 /// Octets of the ring of an IO thread.
 const RING_BYTES: usize = 4 << 20;
-/// How much the thread stands back behind those that serve.
-const NICE: i32 = 5;
-/// How long it pauses when there was nothing to write.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Records of a ring that are taken in turn.
 const TURN: usize = 4096;
 /// Nanoseconds between two lines about records that were lost.
@@ -31,11 +25,9 @@ const LOST_NS: u64 = 1_000_000_000;
 /// Pauses at the end in which a reader that takes nothing is waited for.
 const LAST_PAUSES: u32 = 10;
 
-/// The thread; it writes what is left and ends when this is dropped.
+/// The thread, if something is to be logged; it writes what is left and ends when this is dropped.
 pub(crate) struct Writer {
-    /// Dropped first, which asks for the end.
-    stop: Option<Sender<()>>,
-    thread: Option<PlainThread>,
+    _thread: Option<Background>,
 }
 
 impl Writer {
@@ -53,7 +45,7 @@ impl Writer {
         let security =
             security.map(|path| Target::open("log.security-file", Some(path.clone()))).transpose()?;
         if !is_access && security.is_none() {
-            return Ok((Writer { stop: None, thread: None }, Vec::new()));
+            return Ok((Writer { _thread: None }, Vec::new()));
         }
         if security.is_some() {
             dsa.events().open();
@@ -78,18 +70,8 @@ impl Writer {
             reported_ns: 0,
             clock: SystemClock::start(),
         };
-        let (stop, stopped) = channel();
-        let thread = PlainThread::spawn("logs", move || logs.run(&stopped))?;
-        Ok((Writer { stop: Some(stop), thread: Some(thread) }, feeds))
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(Err(error)) = self.thread.take().map(PlainThread::join) {
-            tracing::error!("the logs: {error}");
-        }
+        let thread = Background::start("logs", move |stopped| logs.run(stopped))?;
+        Ok((Writer { _thread: Some(thread) }, feeds))
     }
 }
 
@@ -107,14 +89,10 @@ struct Logs {
 }
 
 impl Logs {
-    fn run(mut self, stopped: &Receiver<()>) {
-        if let Err(error) = task::stand_back(NICE) {
-            tracing::warn!("logs are written at the priority of everything else: {error}");
-        }
+    fn run(mut self, stopped: &Stopped) {
         loop {
             let has_more = self.turn(LOST_NS);
-            let rest = if has_more { Duration::ZERO } else { PAUSE };
-            if stopped.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected) {
+            if stopped.pause(has_more) {
                 break;
             }
         }
