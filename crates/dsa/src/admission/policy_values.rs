@@ -10,7 +10,7 @@ use schema::Schema;
 
 /// Attributes whose values are numbers, none of them negative. That they are numbers their syntax says.
 /// A negative bound is what some servers take for none, and others for zero.
-const NUMBERS: [&str; 14] = [
+const NUMBERS: [&str; 16] = [
     "pwdMinAge",
     "pwdMaxAge",
     "pwdInHistory",
@@ -24,23 +24,68 @@ const NUMBERS: [&str; 14] = [
     "pwdMaxFailure",
     "pwdFailureCountInterval",
     "pwdMaxRecordedFailure",
+    "pwdMinDelay",
+    "pwdMaxDelay",
     "pwdMaxIdle",
 ];
 
+/// The two delays: the least and the greatest.
+const DELAYS: [&str; 2] = ["pwdMinDelay", "pwdMaxDelay"];
+
+/// What one request says of numbers that belong together. Those of the entry may be changed by a request that is on its way.
+#[derive(Default)]
+struct Written {
+    /// The least and the greatest age.
+    ages: [Option<i64>; 2],
+    /// The least and the greatest delay, as they are behind the request: `Some(None)` where one is taken away.
+    delays: [Option<Option<i64>>; 2],
+}
+
 /// Why the values of a policy that an update brings are not taken. Of which entry is not looked at: no other class has these attributes.
-/// What is taken away is not looked at either.
 pub(super) fn unfit(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
-    let mut ages = [None, None];
-    // Only what one request says is compared: the other age may be changed by a request that is on its way.
-    let mut look = |description: &[u8], values: &mut dyn Iterator<Item = &[u8]>| {
+    let mut written = Written::default();
+    let text = match request {
+        Request::Add(add) => add.attributes.iter().find_map(|given| {
+            written.look(schema, ModifyKind::Add, given.description, &mut given.values.iter())
+        }),
+        Request::Modify(modify) => modify.changes.iter().find_map(|change| {
+            let given = &change.modification;
+            written.look(schema, change.kind, given.description, &mut given.values.iter())
+        }),
+        _ => None,
+    };
+    text.or_else(|| written.do_not_fit()).map(|text| (ResultCode::ConstraintViolation, text))
+}
+
+impl Written {
+    /// Looks at what one change brings. Returns what is wrong with it by itself.
+    fn look(
+        &mut self,
+        schema: &Schema,
+        kind: ModifyKind,
+        description: &[u8],
+        values: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Option<String> {
         if !may_be_of_policy(description) {
             return None;
         }
         let id = schema.find_type(description)?;
         let is = |name: &str| schema.find_type(name.as_bytes()) == Some(id);
+        let delay = DELAYS.iter().position(|name| is(name));
+        if let Some(at) = delay {
+            if kind == ModifyKind::Increment {
+                return Some(format!("{} is replaced, together with {}", DELAYS[at], DELAYS[1 - at]));
+            }
+            // It has one value at most, so nothing is left of it; what else is given for it comes below.
+            self.delays[at] = Some(None);
+        }
+        // What else is taken away is not looked at.
+        if kind == ModifyKind::Delete {
+            return None;
+        }
         if is("pwdAttribute") {
-            let mut others =
-                values.filter(|value| schema.find_type(value) != Some(schema.well_known().user_password));
+            let password = Some(schema.well_known().user_password);
+            let mut others = values.filter(|value| schema.find_type(value) != password);
             return others
                 .next()
                 .map(|_| "pwdAttribute is userPassword: a policy is about nothing else".to_owned());
@@ -48,30 +93,34 @@ pub(super) fn unfit(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
         let name = NUMBERS.iter().find(|name| is(name))?;
         for value in values {
             let number = std::str::from_utf8(value).ok().and_then(|text| text.parse::<i64>().ok());
-            match number.filter(|number| *number >= 0) {
-                // What is no number the syntax refuses, with what it is.
-                None => return Some(format!("{name} is a number of 0 or more")),
-                Some(age) if *name == "pwdMinAge" => ages[0] = Some(age),
-                Some(age) if *name == "pwdMaxAge" => ages[1] = Some(age),
-                Some(_) => {}
+            // What is no number the syntax refuses, with what it is.
+            let Some(number) = number.filter(|number| *number >= 0) else {
+                return Some(format!("{name} is a number of 0 or more"));
+            };
+            match (*name, delay) {
+                ("pwdMinAge", _) => self.ages[0] = Some(number),
+                ("pwdMaxAge", _) => self.ages[1] = Some(number),
+                (_, Some(at)) => self.delays[at] = Some(Some(number)),
+                (_, None) => {}
             }
         }
-        match ages {
-            [Some(min), Some(max)] if max > 0 && max < min => Some(
+        None
+    }
+
+    /// What is wrong with the numbers of a whole request, each of which is right.
+    /// A request says both delays, or none: so every policy has both or none, whatever it had before.
+    fn do_not_fit(&self) -> Option<String> {
+        let text = match (self.ages, self.delays) {
+            ([Some(min), Some(max)], _) if max > 0 && max < min => {
                 "pwdMaxAge is not less than pwdMinAge: the password would expire before it may be changed"
-                    .to_owned(),
-            ),
-            _ => None,
-        }
-    };
-    let text = match request {
-        Request::Add(add) => add.attributes.iter().find_map(|a| look(a.description, &mut a.values.iter())),
-        Request::Modify(modify) => {
-            modify.changes.iter().filter(|change| change.kind != ModifyKind::Delete).find_map(|change| {
-                look(change.modification.description, &mut change.modification.values.iter())
-            })
-        }
-        _ => None,
-    };
-    text.map(|text| (ResultCode::ConstraintViolation, text))
+            }
+            (_, [None, None] | [Some(None), Some(None)]) => return None,
+            (_, [Some(Some(min)), Some(Some(max))]) if min <= max => return None,
+            (_, [Some(Some(_)), Some(Some(_))]) => {
+                "pwdMaxDelay is not less than pwdMinDelay, from which the delay grows"
+            }
+            _ => "pwdMinDelay and pwdMaxDelay are given, changed and taken away together",
+        };
+        Some(text.to_owned())
+    }
 }

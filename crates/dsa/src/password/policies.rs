@@ -5,7 +5,7 @@ mod lockout;
 mod rule;
 mod verdict;
 
-pub(crate) use self::lockout::{Lockouts, Try};
+pub(crate) use self::lockout::{Bounds, Lockouts, Try};
 pub use self::rule::PolicyRule;
 pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
 use crate::rate::{Allowed, Rate};
@@ -144,6 +144,12 @@ pub(crate) struct Policy {
     pub(crate) max_failure: u32,
     /// After the last failure, from when on none counts.
     pub(crate) failure_interval: u64,
+    /// After the first failure, in which no try is verified.
+    pub(crate) min_delay: u64,
+    /// To which this grows.
+    pub(crate) max_delay: u64,
+    /// Failures with which it grows.
+    pub(crate) max_recorded: u32,
     /// Must a password be changed that an administrator has set?
     pub(crate) must_change: bool,
     /// May users change their passwords?
@@ -171,6 +177,9 @@ impl Policy {
         lockout_duration: 0,
         max_failure: 0,
         failure_interval: 0,
+        min_delay: 0,
+        max_delay: 0,
+        max_recorded: 0,
         must_change: false,
         allow_user_change: true,
         safe_modify: false,
@@ -181,5 +190,18 @@ impl Policy {
     /// Do failures lock an account?
     pub(crate) fn locks(&self) -> bool {
         self.lockout && self.max_failure > 0
+    }
+
+    /// What failures lead to; `None` if to nothing, and then none is counted.
+    /// A policy has both delays or none; with an earlier one that has the least only nothing is delayed.
+    pub(crate) fn failures(&self) -> Option<Bounds> {
+        let delays = self.min_delay > 0 && self.max_delay > 0;
+        (self.locks() || delays).then_some(Bounds {
+            max: if self.locks() { self.max_failure } else { u32::MAX },
+            interval: self.failure_interval,
+            min_delay: if delays { self.min_delay } else { 0 },
+            max_delay: self.max_delay,
+            recorded: self.max_recorded,
+        })
     }
 }

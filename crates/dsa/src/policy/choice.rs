@@ -129,6 +129,7 @@ fn policy_at(reading: &mut Reading<'_>, dn: &str) -> Option<Policy> {
         |name: &str| text(&entry, name, read_point).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     let is = |name: &str| text(&entry, name, read_point).map(|text| text == "TRUE");
     let small = |name| usize::try_from(number(name)).unwrap_or(usize::MAX);
+    let count = |name| u32::try_from(number(name)).unwrap_or(u32::MAX);
     Some(Policy {
         min_age: number("pwdMinAge"),
         max_age: number("pwdMaxAge"),
@@ -140,8 +141,11 @@ fn policy_at(reading: &mut Reading<'_>, dn: &str) -> Option<Policy> {
         grace_expiry: number("pwdGraceExpiry"),
         lockout: is("pwdLockout").unwrap_or(false),
         lockout_duration: number("pwdLockoutDuration"),
-        max_failure: u32::try_from(number("pwdMaxFailure")).unwrap_or(u32::MAX),
+        max_failure: count("pwdMaxFailure"),
         failure_interval: number("pwdFailureCountInterval"),
+        min_delay: number("pwdMinDelay"),
+        max_delay: number("pwdMaxDelay"),
+        max_recorded: count("pwdMaxRecordedFailure"),
         must_change: is("pwdMustChange").unwrap_or(false),
         allow_user_change: is("pwdAllowUserChange").unwrap_or(true),
         safe_modify: is("pwdSafeModify").unwrap_or(false),

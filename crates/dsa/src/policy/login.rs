@@ -25,8 +25,8 @@ pub(super) fn time_text(now_ms: u64) -> Vec<u8> {
     text
 }
 
-/// May a bind succeed, whatever its password is? If failures lock the account this is a try, which is counted. The password is verified in either
-/// case, so the answer takes the same time.
+/// May a bind succeed, whatever its password is? If failures lock or delay the account this is a try, which is counted. The password is verified in
+/// either case, so the answer takes the same time.
 pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
     let now_ms = reading.now.wall_ms;
     // The order of the specification: lock, begin and end come before the password, age and grace behind it.
@@ -34,21 +34,23 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     let is_blocked = account.is_locked(policy.lockout_duration, now_ms)
         || account.start_ms.is_some_and(|start| now_ms < start)
         || account.end_ms.is_some_and(|end| now_ms >= end);
-    let is_admitted = !is_blocked && begin(reading, entry, policy);
+    let is_admitted = !is_blocked && begin(reading, entry, policy, account.changed_ms);
     if !is_admitted && policy.tells_locked {
         reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
     }
     is_admitted
 }
 
-fn begin(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
+/// Begins a try of an account whose password was changed last at this time. False if there is none now.
+/// One that is refused is no failure: else a stranger who goes on could keep the user out.
+fn begin(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy, changed_ms: Option<u64>) -> bool {
+    let Some(bounds) = policy.failures() else { return true };
     // It was begun when the bind ran first, before its password was verified.
-    if !policy.locks() || reading.scratch.passwords.tried.is_some() {
+    if reading.scratch.passwords.tried.is_some() {
         return true;
     }
     let (account, now_ms) = (number(reading, entry), reading.now.wall_ms);
-    let lockouts = &reading.dsa.policies.lockouts;
-    let tried = lockouts.begin(account, policy.max_failure, policy.failure_interval, now_ms);
+    let tried = reading.dsa.policies.lockouts.begin(account, &bounds, changed_ms, now_ms);
     reading.scratch.passwords.tried = tried;
     reading.scratch.passwords.tried.is_some()
 }
@@ -57,9 +59,10 @@ fn begin(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bo
 /// is answered.
 pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) {
     let now_ms = reading.now.wall_ms;
-    // Without a try nothing counts: the policy does not lock.
+    // Without a try nothing counts: the policy neither locks nor delays.
     let Some(tried) = reading.scratch.passwords.tried.take() else { return };
-    if reading.dsa.policies.lockouts.failed(tried, now_ms) >= policy.max_failure {
+    let count = reading.dsa.policies.lockouts.failed(tried, now_ms);
+    if policy.locks() && count >= policy.max_failure {
         let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
         let lock = (ModifyKind::Replace, b"pwdAccountLockedTime".to_vec(), vec![time_text(now_ms)]);
         let purpose = Purpose::Lock(number(reading, entry));
@@ -71,7 +74,7 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
 /// The password was right. False if it has expired and no grace is left.
 pub(crate) fn passed(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
     let now_ms = reading.now.wall_ms;
-    if policy.locks() {
+    if policy.failures().is_some() {
         reading.scratch.passwords.tried = None;
         let account = number(reading, entry);
         reading.dsa.policies.lockouts.forget(account);

@@ -303,6 +303,33 @@ fn test_y1_failures_lock_an_account() {
     });
 }
 
+const DELAYS: [&str; 2] = ["pwdMinDelay", "pwdMaxDelay"];
+
+#[test]
+fn test_y1_failures_delay_the_next_try() {
+    under(&[(DELAYS[0], "2"), (DELAYS[1], "5"), ("pwdMaxRecordedFailure", "9")], |mut client| {
+        // The delay doubles, up to its maximum. A try in it is answered as any, and counts for nothing.
+        for delay in [2, 4, 5, 5] {
+            assert!(!client.binds(ADA, "wrong"));
+            for _ in 1..delay {
+                client.wait(1);
+                let refused = client.bind_and_report(ADA, "first-word");
+                assert_eq!(refused, (InvalidCredentials, Some((None, None))), "{delay}");
+            }
+            client.wait(1);
+        }
+        assert!(client.binds(ADA, "first-word"));
+        assert!(!client.binds(ADA, "wrong"), "it begins anew");
+        client.wait(2);
+        assert!(client.binds(ADA, "first-word"));
+        assert!(!client.binds(ADA, "wrong"));
+        client.wait(1);
+        assert_eq!(client.another().modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
+        assert!(client.binds(ADA, "second"), "another password ends it");
+        assert_eq!(client.state("pwdAccountLockedTime"), [""; 0]);
+    });
+}
+
 #[test]
 fn test_y1_an_administrator_locks_and_unlocks() {
     under(&[("pwdLockout", "TRUE"), ("pwdMaxFailure", "2")], |mut client| {
@@ -507,6 +534,43 @@ fn test_y7_policies_are_checked_when_they_are_written() {
     assert_eq!(client.modify(POLICY, ages).code, ConstraintViolation);
     let ages: Changes<'_> = &[(Replace, "pwdMinAge", &["10"]), (Replace, "pwdMaxAge", &["0"])];
     assert_eq!(client.modify(POLICY, ages).code, Success, "never is not less");
+}
+
+/// A policy has both delays or none, the least one not above the other, whatever comes in which order.
+#[test]
+fn test_y7_delays_are_checked_when_they_are_written() {
+    let mut client = Client::new();
+    client.set_policy(&[("pwdMinLength", "9")]);
+    let changes = |min: &str, max: &str| {
+        client.another().modify(POLICY, &[(Replace, DELAYS[0], &[min]), (Replace, DELAYS[1], &[max])]).code
+    };
+    assert_eq!((changes("5", "4"), changes("-1", "4")), (ConstraintViolation, ConstraintViolation));
+    assert_eq!((changes("5", "5"), changes("0", "0"), changes("1", "8")), (Success, Success, Success));
+    let [min, max] = DELAYS;
+    let bad: [Changes<'_>; 6] = [
+        &[(Replace, min, &["2"])],
+        &[(Replace, max, &["9"])],
+        &[(Delete, min, &[])],
+        &[(Delete, max, &["8"]), (Replace, min, &["1"])],
+        &[(Increment, min, &["1"]), (Increment, max, &["1"])],
+        &[(Replace, min, &["2"]), (Replace, max, &["9"]), (Replace, max, &["1"])],
+    ];
+    for changes in bad {
+        assert_eq!(client.modify(POLICY, changes).code, ConstraintViolation, "{changes:?}");
+    }
+    for (values, code) in [
+        (&[(min, "1")][..], ConstraintViolation),
+        (&[(min, "3"), (max, "2")], ConstraintViolation),
+        (&[(min, "2"), (max, "3")], Success),
+    ] {
+        let mut given: Vec<(&str, Vec<&str>)> =
+            vec![("objectClass", vec!["pwdPolicy", "device"]), ("pwdAttribute", vec!["userPassword"])];
+        given.extend(values.iter().map(|(name, value)| (*name, vec![*value])));
+        let given: Vec<(&str, &[&str])> = given.iter().map(|(name, values)| (*name, &values[..])).collect();
+        assert_eq!(client.add("cn=delays,dc=example", &given).code, code, "{values:?}");
+    }
+    let none: Changes<'_> = &[(Delete, min, &[]), (Replace, max, &[])];
+    assert_eq!(client.modify(POLICY, none).code, Success);
 }
 
 /// Who may write a hash might store one that takes the server's time, or that it does not know the word of.

@@ -1,4 +1,4 @@
-//! Failures in a row, by account: what locks one that a policy says is locked after so many.
+//! Failures in a row, by account: what locks one that a policy says is locked after so many, and how long the next try has to wait.
 //!
 //! They are counted in memory, for all threads together, and are gone after a crash; the lock that they lead to is in the entry. A try is counted
 //! as a failure from its beginning, and taken back if it was right: so of many tries at the same time no more are verified than may fail.
@@ -9,6 +9,45 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Milliseconds after which the lock that failures led to is surely in the entry, or was refused.
 const LOCK_MS: u64 = 60_000;
+/// Tries at the same time of an account without failures whose policy has delays. After a failure there is one.
+const UNDELAYED_MAX: u32 = 10;
+
+/// What a policy says of failures. Times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// So many in a row lock the account; `u32::MAX` if none do.
+    pub(crate) max: u32,
+    /// After the last failure, from when on none counts; 0 for never.
+    pub(crate) interval: u64,
+    /// After the first failure, in which no try is verified; 0 for none. It doubles with each further one.
+    pub(crate) min_delay: u64,
+    /// To which it grows.
+    pub(crate) max_delay: u64,
+    /// Failures that double it, at most; 0 for any number.
+    pub(crate) recorded: u32,
+}
+
+impl Bounds {
+    /// Seconds after so many failures in a row in which no try is verified.
+    fn delay(&self, count: u32) -> u64 {
+        let recorded = if self.recorded == 0 { u32::MAX } else { self.recorded };
+        match count.min(recorded) {
+            0 => 0,
+            // More doublings than a number has digits: the maximum is less in any case.
+            count => self.min_delay.saturating_mul(1 << (count - 1).min(62)).min(self.max_delay),
+        }
+    }
+
+    /// Tries that may be verified at the same time after so many failures.
+    fn parallel(&self, count: u32) -> u32 {
+        // What is tried at once cannot wait for each other. Clients with the right password do so too, and have no failures.
+        match (self.min_delay, count) {
+            (0, _) => u32::MAX,
+            (_, 0) => UNDELAYED_MAX,
+            _ => 1,
+        }
+    }
+}
 
 /// Failures of all accounts that have some.
 #[derive(Default)]
@@ -47,15 +86,16 @@ impl Lockouts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a try of an account. `None` if as many have failed as may, or would have if those failed that are being verified.
-    /// `interval`: seconds after the last failure from which on none counts; 0 for never.
+    /// Begins a try of an account. `None` if as many have failed as may, or would have if those failed that are being verified, and while it
+    /// is delayed. `changed_ms`: when its password was changed, if that is known. Failures before that do not count.
     pub(crate) fn begin(
         self: &Arc<Lockouts>,
         account: u64,
-        max: u32,
-        interval: u64,
+        bounds: &Bounds,
+        changed_ms: Option<u64>,
         now_ms: u64,
     ) -> Option<Try> {
+        let Bounds { max, interval, .. } = *bounds;
         let mut all = self.lock();
         if all.len() >= LOCKOUT_ACCOUNTS_MAX && !all.contains_key(&account) {
             // Some of them are looked at: an exact order would cost every failure. Numbers of accounts are keyed hashes, so no client says which.
@@ -71,10 +111,16 @@ impl Lockouts {
             interval > 0 && now_ms >= failures.last_ms.saturating_add(interval.saturating_mul(1000));
         // The lock that they led to is in the entry by then. It is not, for the caller has looked: somebody has taken it away.
         let is_unlocked = failures.count >= max && now_ms >= failures.last_ms.saturating_add(LOCK_MS);
-        if is_over || is_unlocked {
+        let is_changed = changed_ms.is_some_and(|changed| changed > failures.last_ms);
+        if is_over || is_unlocked || is_changed {
             failures.count = 0;
         }
-        if failures.count.saturating_add(failures.running) >= max {
+        let delay = bounds.delay(failures.count).saturating_mul(1000);
+        let is_delayed = delay > 0 && now_ms < failures.last_ms.saturating_add(delay);
+        if is_delayed
+            || failures.running >= bounds.parallel(failures.count)
+            || failures.count.saturating_add(failures.running) >= max
+        {
             return None;
         }
         failures.running += 1;
@@ -85,7 +131,7 @@ impl Lockouts {
     pub(crate) fn failed(&self, tried: Try, now_ms: u64) -> u32 {
         let mut all = self.lock();
         let failures = all.entry(tried.account).or_default();
-        failures.count += 1;
+        failures.count = failures.count.saturating_add(1);
         failures.last_ms = now_ms;
         let count = failures.count;
         drop(all);
@@ -107,12 +153,15 @@ impl Lockouts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    const BOUNDS: Bounds = Bounds { max: 5, interval: 0, min_delay: 0, max_delay: 0, recorded: 0 };
 
     /// Y4: no more tries are verified than may fail.
     #[test]
     fn test_y4_of_many_at_once_so_many_are_verified_as_may_fail() {
         let lockouts = Arc::new(Lockouts::default());
-        let begin = || lockouts.begin(7, 5, 0, 1000);
+        let begin = || lockouts.begin(7, &BOUNDS, None, 1000);
         let tries: Vec<Option<Try>> = (0..64).map(|_| begin()).collect();
         assert_eq!(tries.iter().flatten().count(), 5);
         let mut counts: Vec<u32> =
@@ -128,11 +177,77 @@ mod tests {
     #[test]
     fn failures_are_forgotten_after_their_interval() {
         let lockouts = Arc::new(Lockouts::default());
+        let bounds = Bounds { max: 2, interval: 50, ..BOUNDS };
+        let begin = |changed_ms, now_ms| lockouts.begin(7, &bounds, changed_ms, now_ms);
         for _ in 0..2 {
-            let tried = lockouts.begin(7, 2, 50, 1000).expect("one more");
+            let tried = begin(None, 1000).expect("one more");
             lockouts.failed(tried, 1000);
         }
-        assert!(lockouts.begin(7, 2, 50, 50_999).is_none());
-        assert!(lockouts.begin(7, 2, 50, 51_000).is_some());
+        assert!(begin(None, 50_999).is_none() && begin(Some(1000), 50_999).is_none());
+        assert!(begin(None, 51_000).is_some());
+        lockouts.failed(begin(None, 52_000).expect("one more"), 52_000);
+        assert!(begin(Some(52_001), 52_001).is_some(), "another password");
+        assert!(lockouts.lock().is_empty());
+    }
+
+    #[test]
+    fn tries_at_once_do_not_pass_a_delay() {
+        let lockouts = Arc::new(Lockouts::default());
+        let bounds = Bounds { max: u32::MAX, min_delay: 2, max_delay: 8, ..BOUNDS };
+        let begin = |now_ms| lockouts.begin(7, &bounds, None, now_ms);
+        let tries: Vec<Try> = (0..64).filter_map(|_| begin(1000)).collect();
+        assert_eq!(tries.len(), UNDELAYED_MAX as usize);
+        tries.into_iter().for_each(|tried| _ = lockouts.failed(tried, 1000));
+        assert!(begin(8999).is_none());
+        let tried = begin(9000);
+        assert!(tried.is_some() && begin(9000).is_none(), "one at a time");
+    }
+
+    /// How long an account is delayed, worked out failure by failure.
+    fn plain_delay_ms(bounds: &Bounds, failures: usize) -> u64 {
+        let mut delay = 0;
+        for number in 0..failures {
+            let doubles = bounds.recorded == 0 || number < bounds.recorded as usize;
+            delay = match delay {
+                0 => bounds.min_delay.min(bounds.max_delay),
+                _ if doubles => (delay * 2).min(bounds.max_delay),
+                _ => delay,
+            };
+        }
+        delay * 1000
+    }
+
+    proptest! {
+        /// Y1: one try after the other is verified exactly when no delay, lock or interval says otherwise.
+        #[test]
+        fn test_y1_tries_wait_as_the_policy_says(
+            (max, interval, recorded) in (prop_oneof![Just(u32::MAX), 1u32..8], 0u64..40, 0u32..6),
+            (min_delay, max_delay) in (0u64..4, 0u64..30),
+            steps in prop::collection::vec((0u64..20_000, any::<bool>()), 1..60),
+        ) {
+            let bounds = Bounds { max, interval, min_delay, max_delay, recorded };
+            let lockouts = Arc::new(Lockouts::default());
+            let (mut now_ms, mut failures) = (1_000_000, Vec::<u64>::new());
+            for (wait_ms, is_right) in steps {
+                now_ms += wait_ms;
+                let since = failures.last().map_or(u64::MAX, |last| now_ms - last);
+                if interval > 0 && since >= interval * 1000 || failures.len() >= max as usize && since >= LOCK_MS {
+                    failures.clear();
+                }
+                let may_try = failures.len() < max as usize
+                    && (failures.is_empty() || since >= plain_delay_ms(&bounds, failures.len()));
+                let tried = lockouts.begin(7, &bounds, None, now_ms);
+                prop_assert_eq!(tried.is_some(), may_try);
+                let Some(tried) = tried else { continue };
+                if is_right {
+                    drop(tried);
+                    lockouts.forget(7);
+                    failures.clear();
+                } else {
+                    failures.push(now_ms);
+                    prop_assert_eq!(lockouts.failed(tried, now_ms) as usize, failures.len());
+                }
+            }
+        }
     }
 }
