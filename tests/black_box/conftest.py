@@ -14,17 +14,32 @@ from pathlib import Path
 import ldap
 import pytest
 
+import texts
+
 PANDO = os.environ.get("PANDO", str(Path(__file__).parents[2] / "target/release/pando"))
 DATA = Path(__file__).parent / "data"
 SUFFIX = "dc=example,dc=com"
 ADMIN = "cn=admin,dc=example,dc=com"
 SECRET = "secret"
 PEOPLE = f"ou=People,{SUFFIX}"
+texts.install()
 # Seconds that anything may take before it counts as hanging. A bound, never a wait.
 PATIENCE = 60
 # How often each test kills that does so at random moments, and what the moments follow from.
 KILLS = int(os.environ.get("PANDO_KILLS", "4"))
 KILL_SEED = os.environ.get("PANDO_KILL_SEED", "7")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Row X11: after each test no text that its clients received tells a secret."""
+    try:
+        result = yield
+        told = texts.leaks()
+    finally:
+        texts.received.clear()
+    assert not told, f"secrets were told: {told}"
+    return result
 
 
 def raise_descriptors(count):
@@ -108,6 +123,7 @@ def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):
         env={name: value for name, value in variables.items() if value is not None},
     )
     tool = Tool(done)
+    texts.of_tool(tool)
     if code is not None:
         assert tool.code == code, f"{' '.join(map(str, command))}\n{tool}"
     return tool

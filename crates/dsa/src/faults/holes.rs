@@ -82,4 +82,13 @@ env::faults! {
     /// An update brings back all of its entry that its client asks for (row X4).
     /// Who may write an attribute would read it by a change that changes nothing.
     READ_ENTRY_NOT_JUDGED = "read-entry-not-judged";
+    /// A text that refuses a compare has what the entry stores as its password (row X11).
+    /// Texts go to logs and screens, so who may not read the value would be shown it without asking for it.
+    VALUE_SHOWN = "value-shown";
+    /// No password is verified for a name that has none (row P6).
+    /// The answer would come earlier than that of a wrong password, and so say which names there are (the CVE-2020-35518 class).
+    NOBODY_NOT_VERIFIED = "nobody-not-verified";
+    /// A search by a value that no entry has is over at once, also if its client may not test the attribute (row X2).
+    /// A right guess at a hidden value would take longer than a wrong one.
+    GUESS_ANSWERED_EARLY = "guess-answered-early";
 }

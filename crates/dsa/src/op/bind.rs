@@ -321,7 +321,7 @@ fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password:
 fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) {
     let dsa = reading.dsa;
     // Once is enough.
-    if reading.scratch.passwords.has_outcomes() {
+    if reading.scratch.passwords.has_outcomes() || planted::is(holes::NOBODY_NOT_VERIFIED) {
         return;
     }
     // It is looked for as of an entry that names none: of fast schemes it takes a part of the time that shows.

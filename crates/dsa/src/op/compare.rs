@@ -14,7 +14,7 @@ use crate::identity::Identity;
 use crate::monitor_entries;
 use crate::op::password_values::is_password;
 use crate::outcome::{self, Refusal};
-use crate::password::Passwords;
+use crate::password::{Passwords, first};
 use crate::referral::Referral;
 use crate::rights::{hidden_referral, visible};
 use crate::transaction::View;
@@ -221,7 +221,11 @@ impl Question<'_> {
     /// compareFalse.
     fn judge(&mut self, entry: &EntryRef<'_>, assertion: Assertion<'_>) -> Result<ResultCode, Refusal> {
         // Before the entry is looked at: these are faults of the request.
-        self.check(assertion)?;
+        self.check(assertion).map_err(|(code, text)| {
+            let is_shown = planted::is(holes::VALUE_SHOWN);
+            let stored = is_shown.then(|| first(self.read_point, entry, |_| true)).flatten();
+            (code, text + &stored.map(|value| outcome::quoted(&value)).unwrap_or_default())
+        })?;
         if is_password(self.dsa.shard.schema(), assertion.attribute) {
             return self.verify(entry, assertion);
         }
