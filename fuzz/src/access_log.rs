@@ -1,7 +1,10 @@
-//! Octets of a connection as the access log takes them: any of them make whole lines without control characters.
+//! Octets of a connection as the access log takes them: any of them make whole lines without control characters, in each form.
 
+use logs::Origin;
+use logs::form::Form;
 use logs::journal::{Access, Journal};
 use logs::record::{Record, Stamp};
+use logs::redact::Redactor;
 use logs::tap::{Memory, Tap};
 use std::sync::{Arc, OnceLock};
 
@@ -13,17 +16,28 @@ fn standard_schema() -> Arc<schema::Schema> {
 
 /// What comes is taken for requests, and then for answers.
 pub fn check(data: &[u8]) {
+    let text = lines(Form::Json, data);
+    assert!(text.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{text:?}");
+    for form in [Form::Openldap, Form::Ds389] {
+        let text = lines(form, data);
+        let head = |line: &str| line.contains("conn=1 op=") || line.contains("conn=1 fd=");
+        assert!(text.lines().all(|line| head(line) && line.matches('"').count() % 2 == 0), "{text:?}");
+    }
+}
+
+fn lines(form: Form, data: &[u8]) -> String {
     let stamp = Stamp { connection: 1, wall_ms: 1, monotonic_ns: 1 };
-    let (mut journal, mut lines) = (Journal::new(standard_schema(), Access::All, 1), Vec::new());
+    let mut journal = Journal::new(Access::All, form, Origin::default());
+    let (mut redactor, mut lines) = (Redactor::new(standard_schema()), Vec::new());
     let (mut tap, mut memory) = (Tap::default(), Memory::default());
     let mut put = |record: &[u8]| {
-        assert!(Record::decode(record).is_some(), "what the tap puts is a record");
-        journal.take(record, &mut lines);
+        let (stamp, record) = Record::decode(record).expect("what the tap puts is a record");
+        journal.take(stamp, redactor.redact(record), &mut lines);
     };
     tap.requests(stamp, data, &mut memory, &mut put);
     tap.answers(stamp, data, &mut memory, &mut put);
-    memory.put(stamp, &Record::Close, &mut put);
+    memory.put(stamp, &Record::Close { operations: tap.operations() }, &mut put);
     let text = String::from_utf8(lines).expect("lines are text");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
-    assert!(text.lines().all(|line| line.starts_with('{') && line.ends_with('}')), "{text:?}");
+    text
 }

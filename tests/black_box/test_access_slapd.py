@@ -122,9 +122,10 @@ SETS = [
 
 
 class Slapd:
-    """slapd with one rule set, on a port of the system's choice. `before`: lines of its configuration before that of the database."""
+    """slapd with one rule set, on a port of the system's choice. `before`: lines of its configuration before that of the database; `level`: what
+    it writes to its file `log`."""
 
-    def __init__(self, folder, rules, before=()):
+    def __init__(self, folder, rules, before=(), level="0"):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -137,9 +138,10 @@ class Slapd:
             f"directory {folder}/db\n" + "\n".join(rules) + "\n"
         )
         self.url = f"ldap://127.0.0.1:{self.port}"
+        self.log = folder / "log"
         self.process = subprocess.Popen(
-            [SLAPD, "-f", str(conf), "-h", self.url, "-d", "0"],
-            stderr=subprocess.PIPE,
+            [SLAPD, "-f", str(conf), "-h", self.url, "-d", level],
+            stderr=self.log.open("wb"),
             stdout=subprocess.DEVNULL,
             env={**os.environ, "LD_LIBRARY_PATH": LIBRARIES},
         )
@@ -149,7 +151,7 @@ class Slapd:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
                 break
             except OSError:
-                assert self.process.poll() is None, self.process.stderr.read()
+                assert self.process.poll() is None, self.log.read_text()
                 assert time.monotonic() < end, "slapd does not listen"
         (folder / "content.ldif").write_text(LDIF)
         run("ldapadd", "-x", "-H", self.url, "-D", ADMIN, "-w", SECRET, "-f", folder / "content.ldif")
@@ -163,7 +165,6 @@ class Slapd:
     def end(self):
         self.process.terminate()
         self.process.wait(PATIENCE)
-        self.process.stderr.close()
 
 
 def bound(url, who):

@@ -60,13 +60,23 @@ impl LogFile {
         self.path.as_ref().is_some_and(|path| is_replaced(path, &self.file))
     }
 
-    /// Appends lines, and returns how many octets were taken. Waits `patience_ms` for a reader that takes nothing, no longer.
+    /// Has it nothing yet? Of what is no regular file nobody knows what it had.
+    pub fn is_empty(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.len() == 0)
+    }
+
+    /// Appends lines, and returns how many octets were taken: of a regular file all of them or none. Waits `patience_ms` for a reader that takes nothing, no longer.
     ///
     /// # Errors
     /// When the disk is full, or the reader gone.
     pub fn put(&mut self, lines: &[u8], patience_ms: u32) -> io::Result<usize> {
         if self.is_regular {
-            self.file.write_all(lines)?;
+            let len = self.file.metadata()?.len();
+            if let Err(error) = self.file.write_all(lines) {
+                // No part of a line stays, for they all come again.
+                self.file.set_len(len)?;
+                return Err(error);
+            }
             return Ok(lines.len());
         }
         let mut put = 0;

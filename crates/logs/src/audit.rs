@@ -1,7 +1,7 @@
 //! Lines of the audit log: a change of an entry, with the values that it brought. Values of secrets are hidden.
 
 use crate::hide;
-use crate::json::Object;
+use crate::object::Object;
 use model::Csn;
 use model::timestamp::timestamp;
 use password::base64;
@@ -83,7 +83,7 @@ pub fn put_change(out: &mut Vec<u8>, schema: &Schema, place: Place, change: &Cha
         object.number("msgid", message.id.unsigned_abs().into());
     }
     // A name that the server has is a DN, but it may have a secret among its values.
-    let name = |dn: &[u8]| if dn.is_empty() { String::new() } else { hide::name(schema, dn) };
+    let name = |dn: &[u8]| if dn.is_empty() { String::new() } else { hide::name_text(schema, dn) };
     object.text_if("dn", &name(change.who));
     if let Some(acting) = change.acting {
         object.text("as", &name(acting));
@@ -105,7 +105,7 @@ pub fn put_change(out: &mut Vec<u8>, schema: &Schema, place: Place, change: &Cha
 fn put_request(object: &mut Object<'_>, schema: &Schema, request: &Request<'_>, uuid: &[u8]) {
     let uuid = String::from_utf8_lossy(uuid);
     let mut begin = |op: &str, dn: &[u8]| {
-        object.text("op", op).text("entry", &hide::name(schema, dn)).text_if("entryUUID", &uuid);
+        object.text("op", op).text("entry", &hide::name_text(schema, dn)).text_if("entryUUID", &uuid);
     };
     match request {
         Request::Add(add) => {
@@ -123,12 +123,12 @@ fn put_request(object: &mut Object<'_>, schema: &Schema, request: &Request<'_>, 
         Request::Delete(dn) => begin("delete", dn),
         Request::ModifyDn(rename) => {
             begin("rename", rename.dn);
-            object.text("newrdn", &hide::name(schema, rename.new_rdn));
+            object.text("newrdn", &hide::name_text(schema, rename.new_rdn));
             if rename.delete_old_rdn {
                 object.flag("deleteoldrdn");
             }
             if let Some(superior) = rename.new_superior {
-                object.text("superior", &hide::name(schema, superior));
+                object.text("superior", &hide::name_text(schema, superior));
             }
         }
         // Nothing else is applied by the log.

@@ -3,24 +3,29 @@
 use model::attribute::split_options;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
 use password::split_scheme;
-use proto::filter_string;
 use schema::Schema;
+use std::borrow::Cow;
 
 /// What stands for a value in a filter.
 const HIDDEN: &[u8] = b"?";
 
 /// A DN as it is logged. Of a text that is no DN only its length: people type passwords where a name belongs. One with a secret among its values is
 /// not logged either.
-pub fn name(schema: &Schema, dn: &[u8]) -> String {
+pub fn name<'a>(schema: &Schema, dn: &'a [u8]) -> Cow<'a, [u8]> {
     if schema.normalise_dn(dn, &mut Vec::new()).is_err() {
-        return format!("<no DN, {} octets>", dn.len());
+        return Cow::Owned(format!("<no DN, {} octets>", dn.len()).into_bytes());
     }
     let rdns = model::dn::parse(dn).unwrap_or_default();
     let is_hidden = rdns.iter().flatten().any(|ava| is_hidden(schema, ava.attribute_type));
     match is_hidden {
-        true => format!("<hidden, {} octets>", dn.len()),
-        false => String::from_utf8_lossy(dn).into_owned(),
+        true => Cow::Owned(format!("<hidden, {} octets>", dn.len()).into_bytes()),
+        false => Cow::Borrowed(dn),
     }
+}
+
+/// The same as text.
+pub fn name_text(schema: &Schema, dn: &[u8]) -> String {
+    String::from_utf8_lossy(&name(schema, dn)).into_owned()
 }
 
 /// Names of schemes that may be shown. Whatever else stands in braces may be a part of a password.
@@ -57,20 +62,35 @@ pub fn secret(value: &[u8]) -> String {
 }
 
 /// The identity that a request asks to be applied as.
-pub fn authorization_id(schema: &Schema, id: &[u8]) -> String {
+pub fn authorization_id<'a>(schema: &Schema, id: &'a [u8]) -> Cow<'a, [u8]> {
     match id.strip_prefix(b"dn:") {
-        Some(dn) => format!("dn:{}", name(schema, dn)),
-        None if id.starts_with(b"u:") => String::from_utf8_lossy(id).into_owned(),
-        None if id.is_empty() => String::new(),
-        None => format!("<no identity, {} octets>", id.len()),
+        Some(dn) => match name(schema, dn) {
+            Cow::Borrowed(_) => Cow::Borrowed(id),
+            Cow::Owned(hidden) => Cow::Owned([&b"dn:"[..], &hidden].concat()),
+        },
+        None if id.starts_with(b"u:") || id.is_empty() => Cow::Borrowed(id),
+        None => Cow::Owned(format!("<no identity, {} octets>", id.len()).into_bytes()),
     }
 }
 
-/// A filter as it is logged: values of secrets, and of attributes that the schema does not have, are left out.
-pub fn filter(schema: &Schema, filter: &Filter<'_>) -> String {
-    let mut text = Vec::new();
-    filter_string::write(&without_secrets(schema, filter), &mut text);
-    String::from_utf8_lossy(&text).into_owned()
+/// A filter as it is logged: without values of secrets, and of attributes that the schema does not have. None if it has none of these.
+pub(crate) fn filter<'a>(schema: &Schema, filter: &Filter<'a>) -> Option<Filter<'a>> {
+    has_secrets(schema, filter).then(|| without_secrets(schema, filter))
+}
+
+fn has_secrets(schema: &Schema, filter: &Filter<'_>) -> bool {
+    let has = |attribute: &[u8]| is_hidden(schema, attribute);
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(|part| has_secrets(schema, part)),
+        Filter::Not(part) => has_secrets(schema, part),
+        Filter::Equality(one)
+        | Filter::GreaterOrEqual(one)
+        | Filter::LessOrEqual(one)
+        | Filter::Approx(one) => has(one.attribute),
+        Filter::Present(_) => false,
+        Filter::Substrings(parts) => has(parts.attribute),
+        Filter::Extensible(one) => one.attribute.is_none_or(has),
+    }
 }
 
 /// May values of this attribute not be logged? An attribute that the schema does not have may be a secret that was misspelled.
@@ -111,12 +131,19 @@ fn without_secrets<'a>(schema: &Schema, filter: &Filter<'a>) -> Filter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::filter_string;
 
     /// G3: nothing of a secret is logged, whatever the filter asks about it.
     #[test]
     fn test_g3_filters_without_secrets() {
         let schema = schema::Builder::new().standard().build().expect("it is good");
-        let shown = |text: &str| filter(&schema, &filter_string::parse(text.as_bytes()).unwrap().filter());
+        let shown = |text: &str| {
+            let parsed = filter_string::parse(text.as_bytes()).unwrap();
+            let mut shown = Vec::new();
+            let asked = parsed.filter();
+            filter_string::write(&filter(&schema, &asked).unwrap_or(asked), &mut shown);
+            String::from_utf8(shown).unwrap()
+        };
         for (asked, logged) in [
             ("(cn=a)", "(cn=a)"),
             ("(userPassword=hunter2)", "(userPassword=?)"),
@@ -139,10 +166,14 @@ mod tests {
     #[test]
     fn test_g3_names_that_are_none() {
         let schema = schema::Builder::new().standard().build().expect("it is good");
-        assert_eq!(name(&schema, b"uid=a,dc=b"), "uid=a,dc=b");
-        assert_eq!(name(&schema, b"hunter2"), "<no DN, 7 octets>");
-        assert_eq!(name(&schema, b"userPassword=hunter2,dc=b"), "<hidden, 25 octets>");
-        assert_eq!(authorization_id(&schema, b"hunter2"), "<no identity, 7 octets>");
-        assert_eq!(authorization_id(&schema, b"dn:hunter2"), "dn:<no DN, 7 octets>");
+        for (sent, logged) in [
+            (&b"uid=a,dc=b"[..], &b"uid=a,dc=b"[..]),
+            (b"hunter2", b"<no DN, 7 octets>"),
+            (b"userPassword=hunter2,dc=b", b"<hidden, 25 octets>"),
+        ] {
+            assert_eq!(*name(&schema, sent), *logged);
+        }
+        assert_eq!(*authorization_id(&schema, b"hunter2"), *b"<no identity, 7 octets>");
+        assert_eq!(*authorization_id(&schema, b"dn:hunter2"), *b"dn:<no DN, 7 octets>");
     }
 }

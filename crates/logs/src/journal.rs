@@ -1,14 +1,11 @@
 //! From records to lines: requests are brought together with their answers, and with who asked.
 
-use crate::json::Object;
-use crate::line::{self, Outcome, operation_of};
-use crate::open::{Open, Pending};
+use crate::form::{Form, operation_of};
+use crate::line::{Lines, Operation, Origin, Outcome, Place};
+use crate::open::{Open, Pending, Slots};
 use crate::record::{Record, Stamp};
-use model::timestamp::timestamp;
 use proto::tag;
-use schema::Schema;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Lines of ordinary operations a second, in a sample.
 const SAMPLE_LINES: u64 = 1000;
@@ -30,11 +27,10 @@ pub enum Access {
 /// The access log.
 #[derive(Debug)]
 pub struct Journal {
-    schema: Arc<Schema>,
     access: Access,
-    /// What tells this process from others in the ids of operations.
-    start: String,
+    lines: Box<dyn Lines>,
     connections: BTreeMap<u64, Open>,
+    slots: Slots,
     sample: Sample,
 }
 
@@ -63,29 +59,34 @@ impl Sample {
 }
 
 impl Journal {
-    /// A log that begins. `started_ms`: Unix time at which the process began.
-    pub fn new(schema: Arc<Schema>, access: Access, started_ms: u64) -> Journal {
-        let start = format!("{started_ms:x}");
-        Journal { schema, access, start, connections: BTreeMap::new(), sample: Sample::default() }
+    /// A log that begins.
+    pub fn new(access: Access, form: Form, origin: Origin) -> Journal {
+        Journal {
+            access,
+            lines: form.lines(origin, access == Access::All),
+            connections: BTreeMap::new(),
+            slots: Slots::default(),
+            sample: Sample::default(),
+        }
     }
 
-    /// Takes a record and appends the lines that it makes complete.
-    pub fn take(&mut self, record: &[u8], out: &mut Vec<u8>) {
-        let Some((stamp, record)) = Record::decode(record) else { return };
+    /// Appends what a file begins with.
+    pub fn header(&self, out: &mut Vec<u8>) {
+        self.lines.header(out);
+    }
+
+    /// Takes a record without secrets ([`crate::redact`]) and appends the lines that it makes complete.
+    pub fn take(&mut self, stamp: Stamp, record: Record<'_>, out: &mut Vec<u8>) {
         match record {
             Record::Open { peer, listener } => {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                let open = Open::new(text(peer), text(listener));
+                let open = Open::new(text(peer), text(listener), stamp.wall_ms, self.slots.take());
                 self.connections.insert(stamp.connection, open);
-                if self.access == Access::All {
-                    self.connection_line(stamp, "open", out);
+                if self.access == Access::All && !self.lines.begins_late() {
+                    self.begin(stamp, out);
                 }
             }
-            Record::Secured { strength } => {
-                let open = self.connection(stamp);
-                // Who the client was on an open wire counts no more.
-                (open.strength, open.dn, open.mechanism) = (strength, String::new(), String::new());
-            }
+            Record::Secured { strength } => self.secured(stamp, strength, out),
             Record::Request { .. } => self.request(stamp, &record, out),
             Record::Bound { id, dn } => self.connection(stamp).bound(id, dn),
             Record::Answer { id, code, text, entries, bytes } => {
@@ -93,26 +94,52 @@ impl Journal {
                 let ns = stamp.monotonic_ns.saturating_sub(pending.began_ns);
                 self.finish(stamp, pending, Some(Outcome { code, text, entries, bytes, ns }), out);
             }
-            Record::Close => self.close(stamp, out),
+            Record::Close { operations } => self.close(stamp, operations, out),
         }
     }
 
     /// Appends a line that tells how many records were lost, because they came faster than lines are written.
     pub fn lost(&self, wall_ms: u64, count: u64, out: &mut Vec<u8>) {
-        Object::begin(out).text("t", &timestamp(wall_ms)).text("op", "lost").number("count", count).end();
+        self.lines.lost(wall_ms, count, out);
     }
 
     /// The connection of a record. If the record of its begin was lost, not much is known of it.
     fn connection(&mut self, stamp: Stamp) -> &mut Open {
-        self.connections.entry(stamp.connection).or_default()
+        let Journal { connections, slots, .. } = self;
+        let lost = || Open::new(String::new(), String::new(), stamp.wall_ms, slots.take());
+        connections.entry(stamp.connection).or_insert_with(lost)
+    }
+
+    /// The connection has a line that it has begun, once.
+    fn begin(&mut self, stamp: Stamp, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.connection(stamp).has_begun, true) {
+            self.with_place(stamp, |lines, place| lines.begin(place, out));
+        }
+    }
+
+    fn with_place(&self, stamp: Stamp, mut put: impl FnMut(&dyn Lines, Place<'_>)) {
+        if let Some(open) = self.connections.get(&stamp.connection) {
+            put(&*self.lines, Place { connection: stamp.connection, open });
+        }
+    }
+
+    fn secured(&mut self, stamp: Stamp, strength: u16, out: &mut Vec<u8>) {
+        let open = self.connection(stamp);
+        // Who the client was on an open wire counts no more.
+        (open.strength, open.dn, open.mechanism) = (strength, String::new(), String::new());
+        if open.has_begun {
+            self.with_place(stamp, |lines, place| lines.secured(stamp.wall_ms, place, out));
+        }
     }
 
     fn request(&mut self, stamp: Stamp, record: &Record<'_>, out: &mut Vec<u8>) {
-        let Record::Request { id, op, target, detail, controls, acting } = *record else { return };
+        let Record::Request { number, id, op, target, detail, controls, acting } = *record else { return };
         let open = self.connection(stamp);
-        open.operations += 1;
+        open.operations = number;
+        open.has_unbound |= op == tag::UNBIND;
         let pending = Pending {
-            number: open.operations,
+            number,
+            id,
             wall_ms: stamp.wall_ms,
             began_ns: stamp.monotonic_ns,
             op,
@@ -126,13 +153,14 @@ impl Journal {
         if tag::response_to(op).is_none() {
             return self.finish(stamp, pending, None, out);
         }
-        if !open.keep(id, pending) {
+        if !open.keep(pending) {
             *open.counted.entry(operation_of(op)).or_default() += 1;
         }
     }
 
     /// An operation is over: it has a line, or is counted.
     fn finish(&mut self, stamp: Stamp, pending: Pending, outcome: Option<Outcome<'_>>, out: &mut Vec<u8>) {
+        let was_bound = pending.op == tag::BIND && !self.connection(stamp).dn.is_empty();
         if pending.op == tag::BIND {
             self.bound(stamp, &pending, outcome.map(|outcome| outcome.code));
         }
@@ -140,16 +168,11 @@ impl Journal {
             *self.connection(stamp).counted.entry(operation_of(pending.op)).or_default() += 1;
             return;
         }
-        let open = self.connections.entry(stamp.connection).or_default();
-        let mut object = Object::begin(out);
-        let id = format!("{}-{}-{}", self.start, stamp.connection, pending.number);
-        object.text("t", &timestamp(pending.wall_ms)).text("id", &id).text("op", operation_of(pending.op));
-        line::put_client(&mut object, open);
-        line::put_request(&mut object, &self.schema, &pending);
-        if let Some(outcome) = &outcome {
-            line::put_outcome(&mut object, pending.op, outcome);
-        }
-        object.end();
+        self.begin(stamp, out);
+        let (pending, ended_ms) = (&pending, stamp.wall_ms);
+        self.with_place(stamp, |lines, place| {
+            lines.operation(&Operation { place, pending, outcome, ended_ms, was_bound }, out);
+        });
     }
 
     fn has_line(&mut self, stamp: Stamp, pending: &Pending, outcome: Option<&Outcome<'_>>) -> bool {
@@ -171,9 +194,8 @@ impl Journal {
         const IN_PROGRESS: u16 = 14;
         let became = pending.becomes.as_deref().filter(|_| code == Some(0));
         let dn = became.map(|dn| String::from_utf8_lossy(dn).into_owned()).unwrap_or_default();
-        let is_simple = matches!(&pending.detail[..], b"simple" | b"anonymous");
         let mechanism = match became {
-            Some(_) if !is_simple => String::from_utf8_lossy(&pending.detail).into_owned(),
+            Some(_) if pending.is_sasl() => String::from_utf8_lossy(&pending.detail).into_owned(),
             _ => String::new(),
         };
         let open = self.connection(stamp);
@@ -183,30 +205,21 @@ impl Journal {
     }
 
     /// A connection is over: what was not answered has its line, what has none is counted.
-    fn close(&mut self, stamp: Stamp, out: &mut Vec<u8>) {
+    fn close(&mut self, stamp: Stamp, operations: u64, out: &mut Vec<u8>) {
         while let Some(pending) = self.connection(stamp).take_any() {
             self.finish(stamp, pending, None, out);
         }
-        let has_counts = self.connections.get(&stamp.connection).is_some_and(|open| !open.counted.is_empty());
-        if has_counts || self.access == Access::All {
-            self.connection_line(stamp, "close", out);
+        let open = self.connection(stamp);
+        open.operations = operations;
+        if !open.counted.is_empty() || self.access == Access::All {
+            self.begin(stamp, out);
         }
-        self.connections.remove(&stamp.connection);
-    }
-
-    fn connection_line(&self, stamp: Stamp, what: &str, out: &mut Vec<u8>) {
-        let Some(open) = self.connections.get(&stamp.connection) else { return };
-        let mut object = Object::begin(out);
-        let id = format!("{}-{}", self.start, stamp.connection);
-        object.text("t", &timestamp(stamp.wall_ms)).text("id", &id).text("op", what);
-        line::put_client(&mut object, open);
-        if what == "close" {
-            object.number("operations", open.operations);
+        if self.connection(stamp).has_begun {
+            self.with_place(stamp, |lines, place| lines.end(stamp.wall_ms, place, out));
         }
-        for (operation, count) in &open.counted {
-            object.number(&format!("counted_{operation}"), *count);
+        if let Some(open) = self.connections.remove(&stamp.connection) {
+            self.slots.give_back(open.slot);
         }
-        object.end();
     }
 }
 

@@ -1,13 +1,16 @@
-//! The access log and the audit log ([`audit`]), without files and threads: what a connection says becomes records ([`tap`], [`record`]), which another thread makes
-//! lines of ([`journal`], [`json`]). Passwords and other secrets are left out on the way ([`hide`]).
+//! The access log and the audit log ([`audit`]), without files and threads: what a connection says becomes records ([`tap`], [`record`]), of which another thread takes
+//! passwords and other secrets ([`redact`], [`hide`]) and makes lines ([`journal`]), in one of several forms ([`form`]).
 
 pub mod audit;
+pub mod form;
 pub mod hide;
 pub mod journal;
-pub mod json;
 mod line;
+pub mod object;
 mod open;
 pub mod record;
+pub mod redact;
 pub mod tap;
 
-pub use line::operation_of;
+pub use form::operation_of;
+pub use line::Origin;

@@ -1,28 +1,40 @@
-//! The line of one operation.
+//! What lines of the access log are made of, whatever their form.
 
-use crate::hide;
-use crate::json::Object;
 use crate::open::{Open, Pending};
-use model::{ResultCode, Scope};
-use proto::message::{Message, Request};
-use proto::tag;
-use schema::Schema;
+use std::fmt::Debug;
 
-/// Name of an operation in the log, by the tag of its request.
-pub fn operation_of(op: u8) -> &'static str {
-    match op {
-        tag::BIND => "bind",
-        tag::UNBIND => "unbind",
-        tag::SEARCH => "search",
-        tag::MODIFY => "modify",
-        tag::ADD => "add",
-        tag::DELETE => "delete",
-        tag::MODIFY_DN => "rename",
-        tag::COMPARE => "compare",
-        tag::ABANDON => "abandon",
-        tag::EXTENDED => "extended",
-        _ => "malformed",
-    }
+/// The server whose operations they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Unix time in milliseconds at which it was started; it tells operations of one process from those of another.
+    pub started_ms: u64,
+    /// Number of its process.
+    pub process: u32,
+    /// Name of its machine.
+    pub host: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A connection that has lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// Its number, from 1 on.
+    pub(crate) connection: u64,
+    pub(crate) open: &'a Open,
+}
+
+/// An operation that has lines: it is over, or its connection is.
+#[derive(Debug)]
+pub(crate) struct Operation<'a> {
+    pub(crate) place: Place<'a>,
+    pub(crate) pending: &'a Pending,
+    /// None if it has no answer.
+    pub(crate) outcome: Option<Outcome<'a>>,
+    /// When it was over, in Unix milliseconds.
+    pub(crate) ended_ms: u64,
+    /// Of a bind: was the session somebody before it?
+    pub(crate) was_bound: bool,
 }
 
 /// What came of an operation.
@@ -36,82 +48,26 @@ pub(crate) struct Outcome<'a> {
     pub(crate) ns: u64,
 }
 
-/// The code of a name that is none. The text of such an answer may quote it.
-const INVALID_DN_SYNTAX: u16 = ResultCode::InvalidDnSyntax as u16;
+/// What a form makes of what happens. Each appends whole lines, or nothing.
+pub(crate) trait Lines: Debug + Send {
+    /// What a file begins with, and what a start puts behind what is there.
+    fn header(&self, out: &mut Vec<u8>);
 
-/// Appends who asks, and whence.
-pub(crate) fn put_client(object: &mut Object<'_>, open: &Open) {
-    object.text("peer", &open.peer).text_if("listener", &open.listener);
-    if open.strength > 0 {
-        object.number("ssf", u64::from(open.strength));
-    }
-    object.text_if("dn", &open.dn).text_if("mech", &open.mechanism);
-}
+    /// Does a connection begin with its first operation, since its line says whether it began with TLS?
+    fn begins_late(&self) -> bool;
 
-/// Appends what a request asks for.
-pub(crate) fn put_request(object: &mut Object<'_>, schema: &Schema, pending: &Pending) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if !pending.acting.is_empty() {
-        object.text("as", &hide::authorization_id(schema, &pending.acting));
-    }
-    let name = || hide::name(schema, &pending.target);
-    match pending.op {
-        tag::SEARCH => put_search(object, schema, pending),
-        tag::BIND => {
-            object.text("method", &text(&pending.detail));
-            if !pending.target.is_empty() {
-                object.text("target", &name());
-            }
-        }
-        tag::MODIFY | tag::ADD => {
-            let key = if pending.op == tag::ADD { "attrs" } else { "mods" };
-            object
-                .text("target", &name())
-                .list(key, text(&pending.detail).split(' ').filter(|t| !t.is_empty()));
-        }
-        tag::MODIFY_DN => {
-            let mut parts = pending.detail.splitn(2, |&octet| octet == 0);
-            object
-                .text("target", &name())
-                .text("newrdn", &hide::name(schema, parts.next().unwrap_or_default()));
-            if let Some(superior) = parts.next() {
-                object.text("superior", &hide::name(schema, superior));
-            }
-        }
-        tag::COMPARE => _ = object.text("target", &name()).list("attrs", [&*text(&pending.detail)]),
-        tag::DELETE => _ = object.text("target", &name()),
-        tag::EXTENDED => _ = object.text("oid", &text(&pending.detail)),
-        tag::ABANDON => _ = object.text("abandons", &text(&pending.detail)),
-        _ => {}
-    }
-    object.list("controls", text(&pending.controls).split(' ').filter(|oid| !oid.is_empty()));
-}
+    /// A connection has begun, at the time that it keeps.
+    fn begin(&self, place: Place<'_>, out: &mut Vec<u8>);
 
-fn put_search(object: &mut Object<'_>, schema: &Schema, pending: &Pending) {
-    object.text("base", &hide::name(schema, &pending.target));
-    // One that is too long to be kept, or malformed, has no more to log.
-    let Ok(Message { request: Request::Search(search), .. }) = Message::decode(&pending.detail) else {
-        return;
-    };
-    let scope = match search.scope {
-        Scope::Base => "base",
-        Scope::One => "one",
-        Scope::Subtree => "sub",
-        Scope::Subordinates => "children",
-    };
-    object.text("scope", scope).text("filter", &hide::filter(schema, &search.filter));
-    let asked: Vec<_> = search.selection.iter().map(String::from_utf8_lossy).collect();
-    object.list("attrs", asked.iter().map(|name| &**name));
-}
+    /// A connection that has begun is secured by TLS.
+    fn secured(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>);
 
-/// Appends what came of it.
-pub(crate) fn put_outcome(object: &mut Object<'_>, op: u8, outcome: &Outcome<'_>) {
-    object.number("code", u64::from(outcome.code));
-    if outcome.code != INVALID_DN_SYNTAX {
-        object.text_if("text", &String::from_utf8_lossy(outcome.text));
-    }
-    if op == tag::SEARCH {
-        object.number("entries", u64::from(outcome.entries));
-    }
-    object.number("bytes", outcome.bytes).number("us", outcome.ns / 1000);
+    /// An operation is over.
+    fn operation(&self, operation: &Operation<'_>, out: &mut Vec<u8>);
+
+    /// A connection is over that has begun.
+    fn end(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>);
+
+    /// So many records were lost, because they came faster than lines are written.
+    fn lost(&self, wall_ms: u64, count: u64, out: &mut Vec<u8>);
 }

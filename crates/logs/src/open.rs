@@ -1,6 +1,8 @@
 //! What is known of a connection while its records come.
 
-use std::collections::BTreeMap;
+use proto::message::{Message, Request};
+use proto::op::Search;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Requests of a connection that may wait for their answers in the log. Of more than that only the number is logged.
 const PENDING_MAX: usize = 1 << 16;
@@ -10,6 +12,8 @@ const PENDING_MAX: usize = 1 << 16;
 pub(crate) struct Pending {
     /// Number of the operation within the connection, from 1 on.
     pub(crate) number: u64,
+    /// messageID; 0 of what is no regular message.
+    pub(crate) id: i32,
     pub(crate) wall_ms: u64,
     pub(crate) began_ns: u64,
     pub(crate) op: u8,
@@ -21,11 +25,50 @@ pub(crate) struct Pending {
     pub(crate) becomes: Option<Vec<u8>>,
 }
 
+impl Pending {
+    /// A search, if it was kept whole.
+    pub(crate) fn search(&self) -> Option<Search<'_>> {
+        match Message::decode(&self.detail) {
+            Ok(Message { request: Request::Search(search), .. }) => Some(search),
+            _ => None,
+        }
+    }
+
+    /// Of a modify DN: new RDN and new superior.
+    pub(crate) fn new_name(&self) -> (&[u8], Option<&[u8]>) {
+        let mut parts = self.detail.splitn(2, |&octet| octet == 0);
+        (parts.next().unwrap_or_default(), parts.next())
+    }
+
+    /// Of an add or a modify: its types, with what is done with them.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let words = self.detail.split(|&octet| octet == b' ').filter(|word| !word.is_empty());
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    /// Of a bind: is it by SASL?
+    pub(crate) fn is_sasl(&self) -> bool {
+        !matches!(&self.detail[..], b"simple" | b"anonymous")
+    }
+
+    /// As whom it asks to be applied; a DN without its prefix.
+    pub(crate) fn acts_as(&self) -> Option<&[u8]> {
+        let acting = Some(&self.acting[..]).filter(|acting| !acting.is_empty())?;
+        Some(acting.strip_prefix(b"dn:").unwrap_or(acting))
+    }
+}
+
 /// A connection.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     pub(crate) peer: String,
     pub(crate) listener: String,
+    /// When it was accepted, in Unix milliseconds.
+    pub(crate) began_ms: u64,
+    /// Its place among those that are open at the same time.
+    pub(crate) slot: u64,
+    /// Has it a line that says so?
+    pub(crate) has_begun: bool,
     pub(crate) strength: u16,
     /// Who its session is; empty for anonymous.
     pub(crate) dn: String,
@@ -33,6 +76,8 @@ pub(crate) struct Open {
     pub(crate) mechanism: String,
     /// Operations so far.
     pub(crate) operations: u64,
+    /// Has the client said that it ends?
+    pub(crate) has_unbound: bool,
     /// How many of each operation have no line of their own.
     pub(crate) counted: BTreeMap<&'static str, u64>,
     pending: BTreeMap<i32, Pending>,
@@ -42,17 +87,17 @@ pub(crate) struct Open {
 
 impl Open {
     /// One that begins.
-    pub(crate) fn new(peer: String, listener: String) -> Open {
-        Open { peer, listener, ..Open::default() }
+    pub(crate) fn new(peer: String, listener: String, began_ms: u64, slot: u64) -> Open {
+        Open { peer, listener, began_ms, slot, ..Open::default() }
     }
 
     /// A request came; `true` if it is kept until it is answered.
-    pub(crate) fn keep(&mut self, id: i32, mut pending: Pending) -> bool {
-        pending.becomes = self.early.remove(&id);
+    pub(crate) fn keep(&mut self, mut pending: Pending) -> bool {
+        pending.becomes = self.early.remove(&pending.id);
         if self.pending.len() >= PENDING_MAX {
             return false;
         }
-        self.pending.insert(id, pending);
+        self.pending.insert(pending.id, pending);
         true
     }
 
@@ -73,5 +118,47 @@ impl Open {
     /// Any request that was not answered.
     pub(crate) fn take_any(&mut self) -> Option<Pending> {
         self.pending.pop_first().map(|(_, pending)| pending)
+    }
+
+    /// Number of the operation that waits under a messageID in digits.
+    pub(crate) fn number_of(&self, id: &[u8]) -> Option<u64> {
+        let id = str::from_utf8(id).ok()?.parse().ok()?;
+        self.pending.get(&id).map(|pending| pending.number)
+    }
+
+    /// Is its client on this machine, at the other end of a Unix socket?
+    pub(crate) fn is_local(&self) -> bool {
+        self.peer.starts_with("ldapi")
+    }
+
+    /// The address of its client, without the port.
+    pub(crate) fn host(&self) -> &str {
+        let host = self.peer.rsplit_once(':').map_or(&self.peer[..], |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Did it end without an unbind?
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.has_unbound
+    }
+}
+
+/// Places of connections, the smallest that is free first: as a system gives descriptors, which tools for logs count.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    free: BTreeSet<u64>,
+    used: u64,
+}
+
+impl Slots {
+    pub(crate) fn take(&mut self) -> u64 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.used += 1;
+            self.used
+        })
+    }
+
+    pub(crate) fn give_back(&mut self, slot: u64) {
+        self.free.insert(slot);
     }
 }

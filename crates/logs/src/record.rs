@@ -33,6 +33,8 @@ pub enum Record<'a> {
     },
     /// A request came.
     Request {
+        /// Its place among the requests of the connection, from 1 on.
+        number: u64,
         /// messageID; 0 of what is no regular message.
         id: i32,
         /// Tag of its operation; 0 of what is no regular message.
@@ -67,7 +69,10 @@ pub enum Record<'a> {
         bytes: u64,
     },
     /// The connection is over.
-    Close,
+    Close {
+        /// Requests that came on it.
+        operations: u64,
+    },
 }
 
 impl Record<'_> {
@@ -80,14 +85,15 @@ impl Record<'_> {
             Record::Request { .. } => 2,
             Record::Bound { .. } => 3,
             Record::Answer { .. } => 4,
-            Record::Close => 5,
+            Record::Close { .. } => 5,
         };
         out.push(kind);
         [stamp.connection, stamp.wall_ms, stamp.monotonic_ns].iter().for_each(|n| put(out, &n.to_le_bytes()));
         match *self {
             Record::Open { peer, listener } => [peer, listener].iter().for_each(|text| put_text(out, text)),
             Record::Secured { strength } => put(out, &strength.to_le_bytes()),
-            Record::Request { id, op, target, detail, controls, acting } => {
+            Record::Request { number, id, op, target, detail, controls, acting } => {
+                put(out, &number.to_le_bytes());
                 put(out, &id.to_le_bytes());
                 out.push(op);
                 [target, detail, controls, acting].iter().for_each(|text| put_text(out, text));
@@ -103,7 +109,7 @@ impl Record<'_> {
                 put(out, &entries.to_le_bytes());
                 put(out, &bytes.to_le_bytes());
             }
-            Record::Close => {}
+            Record::Close { operations } => put(out, &operations.to_le_bytes()),
         }
     }
 
@@ -117,6 +123,7 @@ impl Record<'_> {
             0 => Record::Open { peer: take_text(from)?, listener: take_text(from)? },
             1 => Record::Secured { strength: u16::from_le_bytes(take(from)?) },
             2 => Record::Request {
+                number: u64::from_le_bytes(take(from)?),
                 id: i32::from_le_bytes(take(from)?),
                 op: take::<1>(from)?[0],
                 target: take_text(from)?,
@@ -132,7 +139,7 @@ impl Record<'_> {
                 entries: u32::from_le_bytes(take(from)?),
                 bytes: u64::from_le_bytes(take(from)?),
             },
-            5 => Record::Close,
+            5 => Record::Close { operations: u64::from_le_bytes(take(from)?) },
             _ => return None,
         };
         from.is_empty().then_some((stamp, record))
@@ -176,10 +183,10 @@ mod tests {
             for record in [
                 Record::Open { peer: target, listener: detail },
                 Record::Secured { strength: code },
-                Record::Request { id, op, target, detail, controls, acting },
+                Record::Request { number: wall_ms, id, op, target, detail, controls, acting },
                 Record::Bound { id, dn: target },
                 Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms },
-                Record::Close,
+                Record::Close { operations: wall_ms },
             ] {
                 record.encode(stamp, &mut out);
                 prop_assert_eq!(Record::decode(&out), Some((stamp, record)));

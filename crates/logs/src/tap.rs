@@ -4,7 +4,7 @@
 //! | operation | target | detail |
 //! |---|---|---|
 //! | bind | the name, of a simple one | `simple`, `anonymous`, or the mechanism |
-//! | search | base | the whole message, if it is short enough |
+//! | search | base | the message without its controls, if it is short enough |
 //! | modify | entry | kind and type of each change |
 //! | add | entry | types |
 //! | modify DN | entry | new RDN, and after a NUL the new superior |
@@ -43,6 +43,8 @@ impl Memory {
 /// What is kept of a connection between two looks.
 #[derive(Debug, Default)]
 pub struct Tap {
+    /// Requests so far.
+    operations: u64,
     /// Octets of an answer that are still to be written.
     rest: usize,
     /// Entries and octets of searches that are suspended.
@@ -59,6 +61,11 @@ struct Count {
 }
 
 impl Tap {
+    /// Requests that came so far.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
     /// Tells of the requests in `input`, which are whole messages but for the last, of a stream that cannot be followed.
     pub fn requests(
         &mut self,
@@ -73,7 +80,8 @@ impl Tap {
                 Ok(Frame::Incomplete { .. }) | Err(_) => input.len(),
             };
             let (message, rest) = input.split_at(len);
-            request(stamp, message, memory, put);
+            self.operations += 1;
+            request(stamp, (self.operations, message), memory, put);
             input = rest;
         }
     }
@@ -178,11 +186,12 @@ fn cut(text: &[u8]) -> &[u8] {
 }
 
 /// Tells of one request.
-fn request(stamp: Stamp, message: &[u8], memory: &mut Memory, put: &mut impl FnMut(&[u8])) {
+fn request(stamp: Stamp, (number, message): (u64, &[u8]), memory: &mut Memory, put: &mut impl FnMut(&[u8])) {
     let Memory { record, detail, controls, acting } = memory;
     [&mut *detail, &mut *controls, &mut *acting].into_iter().for_each(Vec::clear);
     let Some(outline) = Outline::of(message) else {
-        let none = Record::Request { id: 0, op: 0, target: b"", detail: b"", controls: b"", acting: b"" };
+        let none =
+            Record::Request { number, id: 0, op: 0, target: b"", detail: b"", controls: b"", acting: b"" };
         return memory.put(stamp, &none, put);
     };
     if !outline.after.is_empty() {
@@ -196,7 +205,8 @@ fn request(stamp: Stamp, message: &[u8], memory: &mut Memory, put: &mut impl FnM
     let mut target = outline.dn;
     match outline.op_tag {
         tag::BIND => target = bind(outline.rest, detail),
-        tag::SEARCH if message.len() <= SEARCH_BYTES_MAX => detail.extend_from_slice(message),
+        // Controls may have filters of their own, with values that nobody looks for secrets among.
+        tag::SEARCH if message.len() <= SEARCH_BYTES_MAX => outline.put_without_controls(message, detail),
         tag::MODIFY | tag::ADD => types(outline.op_tag, outline.rest, detail),
         tag::MODIFY_DN => new_name(outline.rest, detail),
         tag::COMPARE => {
@@ -211,7 +221,7 @@ fn request(stamp: Stamp, message: &[u8], memory: &mut Memory, put: &mut impl FnM
         _ => {}
     }
     let (id, op) = (outline.id, outline.op_tag);
-    let request = Record::Request { id, op, target: cut(target), detail, controls, acting };
+    let request = Record::Request { number, id, op, target: cut(target), detail, controls, acting };
     request.encode(stamp, record);
     put(record);
 }

@@ -67,7 +67,7 @@ pub fn write_generalized_time(unix_ms: u64, out: &mut Vec<u8>) {
 }
 
 /// Year, month, day, hour, minute, second of a Unix time.
-pub(crate) fn civil(unix_ms: u64) -> (i64, i64, i64, i64, i64, i64) {
+pub fn civil(unix_ms: u64) -> (i64, i64, i64, i64, i64, i64) {
     let seconds = (unix_ms / 1000) as i64;
     let ((year, month, day), (hour, minute, second)) = (date(seconds / DAY_S), time_of_day(seconds));
     (year, month, day, hour, minute, second)

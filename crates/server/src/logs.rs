@@ -10,6 +10,7 @@ mod writer;
 
 pub use audit::Auditor;
 pub(crate) use feed::{Feed, Log, Logged};
+pub use logs::form::Form;
 pub use logs::journal::Access;
 pub use settings::{OnAuditFailure, Settings};
 pub(crate) use writer::Writer;

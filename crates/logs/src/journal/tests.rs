@@ -1,13 +1,16 @@
 use super::*;
+use crate::redact::Redactor;
 use crate::tap::{Memory, Tap};
 use proto::Request;
 use proto::control::proxied_authorization;
 use proto::op::bind::{Authentication, Bind};
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 use proto::result::encode_done;
+use std::sync::Arc;
 
 /// A connection whose requests are answered at once.
 struct Fixture {
+    redactor: Redactor,
     journal: Journal,
     tap: Tap,
     memory: Memory,
@@ -16,18 +19,24 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(access: Access) -> Fixture {
+    fn new(access: Access, form: Form) -> Fixture {
         let schema = Arc::new(schema::Builder::new().standard().build().expect("it is good"));
-        let journal = Journal::new(schema, access, 16);
-        let mut fixture =
-            Fixture { journal, tap: Tap::default(), memory: Memory::default(), out: Vec::new(), id: 0 };
+        let origin = Origin { started_ms: 16, process: 7, host: "h".to_owned(), version: "1".to_owned() };
+        let mut fixture = Fixture {
+            redactor: Redactor::new(schema),
+            journal: Journal::new(access, form, origin),
+            tap: Tap::default(),
+            memory: Memory::default(),
+            out: Vec::new(),
+            id: 0,
+        };
         fixture.put(&Record::Open { peer: b"10.0.0.1:5", listener: b"" });
         fixture
     }
 
     fn put(&mut self, record: &Record<'_>) {
-        let (journal, out) = (&mut self.journal, &mut self.out);
-        self.memory.put(stamp(), record, &mut |record| journal.take(record, out));
+        let Fixture { redactor, journal, memory, out, .. } = self;
+        memory.put(stamp(), record, &mut |record| take(redactor, journal, record, out));
     }
 
     fn ask(&mut self, request: &Request<'_>, acting: Option<&[u8]>, code: model::ResultCode) {
@@ -38,9 +47,9 @@ impl Fixture {
         if let Some(response) = tag::response_to(request.tag()) {
             encode_done(&mut answer, self.id, response, code);
         }
-        let (journal, out) = (&mut self.journal, &mut self.out);
-        self.tap.requests(stamp(), &input, &mut self.memory, &mut |record| journal.take(record, out));
-        self.tap.answers(stamp(), &answer, &mut self.memory, &mut |record| journal.take(record, out));
+        let Fixture { redactor, journal, tap, memory, out, .. } = self;
+        tap.requests(stamp(), &input, memory, &mut |record| take(redactor, journal, record, out));
+        tap.answers(stamp(), &answer, memory, &mut |record| take(redactor, journal, record, out));
     }
 
     fn bind(&mut self, name: &[u8], password: &[u8], code: model::ResultCode) {
@@ -53,10 +62,20 @@ impl Fixture {
         self.ask(&Request::Bind(Bind { version: 3, name, authentication }), None, code);
     }
 
+    fn close(&mut self) {
+        let operations = self.tap.operations();
+        self.put(&Record::Close { operations });
+    }
+
     fn lines(&mut self) -> Vec<serde_json::Value> {
         let text = String::from_utf8(std::mem::take(&mut self.out)).expect("it is text");
         text.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
     }
+}
+
+fn take(redactor: &mut Redactor, journal: &mut Journal, record: &[u8], out: &mut Vec<u8>) {
+    let (stamp, record) = Record::decode(record).expect("it is a record");
+    journal.take(stamp, redactor.redact(record), out);
 }
 
 fn stamp() -> Stamp {
@@ -66,13 +85,13 @@ fn stamp() -> Stamp {
 #[test]
 fn who_asks_is_who_bound_before() {
     use model::ResultCode::{InvalidCredentials, Success};
-    let mut fixture = Fixture::new(Access::All);
+    let mut fixture = Fixture::new(Access::All, Form::Json);
     fixture.bind(b"uid=a,dc=b", b"hunter2", Success);
     fixture.ask(&Request::Delete(b"cn=x,dc=b"), Some(b"dn:uid=c,dc=b"), Success);
     fixture.bind(b"hunter2", b"hunter2", InvalidCredentials);
     fixture.ask(&Request::Delete(b"cn=y,dc=b"), None, Success);
     fixture.ask(&Request::Unbind, None, Success);
-    fixture.put(&Record::Close);
+    fixture.close();
     assert!(!String::from_utf8_lossy(&fixture.out).contains("hunter2"));
     let lines = fixture.lines();
     let ops: Vec<_> = lines.iter().map(|line| line["op"].as_str().unwrap()).collect();
@@ -87,7 +106,7 @@ fn who_asks_is_who_bound_before() {
 /// G1: each operation has a line or is counted, and no more than a thousand in a second have one.
 #[test]
 fn test_g1_each_is_written_or_counted() {
-    let mut fixture = Fixture::new(Access::Sample);
+    let mut fixture = Fixture::new(Access::Sample, Form::Json);
     let assertion = model::filter::Assertion { attribute: b"cn", value: b"x" };
     for _ in 0..5000 {
         let compare = proto::op::Compare { dn: b"cn=x,dc=b", assertion };
@@ -96,7 +115,7 @@ fn test_g1_each_is_written_or_counted() {
     let list = change_list([(ModifyKind::Replace, &b"userPassword"[..], [&b"hunter2"[..]])]);
     let modify = Modify { dn: b"cn=x,dc=b", changes: Changes::parse(&list).expect("it is a list") };
     fixture.ask(&Request::Modify(modify), None, model::ResultCode::Success);
-    fixture.put(&Record::Close);
+    fixture.close();
     let lines = fixture.lines();
     let (close, written) = lines.split_last().expect("there are lines");
     let modifies: Vec<_> = written.iter().filter(|line| line["op"] == "modify").collect();
@@ -106,4 +125,59 @@ fn test_g1_each_is_written_or_counted() {
     assert_eq!(compares + close["counted_compare"].as_u64().unwrap(), 5000);
     assert!((1000..4000).contains(&compares), "{compares}");
     assert_eq!(close["operations"], 5001);
+}
+
+/// The same session in the forms of other servers. A client makes no quote end.
+#[test]
+fn the_forms_of_other_servers() {
+    use model::ResultCode::{InvalidCredentials, Success};
+    let text = |form| {
+        let mut fixture = Fixture::new(Access::All, form);
+        fixture.journal.header(&mut fixture.out);
+        fixture.bind(b"uid=a,dc=b", b"hunter2", Success);
+        fixture.bind(b"cn=x\\22,dc=b", b"hunter2", InvalidCredentials);
+        fixture.ask(&Request::Delete(b"cn=\xc2\x85\",dc=b"), Some(b"dn:uid=c,dc=b"), Success);
+        fixture.ask(&Request::Unbind, None, Success);
+        fixture.close();
+        String::from_utf8(fixture.out).expect("it is text")
+    };
+    let openldap = text(Form::Openldap);
+    let head = "2023-11-14T22:13:20.123Z h slapd[7]: conn=3 ";
+    let lines: Vec<_> = openldap.lines().map(|line| line.strip_prefix(head).expect(line)).collect();
+    assert_eq!(
+        lines,
+        [
+            "fd=1 ACCEPT from IP=10.0.0.1:5 ()",
+            "op=0 BIND dn=\"uid=a,dc=b\" method=128",
+            "op=0 BIND dn=\"uid=a,dc=b\" mech=SIMPLE bind_ssf=0 ssf=0",
+            "op=0 RESULT tag=97 err=0 qtime=0.000000 etime=0.000000 text=",
+            "op=1 BIND anonymous mech=implicit bind_ssf=0 ssf=0",
+            "op=1 BIND dn=\"cn=x\\22,dc=b\" method=128",
+            "op=1 RESULT tag=97 err=49 qtime=0.000000 etime=0.000000 text=",
+            "op=2 PROXYAUTHZ dn=\"uid=c,dc=b\"",
+            "op=2 DEL dn=\"<no DN, 11 octets>\"",
+            "op=2 RESULT tag=107 err=0 qtime=0.000000 etime=0.000000 text=",
+            "op=3 UNBIND",
+            "fd=1 closed",
+        ]
+    );
+    let ds389 = text(Form::Ds389);
+    let head = "[14/Nov/2023:22:13:20.123000000 +0000] conn=3 ";
+    let times = "wtime=0.000000000 optime=0.000000000 etime=0.000000000";
+    let written: Vec<_> = ds389.lines().skip(3).map(|line| line.strip_prefix(head).expect(line)).collect();
+    assert!(ds389.starts_with("\tPando/1\n\th:7\n\n"));
+    assert_eq!(
+        written,
+        [
+            "fd=1 slot=1 connection from 10.0.0.1 to ",
+            "op=0 BIND dn=\"uid=a,dc=b\" method=128 version=3",
+            &format!("op=0 RESULT err=0 tag=97 nentries=0 {times} dn=\"uid=a,dc=b\""),
+            "op=1 BIND dn=\"cn=x\\22,dc=b\" method=128 version=3",
+            &format!("op=1 RESULT err=49 tag=97 nentries=0 {times}"),
+            "op=2 DEL dn=\"<no DN, 11 octets>\" authzid=\"uid=c,dc=b\"",
+            &format!("op=2 RESULT err=0 tag=107 nentries=0 {times}"),
+            "op=3 UNBIND",
+            "op=3 fd=1 closed - U1",
+        ]
+    );
 }

@@ -3,7 +3,9 @@
 
 use super::Config;
 use super::table;
-use super::value::{ON_AUDIT_FAILURE, access_word, logged_access, meant, path, paths, word};
+use super::value::{
+    ON_AUDIT_FAILURE, access_word, form_word, log_form, logged_access, meant, path, paths, word,
+};
 use dsa::settings::{Choices, Fixed, Holds, Row, Scope, Values, put};
 
 /// Other names of keys in the file.
@@ -21,6 +23,16 @@ const LOG: &[Row<Config>] = &[
                others, while the rest is counted; or all.",
         set: |c, v| put(&mut c.logs.access, v, logged_access),
         show: |c| vec![access_word(c.logs.access).to_owned()],
+    },
+    Row {
+        name: "log.format",
+        form: "json|openldap|389",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "json",
+        text: "What lines of the access log look like: JSON, as OpenLDAP's slapd writes them, or as 389 Directory Server does.",
+        set: |c, v| put(&mut c.logs.format, v, log_form),
+        show: |c| vec![form_word(c.logs.format).to_owned()],
     },
     Row {
         name: "log.access-file",

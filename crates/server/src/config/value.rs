@@ -1,6 +1,6 @@
 //! Values of configuration keys, from text and back.
 
-use crate::logs::{Access, OnAuditFailure};
+use crate::logs::{Access, Form, OnAuditFailure};
 use crate::tls::ClientUse;
 use dsa::Anonymous;
 use dsa::config::Scheme;
@@ -111,6 +111,19 @@ pub(super) fn logged_access(text: &str) -> Result<Access, String> {
 /// The word for that.
 pub(super) fn access_word(access: Access) -> &'static str {
     ACCESS.iter().find(|(_, other)| *other == access).map_or("", |(word, _)| word)
+}
+
+const FORMS: [(&str, Form); 3] = [("json", Form::Json), ("openldap", Form::Openldap), ("389", Form::Ds389)];
+
+/// What lines of the access log look like.
+pub(super) fn log_form(text: &str) -> Result<Form, String> {
+    let found = FORMS.iter().find(|(word, _)| *word == text).map(|(_, form)| *form);
+    found.ok_or_else(|| format!("`{text}` is none of `json`, `openldap` and `389`"))
+}
+
+/// The word for that.
+pub(super) fn form_word(form: Form) -> &'static str {
+    FORMS.iter().find(|(_, other)| *other == form).map_or("", |(word, _)| word)
 }
 
 /// A version of TLS that is spoken: 1.3, or 1.2.

@@ -117,6 +117,6 @@ impl Logged {
 
     /// The connection is over.
     pub(crate) fn close(&self, log: Log<'_>) {
-        self.put(log, &Record::Close);
+        self.put(log, &Record::Close { operations: self.tap.operations() });
     }
 }

@@ -1,5 +1,6 @@
 //! What is logged, and where.
 
+use logs::form::Form;
 use logs::journal::Access;
 use std::path::PathBuf;
 
@@ -18,7 +19,9 @@ pub enum OnAuditFailure {
 pub struct Settings {
     /// Which operations have a line.
     pub access: Access,
-    /// Where these lines go; none: standard error.
+    /// What these lines look like.
+    pub format: Form,
+    /// Where they go; none: standard error.
     pub access_file: Option<PathBuf>,
     /// Where events of the security log go; none: they are not written.
     pub security_file: Option<PathBuf>,

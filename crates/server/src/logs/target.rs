@@ -18,6 +18,8 @@ pub(super) struct Target {
     path: Option<PathBuf>,
     /// None while it cannot be opened.
     file: Option<LogFile>,
+    /// What a file begins with, and what a start puts behind what is there.
+    header: Vec<u8>,
     pub(super) lines: Vec<u8>,
     looked_ns: u64,
     failures: Seldom,
@@ -28,13 +30,14 @@ impl Target {
     ///
     /// # Errors
     /// When it cannot be written now: an administrator learns that there is no log.
-    pub(super) fn open(key: &'static str, path: Option<PathBuf>) -> io::Result<Target> {
+    pub(super) fn open(key: &'static str, path: Option<PathBuf>, header: Vec<u8>) -> io::Result<Target> {
         let file = Target::file(path.as_deref()).map_err(|error| {
             let path = path.iter().map(|path| path.display().to_string()).next().unwrap_or_default();
             io::Error::other(format!("{key}: {path}: {error}"))
         })?;
         let failures = Seldom::default();
-        Ok(Target { key, path, file: Some(file), lines: Vec::new(), looked_ns: 0, failures })
+        let lines = header.clone();
+        Ok(Target { key, path, file: Some(file), header, lines, looked_ns: 0, failures })
     }
 
     fn file(path: Option<&std::path::Path>) -> io::Result<LogFile> {
@@ -53,6 +56,9 @@ impl Target {
             // One that somebody has moved away is finished, and another one begun in its place.
             if self.file.as_ref().is_none_or(LogFile::is_replaced) {
                 self.file = self.reported(Target::file(self.path.as_deref()), now_ns);
+                if self.file.as_ref().is_some_and(LogFile::is_empty) {
+                    self.lines.splice(0..0, self.header.iter().copied());
+                }
             }
         }
         if self.lines.is_empty() {

@@ -8,9 +8,11 @@ use dsa::Dsa;
 use dsa::events::Event;
 use env::clock::{Clock, SystemClock};
 use env::ring::{Taking, ring};
-use logs::hide;
 use logs::journal::{Access, Journal};
-use logs::json::Object;
+use logs::object::Object;
+use logs::record::Record;
+use logs::redact::Redactor;
+use logs::{Origin, hide};
 use model::timestamp::timestamp;
 use std::io;
 use std::sync::Arc;
@@ -42,15 +44,19 @@ impl Writer {
     ) -> io::Result<(Writer, Vec<Feed>)> {
         let is_access = settings.access != Access::Off;
         let security = settings.security_file.as_ref();
-        let security =
-            security.map(|path| Target::open("log.security-file", Some(path.clone()))).transpose()?;
+        let security = security
+            .map(|path| Target::open("log.security-file", Some(path.clone()), Vec::new()))
+            .transpose()?;
         if !is_access && security.is_none() {
             return Ok((Writer { _thread: None }, Vec::new()));
         }
         if security.is_some() {
             dsa.events().open();
         }
-        let access = is_access.then(|| Target::open("log.access-file", settings.access_file.clone()));
+        let journal = Journal::new(settings.access, settings.format, origin(dsa));
+        let mut header = Vec::new();
+        journal.header(&mut header);
+        let access = is_access.then(|| Target::open("log.access-file", settings.access_file.clone(), header));
         let connections = Arc::<AtomicU64>::default();
         let (mut feeds, mut rings) = (Vec::new(), Vec::new());
         for _ in 0..if is_access { threads } else { 0 } {
@@ -58,11 +64,10 @@ impl Writer {
             feeds.push(Feed::new(putting, Arc::clone(&connections)));
             rings.push(taking);
         }
-        let journal =
-            Journal::new(Arc::clone(dsa.shard().schema()), settings.access, dsa.config().started_ms);
         let logs = Logs {
             dsa: Arc::clone(dsa),
             rings,
+            redactor: Redactor::new(Arc::clone(dsa.shard().schema())),
             journal,
             access: access.transpose()?,
             security,
@@ -75,10 +80,22 @@ impl Writer {
     }
 }
 
+/// Whose operations they are.
+fn origin(dsa: &Dsa) -> Origin {
+    let config = dsa.config();
+    Origin {
+        started_ms: config.started_ms,
+        process: std::process::id(),
+        host: env::host::name(),
+        version: config.version.clone(),
+    }
+}
+
 /// What the thread works on.
 struct Logs {
     dsa: Arc<Dsa>,
     rings: Vec<Taking>,
+    redactor: Redactor,
     journal: Journal,
     access: Option<Target>,
     security: Option<Target>,
@@ -119,7 +136,9 @@ impl Logs {
             for ring in &mut self.rings {
                 let mut left = TURN;
                 while left > 0 && target.has_room() && ring.take(&mut record) {
-                    self.journal.take(&record, &mut target.lines);
+                    if let Some((stamp, record)) = Record::decode(&record) {
+                        self.journal.take(stamp, self.redactor.redact(record), &mut target.lines);
+                    }
                     left -= 1;
                 }
                 has_more |= left == 0;
@@ -159,7 +178,7 @@ fn put_event(dsa: &Dsa, wall_ms: u64, event: &Event, out: &mut Vec<u8>) {
     object.text("t", &timestamp(wall_ms)).text("event", event.kind.name()).text_if("peer", &peer);
     object.text_if("dn", &String::from_utf8_lossy(&event.who));
     if !event.name.is_empty() {
-        object.text("target", &hide::name(schema, &event.name));
+        object.text("target", &hide::name_text(schema, &event.name));
     }
     object.text_if("detail", &event.detail).number("code", event.code as u64).end();
 }

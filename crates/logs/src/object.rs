@@ -97,6 +97,13 @@ impl Object<'_> {
     }
 }
 
+/// Is a character what it looks like? Control characters, of the second range too, and what reverses or hides text are not.
+pub(crate) fn is_plain(c: char) -> bool {
+    let is_hidden =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    !c.is_control() && !is_hidden
+}
+
 /// Appends a string. Everything that is not plain to see is escaped: control characters, of the second range too, and what reverses text.
 fn put_string(out: &mut Vec<u8>, text: &str) {
     let mut escaped = String::with_capacity(text.len() + 2);
@@ -104,10 +111,7 @@ fn put_string(out: &mut Vec<u8>, text: &str) {
     for c in text.chars() {
         match c {
             '"' | '\\' => escaped.extend(['\\', c]),
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-                let _ = write!(escaped, "\\u{:04x}", u32::from(c));
-            }
-            c if c.is_control() => {
+            c if !is_plain(c) => {
                 let _ = write!(escaped, "\\u{:04x}", u32::from(c));
             }
             c => escaped.push(c),

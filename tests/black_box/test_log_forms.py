@@ -1,0 +1,129 @@
+"""G1: the access log in the forms of other servers, beside slapd itself, and digested by 389 Directory Server's own tool."""
+
+import difflib
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import ldap
+import pytest
+from ldap.controls.simple import ProxyAuthzControl
+
+from ber import ldap_bind, tlv
+from conftest import ADMIN, PATIENCE, SECRET, SUFFIX
+from test_access_slapd import SLAPD, Slapd
+from test_logs import WORD, forms
+
+# .ci/packages takes it out of its package, which is not installed.
+LOGCONV = Path(os.environ.get("LOGCONV", "logconv"))
+OWN, NEW = f"ou=forms,{SUFFIX}", f"uid=new,ou=forms,{SUFFIX}"
+
+
+def session(url):
+    """One of each operation, answered by any server with the same result; and two connections more: one without a word, one that abandons."""
+    client = ldap.initialize(url)
+    client.set_option(ldap.OPT_TIMEOUT, PATIENCE)
+    client.simple_bind_s(ADMIN, SECRET)
+    client.add_s(OWN, [("objectClass", [b"organizationalUnit"]), ("ou", [b"forms"])])
+    client.add_s(NEW, [("objectClass", [b"inetOrgPerson"]), ("cn", [b"n"]), ("sn", [b"n"]), ("userPassword", [WORD.encode()])])
+    client.search_s(OWN, ldap.SCOPE_SUBTREE, "(&(objectClass=person)(uid=new))", ["cn", "sn"])
+    client.search_s(OWN, ldap.SCOPE_ONELEVEL)
+    client.search_ext_s(NEW, ldap.SCOPE_BASE, serverctrls=[ProxyAuthzControl(True, f"dn:{NEW}".encode())])
+    client.modify_s(NEW, [(ldap.MOD_REPLACE, "description", [b"d"]), (ldap.MOD_DELETE, "description", None)])
+    client.compare_s(NEW, "cn", b"n")
+    client.whoami_s()
+    client.simple_bind_s(NEW, WORD)
+    for password in ("wrong", "worse"):
+        with pytest.raises(ldap.INVALID_CREDENTIALS):
+            client.simple_bind_s(NEW, password)
+    client.simple_bind_s(ADMIN, SECRET)
+    client.rename_s(NEW, "uid=newer", OWN)
+    client.delete_s(f"uid=newer,{OWN}")
+    with pytest.raises(ldap.NO_SUCH_OBJECT):
+        client.delete_s(f"uid=newer,{OWN}")
+    with pytest.raises(ldap.NO_SUCH_OBJECT):
+        client.search_s(NEW, ldap.SCOPE_BASE, "(cn=*)", ["+"])
+    client.unbind_s()
+    address = re.search(r"//(.*):(\d+)", url).groups()
+    socket.create_connection(address, PATIENCE).close()
+    with socket.create_connection(address, PATIENCE) as raw:
+        raw.sendall(ldap_bind(b"", b"", 1))
+        assert raw.recv(1 << 16)
+        raw.sendall(tlv(0x30, tlv(2, b"\2") + tlv(0x50, b"\7")) + tlv(0x30, tlv(2, b"\3") + b"\x42\0"))
+        while raw.recv(1 << 16):
+            pass
+
+
+def logged(server, tmp_path, form):
+    """What Pando writes of a session, as text; no password is in it."""
+    path, config = tmp_path / f"{form}.log", tmp_path / f"{form}.toml"
+    config.write_text(f'[log]\naccess = "all"\nformat = "{form}"\naccess-file = "{path}"\n')
+    here = server("--config", config)
+    session(here.url)
+    here.end()
+    assert not [word for word in forms(WORD) if word in path.read_bytes()]
+    return path
+
+
+def of_session(text):
+    """Lines of the last three connections, the longest last, without the words that differ from server to server and run to run. slapd's
+    threads may write a result behind the request that follows it."""
+    lines = [line for line in re.findall(r"conn=\d+ .*", text)]
+    last = sorted({int(line.split()[0][5:]) for line in lines})[-3:]
+    by_place = {f"conn={number}": [] for number in last}
+    for line in lines:
+        place, words = line.split(" ", 1)
+        for what, instead in [
+            (r"fd=\d+", "fd"), (r"([qe])time=\d+\.\d{6}(?!\d)", r"\1time"), (r"text=.*", "text"),
+            (r"from IP=127\.0\.0\.1:\d+ \(IP=127\.0\.0\.1:\d+\)", "from"),
+        ]:
+            words = re.sub(what, instead, words)
+        if place in by_place:
+            by_place[place].append(words)
+    number = lambda words: int((re.match(r"op=(\d+)", words) or [0, -1 if "ACCEPT" in words else 99])[1])
+    return sorted((sorted(lines, key=number) for lines in by_place.values()), key=len)
+
+
+@pytest.mark.skipif(not SLAPD.exists(), reason="there is no slapd; .ci/packages fetches it")
+def test_g1_lines_of_openldap_are_those_of_slapd(server, tmp_path):
+    """Each line of a session, word by word, but for times and numbers of the system."""
+    slapd = Slapd(tmp_path / "slapd", ["access to attrs=userPassword by * auth", "access to * by * write"], ["authz-policy any"], "stats")
+    session(slapd.url)
+    slapd.end()
+    path = logged(server, tmp_path, "openldap")
+    head = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z \S+ slapd\[\d+\]: ")
+    assert all(head.match(line) for line in path.read_text().splitlines())
+    expected, found = of_session(slapd.log.read_text()), of_session(path.read_text())
+    assert len(expected[-1]) > 40
+    assert found == expected, "\n".join(difflib.ndiff(sum(expected, []), sum(found, [])))
+
+
+@pytest.mark.skipif(not shutil.which(LOGCONV), reason="there is no logconv; .ci/packages fetches it")
+def test_g1_logconv_digests_lines_of_389(server, tmp_path):
+    """The sums of 389 Directory Server's own tool are those of the client."""
+    path = logged(server, tmp_path, "389")
+    done = subprocess.run([LOGCONV, "-D", tmp_path, "-V", path], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert not done.stderr
+    # Values stand behind a colon; codes and DNs behind their number.
+    report = {name.strip(" -"): int(number) for name, number in re.findall(r"^(.*?): +(\d+)\b", done.stdout, re.M)}
+    counts = Counter(re.findall(r"op=\d+ (SRCH|MODRDN|MOD|ADD|DEL|CMP|BIND|EXT|UNBIND|ABANDON|RESULT)\b", path.read_text()))
+    expected = {
+        "Searches": "SRCH", "Modifications": "MOD", "Adds": "ADD", "Deletes": "DEL", "Mod RDNs": "MODRDN", "Compares": "CMP", "Binds": "BIND",
+        "Unbinds": "UNBIND", "Extended Operations": "EXT", "Abandoned Requests": "ABANDON",
+    }
+    assert {name: report[name] for name in expected} == {name: counts[word] for name, word in expected.items()}
+    of_client = {"SRCH": 4, "MOD": 1, "ADD": 2, "DEL": 2, "MODRDN": 1, "CMP": 1, "EXT": 1, "ABANDON": 1}
+    others = {"BIND", "UNBIND", "RESULT"}
+    assert {word: count for word, count in counts.items() if word not in others} == of_client
+    assert report["Proxied Auth Operations"] == 1 and report["Restarts"] == 1
+    assert report["Total Connections"] == report["FDs Taken"] == report["FDs Returned"]
+    # An abandon counts as one, for it has no other.
+    assert report["Total Results"] == counts["RESULT"] + counts["ABANDON"]
+    codes = Counter(int(code) for code in re.findall(r"RESULT err=(\d+)", path.read_text()))
+    assert codes[49] == 2 and codes[32] == 2 and codes[6] == 1
+    for code, count in codes.items():
+        assert re.search(rf"^err={code} +{count} ", done.stdout, re.M), (code, count)
