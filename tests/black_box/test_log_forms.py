@@ -82,7 +82,8 @@ def of_session(text):
             (r"from IP=127\.0\.0\.1:\d+ \(IP=127\.0\.0\.1:\d+\)", "from"),
         ]:
             words = re.sub(what, instead, words)
-        if place in by_place:
+        # slapd puts a request off while a bind of its connection is not done with.
+        if place in by_place and not words.startswith("deferring "):
             by_place[place].append(words)
     number = lambda words: int((re.match(r"op=(\d+)", words) or [0, -1 if "ACCEPT" in words else 99])[1])
     return sorted((sorted(lines, key=number) for lines in by_place.values()), key=len)
