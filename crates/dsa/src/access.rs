@@ -4,7 +4,8 @@
 //! A decision is made at the read point of its request, before the log. What was logged is applied whatever the rules are by then.
 //!
 //! ```text
-//! in_force            the rules: built in, and of the configuration
+//! in_force            the rules: built in, of entries, and of the configuration
+//! of_entries          those of entries, as they are read
 //! rules               the rule set: names are looked up, questions are numbered
 //! requester, groups   what a bind decides of a requester: its class
 //! bounds              and what it may take of the server
@@ -20,6 +21,7 @@ mod groups;
 mod in_force;
 #[cfg(test)]
 pub(crate) mod model_tests;
+mod of_entries;
 mod places;
 mod requester;
 mod rules;
@@ -30,6 +32,9 @@ pub(crate) use self::class::{Action, Item, Searchable};
 pub(crate) use self::facts::put_answer;
 pub(crate) use self::groups::{asks_for, each_value};
 pub(crate) use self::in_force::Access;
+pub(crate) use self::of_entries::{
+    ATTRIBUTE as RULES_OF_ENTRIES, checked as checked_rule_of_entry, may_be_access_rule,
+};
 pub use self::requester::ClassId;
 pub(crate) use self::requester::{Connection, Proof, Requester, is_so};
 pub(crate) use self::rules::Question;

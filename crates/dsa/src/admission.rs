@@ -3,8 +3,12 @@
 //!
 //! So this is the only place for a new rule about what an update may be: in the store it would change what a replay comes to.
 
+mod access_rules;
 mod policy_values;
 
+pub(crate) use self::access_rules::changes_rules;
+
+use crate::access::may_be_access_rule;
 use crate::control::Requested;
 use crate::outcome::{self, Refusal};
 use crate::password::policies::may_be_of_policy;
@@ -28,12 +32,17 @@ pub(crate) fn is_plain(schema: &Schema, outline: &Outline<'_>) -> bool {
 pub(crate) fn is_admitted(schema: &Schema, description: &[u8]) -> bool {
     !schema.has_all_option_sets()
         && !may_be_of_policy(description)
+        && !may_be_access_rule(description)
         && description.iter().all(|byte| *byte != b';')
 }
 
 /// Why an update is not admitted. `None` if it is.
-/// Nothing here depends on entries: an update is refused whatever is on its way before it.
-pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Requested<'_>) -> Option<Refusal> {
+/// `entry_rules`: how many access rules entries have. Nothing else here depends on entries: an update is refused whatever is on its way before it.
+pub(crate) fn refusal(
+    (schema, entry_rules): (&Schema, usize),
+    message: &Message<'_>,
+    requested: &Requested<'_>,
+) -> Option<Refusal> {
     let named = match &message.request {
         Request::Add(add) => unfit_name(schema, add.dn).or_else(|| {
             add.attributes.iter().find_map(|attribute| without_form(schema, attribute.description))
@@ -53,6 +62,7 @@ pub(crate) fn refusal(schema: &Schema, message: &Message<'_>, requested: &Reques
     };
     named
         .or_else(|| policy_values::unfit(schema, &message.request))
+        .or_else(|| access_rules::unfit(schema, &message.request, entry_rules))
         .or_else(|| untestable(schema, requested.assertion()?))
         .or_else(|| one_set_too_many(schema, &message.request))
 }

@@ -13,6 +13,7 @@
 use crate::access::{
     Action, Item, Question, Requester, ViewId, Views, asks_for, each_value, is_so, put_answer,
 };
+use crate::admission::changes_rules;
 use crate::context::Reading;
 use crate::faults::holes;
 use crate::parcel::Condition;
@@ -54,7 +55,8 @@ pub(crate) fn authorize(
     who: Requester,
     request: &Request<'_>,
 ) -> Result<Conditions, Denied> {
-    if reading.scratch.views.writes_all(who.class) {
+    // Who may change all values may not yet say who else may.
+    if reading.scratch.views.writes_all(who.class) && !changes_rules(reading.dsa.shard.schema(), request) {
         return Ok(Conditions::new());
     }
     match request {
@@ -225,6 +227,12 @@ fn on_values<'v>(
 ) -> Result<(), Denied> {
     let schema = reading.dsa.shard.schema();
     let on = reading.scratch.views.on_attribute(view, description, schema);
+    // Who gives rights must be trusted with more than the values of an entry.
+    let gives_rights = description.attribute_type == schema.well_known().access_rule;
+    let right = match gives_rights && !planted::is(holes::RULES_AS_VALUES) {
+        true => Right::Manage,
+        false => right,
+    };
     if on.every.has(right) {
         return Ok(());
     }

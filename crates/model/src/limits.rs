@@ -121,6 +121,8 @@ pub const ACCESS_LIST_MAX: usize = 1024;
 pub const ACCESS_NAME_BYTES_MAX: usize = 64;
 /// Highest rank of an access rule.
 pub const ACCESS_RANK_MAX: u32 = 1_000_000;
+/// Access rules of all entries together. Each is asked at a bind, and each entry that has some is looked for above the entries that are read.
+pub const ACCESS_ENTRY_RULES_MAX: usize = 1024;
 /// Highest rank of an access rule that an entry has.
 pub const ACCESS_ENTRY_RANK_MAX: u32 = 9;
 /// The highest limit that a rule gives a requester: that of numbers in LDAP (RFC 4511, maxInt).

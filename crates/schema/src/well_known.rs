@@ -44,6 +44,7 @@ well_known! {
     has_subordinates "hasSubordinates",
     num_subordinates "numSubordinates",
     user_password "userPassword",
+    access_rule "pandoAccess",
     member "member",
     cn "cn",
     dc "dc",

@@ -5,7 +5,7 @@ use crate::deferred::Later;
 use crate::dn_cache::DnCache;
 use crate::record::EntryRef;
 use crate::resolve::Unresolved;
-use crate::shape::Kind;
+use crate::shape::{Kind, Shape};
 use crate::shard::{ReadPoint, Shard, Writer};
 use model::limits::DN_BYTES_MAX;
 use model::{Description, EntryId, TypeId, dn};
@@ -173,11 +173,14 @@ impl Writer<'_> {
         }
     }
 
-    /// An entry of this kind is about to be seen: it is noted before its batch is published, so no search misses it.
-    pub(crate) fn note_kind(&mut self, id: u32, kind: Kind) {
+    /// An entry of this shape is about to be seen: it is noted before its batch is published, so no search misses it.
+    pub(crate) fn note_kind(&mut self, id: u32, shape: &Shape) {
         let (shard, view) = (self.shard, self.view());
-        if let Some(set) = shard.kinds.of(kind) {
+        if let Some(set) = shard.kinds.of(shape.kind) {
             set.insert(id, view, &mut self.state.garbage);
+        }
+        if shape.has_access_rules {
+            self.note_access_rules(id);
         }
     }
 
@@ -186,20 +189,24 @@ impl Writer<'_> {
     pub(crate) fn note_kinds(&mut self) {
         let (shard, view) = (self.shard, self.view());
         let mut shapes = (0..self.state.shapes.end()).filter_map(|number| shard.shapes.find(number));
-        if shapes.all(|shape| shape.kind == Kind::Plain) {
+        if shapes.all(|shape| shape.kind == Kind::Plain && !shape.has_access_rules) {
             return;
         }
         for id in 1..self.state.heap.ids.end() {
-            if let Some(kind) = view.kind(EntryId(id)) {
-                self.note_kind(id, kind);
+            if let Some(entry) = view.entry(EntryId(id)) {
+                self.note_kind(id, entry.shape);
             }
         }
     }
 
-    /// An entry is not of this kind any more, from this batch on. Readers of older sequences still look for it.
-    pub(crate) fn leave_kind(&mut self, id: u32, kind: Kind) {
-        if kind != Kind::Plain {
-            self.later(Later::Kind { kind, id });
+    /// An entry is not what this shape says any more, from this batch on, but what `now` says, if it is there at all. Readers of older
+    /// sequences still look for it.
+    pub(crate) fn leave_kind(&mut self, id: u32, former: &Shape, now: Option<&Shape>) {
+        if former.kind != Kind::Plain && now.map(|now| now.kind) != Some(former.kind) {
+            self.later(Later::Kind { kind: former.kind, id });
+        }
+        if former.has_access_rules && !now.is_some_and(|now| now.has_access_rules) {
+            self.leave_access_rules(id);
         }
     }
 

@@ -163,6 +163,10 @@ impl<'w> Check<'w> {
             // A search of its scope may not know of it.
             self.find(Some(entry), format_args!("it is not among the aliases or referral objects"));
         }
+        if entry.shape.has_access_rules && !shard.kinds.with_access_rules.contains(entry.id.0, view) {
+            // Its rules would not be in force.
+            self.find(Some(entry), format_args!("it is not among the entries that have access rules"));
+        }
         self.keys(entry);
     }
 

@@ -27,6 +27,8 @@ pub(crate) enum Later {
     Child { parent: u32, id: u32 },
     /// The entry no longer is an alias, or a referral object.
     Kind { kind: crate::shape::Kind, id: u32 },
+    /// The entry no longer has access rules.
+    AccessRules(u32),
     /// The entry no longer has this key in an attribute index.
     Key { index: u16, key: Key, id: u32 },
 }
@@ -119,6 +121,7 @@ impl Writer<'_> {
                 }
             }
             Later::Kind { kind, id } => self.forget_kind(id, kind, oldest),
+            Later::AccessRules(id) => self.forget_access_rules(id, oldest),
             Later::Key { index, key, id } => self.remove_key(index, key, id, oldest),
         }
     }

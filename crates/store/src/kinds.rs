@@ -1,6 +1,6 @@
 //! Ids of the entries that searches treat as no others: aliases (RFC 4512 section 2.6), referral objects (RFC 3296) and
 //! subentries (RFC 3672). There are few, and a search must know all of those in its scope, whatever its filter asks for, or that
-//! there are none.
+//! there are none. And ids of the entries that have access rules, which the rules in force are made of.
 
 use crate::idset::IdSet;
 use crate::shape::Kind;
@@ -11,11 +11,18 @@ pub(crate) struct KindSets {
     pub(crate) aliases: IdSet,
     pub(crate) referrals: IdSet,
     pub(crate) subentries: IdSet,
+    /// Of any kind: those that have access rules.
+    pub(crate) with_access_rules: IdSet,
 }
 
 impl KindSets {
     pub(crate) fn new() -> KindSets {
-        KindSets { aliases: IdSet::new(), referrals: IdSet::new(), subentries: IdSet::new() }
+        KindSets {
+            aliases: IdSet::new(),
+            referrals: IdSet::new(),
+            subentries: IdSet::new(),
+            with_access_rules: IdSet::new(),
+        }
     }
 
     pub(crate) fn of(&self, kind: Kind) -> Option<&IdSet> {

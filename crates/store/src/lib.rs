@@ -14,6 +14,7 @@
 //! when their batch is published, and what they replace waits until no reader pins it. A panic in the writer poisons the mutex,
 //! so a broken invariant stops the shard instead of spreading. `docs/store.md` has the layout to the byte.
 
+mod access_rules;
 mod ahead;
 pub mod aliases;
 mod append;

@@ -75,6 +75,8 @@ pub struct Shape {
     pub structural: Option<ClassId>,
     /// What its entries stand for.
     pub kind: Kind,
+    /// Have its entries access rules?
+    pub has_access_rules: bool,
     /// Attributes other than objectClass, in the order of their values in the record.
     pub slots: Vec<Slot>,
     /// Positions in `slots` of the attributes of the RDN; the first value of each is the distinguished one.
@@ -233,6 +235,7 @@ impl Shapes {
                 class_values: parts.class_values.iter().map(|v| (*v).into()).collect(),
                 structural: parts.structural,
                 kind: kind_of(&self.schema, &parts),
+                has_access_rules: has_access_rules(&self.schema, &parts),
                 slots: parts.slots.to_vec(),
                 naming: SmallVec::from_slice(parts.naming),
                 stores_stamps: parts.slots.iter().any(|slot| is_stamp(&self.schema, slot.description)),
@@ -291,6 +294,12 @@ fn kind_of(schema: &Schema, parts: &ShapeParts<'_>) -> Kind {
         (.., true) => Kind::Subentry,
         _ => Kind::Plain,
     }
+}
+
+/// Values with options are rules too: one that is passed over would be a right that is not taken away.
+fn has_access_rules(schema: &Schema, parts: &ShapeParts<'_>) -> bool {
+    let rule = schema.well_known().access_rule;
+    parts.slots.iter().any(|slot| slot.description.attribute_type == rule)
 }
 
 /// See [`Shape::rdn_start`].

@@ -122,6 +122,8 @@ pub struct Shard {
     pub(crate) names_changed: AtomicU64,
     /// Sequence of the last change that can make a remembered DN wrong for older read points: an add.
     pub(crate) names_added: AtomicU64,
+    /// Sequence of the last change of an entry that has access rules, or had some until then.
+    pub(crate) access_rules_changed: AtomicU64,
     entries: AtomicU64,
     ids_end: AtomicU64,
     /// The last CSN that was given. Only the holder of the writer's role changes it; reading it needs no role.
@@ -304,6 +306,7 @@ impl Shard {
             foreign_uuids: AtomicBool::new(false),
             names_changed: AtomicU64::new(0),
             names_added: AtomicU64::new(0),
+            access_rules_changed: AtomicU64::new(0),
             entries: AtomicU64::new(0),
             ids_end: AtomicU64::new(1),
             last_csn: AtomicU64::new(Csn::from_unix_ms(0, settings.site).0),

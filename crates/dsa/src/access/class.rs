@@ -79,10 +79,18 @@ struct Member {
     /// Position in the rule set.
     rule: usize,
     place: Option<usize>,
+    within: Option<usize>,
     filter: Option<usize>,
     /// Any of these is enough for what it allows, or denies.
     allows: Vec<Alternative>,
     denies: Vec<Alternative>,
+}
+
+impl Member {
+    /// Is it about every entry of the directory?
+    fn is_everywhere(&self) -> bool {
+        self.place.is_none() && self.within.is_none()
+    }
 }
 
 /// Questions, and whether the opposite is asked. All of them.
@@ -183,8 +191,10 @@ impl Class {
         if self.members.last().is_none_or(|last| last.rule != at) {
             self.by_operation |= rule.operations != ::access::Operations::ANY;
             let place = rule.place.map(|place| position_of(&mut self.places, place));
+            let within = rule.within.map(|place| position_of(&mut self.places, place));
             let filter = rule.filter.map(|question| position_of(&mut self.questions, question));
-            self.members.push(Member { rule: at, place, filter, allows: Vec::new(), denies: Vec::new() });
+            let (allows, denies) = (Vec::new(), Vec::new());
+            self.members.push(Member { rule: at, place, within, filter, allows, denies });
         }
         let questions = rule.subjects[found.subject as usize].of_entry.iter();
         let alternative: Alternative = questions
@@ -207,7 +217,8 @@ impl Class {
     /// A rule without a place is about the entries of the directory, not about the server's own.
     /// Without this the root DSE, `cn=config` and the monitor would be open to those who may read all of the directory.
     fn is_at(&self, member: &Member, (facts, action): (&Facts, Action)) -> bool {
-        member.place.map_or(!action.is_system, |place| has(facts, place))
+        member.within.is_none_or(|place| !action.is_system && has(facts, place))
+            && member.place.map_or(!action.is_system, |place| has(facts, place))
     }
 
     fn is_true(&self, facts: &Facts, question: usize) -> bool {
@@ -364,7 +375,7 @@ impl Class {
             return Searchable::Sometimes;
         }
         let is_settled = |member: &Member, all: &[Alternative]| {
-            member.place.is_none() && member.filter.is_none() && all.iter().any(|all| all.is_empty())
+            member.is_everywhere() && member.filter.is_none() && all.iter().any(|all| all.is_empty())
         };
         let worst = self.decide(
             about,
@@ -405,7 +416,7 @@ impl Class {
         });
         let always = |member: &Member| {
             let rule = &self.set.rules[member.rule];
-            member.place.is_none()
+            member.is_everywhere()
                 && member.filter.is_none()
                 && rule.values.is_none()
                 && rule.operations == ::access::Operations::ANY

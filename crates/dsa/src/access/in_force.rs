@@ -1,32 +1,45 @@
-//! The rules that are in force: those that are built in, and those of the configuration.
+//! The rules that are in force: those that are built in, those of entries, and those of the configuration.
 //!
 //! Threads learn of a change by a number: one load for each bundle, of a line that is written only when rules change. The lock is
 //! taken by a thread once for each change, and never by a request. A set is made whole, and checked, before the number changes.
+//!
+//! Rules of entries are changed by updates of these. The store says at which commit sequence the last of them was; the first thread that begins a
+//! bundle behind it reads all of them and makes the set anew, so a change holds for what begins after its answer.
 
-use super::rules::RuleSet;
+use super::of_entries::{self, OfEntry};
+use super::rules::{Origin, RuleSet};
 use crate::config::{Anonymous, Config, SearchLimits};
 use crate::system::MONITOR_DN;
 use ::access::decide::Placed;
-use ::access::{Refresh, Rule, Settings, builtin};
+use ::access::{Refresh, Settings, builtin};
 use schema::Schema;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::derived::SUBSCHEMA_DN;
-
-/// What is added to the rank of rules of the file and of `cn=config`: they lie above those of entries, and these above those that are built
-/// in.
-const CONFIGURED: u64 = 1 << 32;
+use store::{DnCache, ReadPoint, Shard};
 
 /// The rules that are in force.
 #[derive(Debug)]
 pub(crate) struct Access {
     /// Counts the changes: a thread that has another number takes the rules anew.
     version: AtomicU64,
-    set: Mutex<(Arc<RuleSet>, Refresh)>,
+    /// Commit sequence at which the rules of entries were read.
+    read_at: AtomicU64,
+    /// How many of them there are.
+    of_entries: AtomicUsize,
+    state: Mutex<State>,
     builtin: Vec<Placed>,
     suffixes: Vec<String>,
     /// Of requesters for whom no rule says otherwise.
     limits: SearchLimits,
+}
+
+/// What the set is made of, and the set.
+#[derive(Debug, Default)]
+struct State {
+    set: Arc<RuleSet>,
+    settings: Settings,
+    of_entries: Vec<OfEntry>,
 }
 
 impl Access {
@@ -45,8 +58,15 @@ impl Access {
             proxies: config.proxies.clone(),
         };
         let builtin = builtin::rules(&keys, schema);
-        let set = Mutex::new((Arc::default(), Refresh::AtOnce));
-        let access = Access { version: AtomicU64::new(0), set, builtin, suffixes, limits: config.limits };
+        let access = Access {
+            version: AtomicU64::new(0),
+            read_at: AtomicU64::new(0),
+            of_entries: AtomicUsize::new(0),
+            state: Mutex::default(),
+            builtin,
+            suffixes,
+            limits: config.limits,
+        };
         access.put(settings, schema).map(|()| access)
     }
 
@@ -57,12 +77,61 @@ impl Access {
     /// The set is put down first and counted then: a thread that sees the new number finds the new set, or a newer one. The
     /// other order would let it take the old set for the new one, and keep it.
     pub(crate) fn put(&self, settings: &Settings, schema: &Schema) -> Result<(), String> {
-        let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
-        let mut set = RuleSet::new(schema, &self.suffixes, all(builtin, &settings.rules))?;
-        set.limit(schema, self.limits, &settings.limits)?;
-        *self.set.lock().unwrap_or_else(PoisonError::into_inner) = (Arc::new(set), settings.refresh);
-        self.version.fetch_add(1, Ordering::Release);
+        let mut state = self.state();
+        let set = self.set(settings, &state.of_entries, schema)?;
+        state.settings = settings.clone();
+        self.publish(&mut state, set);
         Ok(())
+    }
+
+    /// The state, also behind a panic of another thread: it is changed by single stores, and each of them leaves it whole.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, state: &mut State, set: RuleSet) {
+        state.set = Arc::new(set);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn set(&self, settings: &Settings, of_entries: &[OfEntry], schema: &Schema) -> Result<RuleSet, String> {
+        let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
+        // The order does not matter: ranks do, and the set sorts by them.
+        let builtin = builtin.iter().map(|placed| (&placed.rule, Origin::BuiltIn));
+        let of_entries = of_entries.iter().map(|of| (&of.rule, Origin::Entry(of.id, &of.dn)));
+        let configured = settings.rules.iter().map(|rule| (rule, Origin::Configured));
+        let mut set = RuleSet::new(schema, &self.suffixes, builtin.chain(of_entries).chain(configured))?;
+        set.limit(schema, self.limits, &settings.limits)?;
+        Ok(set)
+    }
+
+    /// Are the rules of entries those that a shard has now? One load of each.
+    #[inline]
+    pub(super) fn has_those_of_entries(&self, shard: &Shard) -> bool {
+        shard.access_rules_changed() <= self.read_at.load(Ordering::Acquire)
+    }
+
+    /// Rules that entries have.
+    pub(crate) fn of_entries(&self) -> usize {
+        self.of_entries.load(Ordering::Relaxed)
+    }
+
+    /// Reads the rules of entries, if none has read them at this read point or a later one.
+    /// The change may be in a batch that is not published yet: then they are read again by the next bundle.
+    #[cold]
+    pub(super) fn read_entries(&self, read_point: ReadPoint<'_>, cache: &mut DnCache) {
+        let mut state = self.state();
+        let sequence = read_point.sequence();
+        if sequence <= self.read_at.load(Ordering::Acquire) {
+            return;
+        }
+        let of_entries = of_entries::read(read_point, cache);
+        let schema = read_point.shard().schema();
+        let set = self.set(&state.settings, &of_entries, schema).expect("each of its rules was checked");
+        self.of_entries.store(of_entries.len(), Ordering::Relaxed);
+        state.of_entries = of_entries;
+        self.publish(&mut state, set);
+        self.read_at.store(sequence, Ordering::Release);
     }
 
     #[inline]
@@ -73,13 +142,7 @@ impl Access {
     /// The rules, and their number: an older number than theirs at worst, so they are taken once more.
     pub(super) fn rules(&self) -> (u64, Arc<RuleSet>, Refresh) {
         let version = self.version();
-        let set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
-        (version, Arc::clone(&set.0), set.1)
+        let state = self.state();
+        (version, Arc::clone(&state.set), state.settings.refresh)
     }
-}
-
-/// All rules, each with what is added to its rank.
-/// The order does not matter: ranks do, and [`RuleSet::new`] sorts by them.
-fn all<'r>(builtin: &'r [Placed], rules: &'r [Rule]) -> impl Iterator<Item = (&'r Rule, u64)> {
-    builtin.iter().map(|placed| (&placed.rule, 0)).chain(rules.iter().map(|rule| (rule, CONFIGURED)))
 }

@@ -8,11 +8,11 @@ use super::views::Views;
 use crate::own_entry::OwnEntry;
 use crate::system::tests::{config, standard_schema};
 use crate::{Config, Dsa};
-use ::access::decide::Placed;
+use ::access::decide::{Origin, Placed};
 use ::access::testing::{self, Plain, Question};
 use ::access::{
-    Address, AttributeSelector, Items, LimitRule, Limits, Operation, Operations, Place, Requester, Right,
-    Rights, Rule, Settings, Subject, Target, ValueTest, decide,
+    Address, AttributeSelector, Items, LimitRule, Limits, Name, Operation, Operations, Place, Requester,
+    Right, Rights, Rule, Settings, Subject, Target, ValueTest, decide,
 };
 use model::Entry;
 use proptest::prelude::*;
@@ -68,13 +68,31 @@ fn compare(
     rules: &[Rule],
     who: &Requester,
     questions: &[Question],
+    holders: &[Option<usize>],
 ) -> Result<u64, TestCaseError> {
-    let dsa = agent(directory, rules, &[]);
+    // A rule is of the configuration, or of an entry, if its rank is not too high for that.
+    let holder = |at: usize| {
+        let holder = holders[at % holders.len()]? % directory.len();
+        let text = rules[at].to_string();
+        ::access::parse_of_entry(&text).is_ok().then_some((holder, text))
+    };
+    let (mut directory, mut configured) = (directory.to_vec(), Vec::new());
+    for (at, rule) in rules.iter().enumerate() {
+        match holder(at) {
+            Some((holder, text)) => directory[holder].1.push(("pandoAccess".to_owned(), vec![text])),
+            None => configured.push(rule.clone()),
+        }
+    }
+    let directory = &directory[..];
+    let dsa = agent(directory, &configured, &[]);
     let schema = Arc::clone(dsa.shard.schema());
     let tree = testing::tree(&schema, directory);
+    let name = |at: usize| Name::parse(&schema, directory[at].0.as_bytes()).expect("it is a DN");
+    let origin = |at| holder(at).map_or(Origin::Configured, |(holder, _)| Origin::Entry(name(holder)));
     let placed: Vec<Placed> = rules
         .iter()
-        .map(|rule| Placed { rule: rule.clone(), origin: ::access::decide::Origin::Configured })
+        .enumerate()
+        .map(|(at, rule)| Placed { rule: rule.clone(), origin: origin(at) })
         .collect();
     let mut reader = Reader::register(&dsa.shard).expect("there are few readers");
     let pin = reader.pin();
@@ -128,13 +146,16 @@ fn a2_views_decide_as_the_plain_evaluation_does() {
         ..ProptestConfig::default()
     });
     let questions = prop::collection::vec(testing::question(), QUESTIONS);
-    let inputs = (testing::directory(), testing::rules(8), testing::requester(), questions);
-    let run = |(directory, rules, who, questions): (Vec<Plain>, Vec<Rule>, Requester, Vec<Question>)| {
+    // Half of the rules are those of entries.
+    let holders = prop::collection::vec(prop::option::of(0..64_usize), 8);
+    let inputs = (testing::directory(), testing::rules(8), testing::requester(), questions, holders);
+    type Input = (Vec<Plain>, Vec<Rule>, Requester, Vec<Question>, Vec<Option<usize>>);
+    let run = |(directory, rules, who, questions, holders): Input| {
         // A session whose entry is gone is another matter.
         let is_there =
             |dn: &Option<String>| dn.as_ref().is_none_or(|dn| directory.iter().any(|(other, _)| other == dn));
         prop_assume!(is_there(&who.dn) && is_there(&who.real));
-        decisions.set(decisions.get() + compare(&directory, &rules, &who, &questions)?);
+        decisions.set(decisions.get() + compare(&directory, &rules, &who, &questions, &holders)?);
         Ok(())
     };
     runner.run(&inputs, run).expect("they agree");
@@ -179,9 +200,8 @@ fn fits(tree: &::access::Tree, subjects: &[Subject], who: &Requester) -> (bool, 
     };
     let none = Rule { allow: Rights::NONE, deny: read, ..rule.clone() };
     let is_allowed = |rules: &[&Rule]| {
-        let origin = ::access::decide::Origin::Configured;
         let placed: Vec<Placed> =
-            rules.iter().map(|rule| Placed { rule: (*rule).clone(), origin: origin.clone() }).collect();
+            rules.iter().map(|rule| Placed { rule: (*rule).clone(), origin: Origin::Configured }).collect();
         let entry = tree.entries().next().expect("there are entries");
         let question = Question {
             entry: 0,

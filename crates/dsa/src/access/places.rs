@@ -132,6 +132,10 @@ impl Places {
 /// The root DSE is kept under several names, one for each state of a connection, and a rule on the empty DN is about all of
 /// these: a rule that hides it must not be passed by StartTLS.
 fn find(base: &Base, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Ids {
+    // It is the same entry by any name; when it is deleted, its rules go.
+    if let Some(id) = base.entry {
+        return std::iter::once(id.0).collect();
+    }
     let mut id = |dn: &str| read_point.resolve(dn.as_bytes(), cache).map(|id| id.0).ok();
     match is_root_dse(base.dn.as_bytes()) {
         true => ROOT_DSES.into_iter().filter_map(id).collect(),

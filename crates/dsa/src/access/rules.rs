@@ -19,10 +19,31 @@ use ::access::{
 };
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
-use model::{Description, TypeId};
+use model::{Description, EntryId, TypeId};
 use proto::filter_string::FilterBuf;
 use schema::{Schema, WantedOptions};
 use store::derived::SUBSCHEMA_DN;
+
+/// Where a rule stands. Those of the configuration decide before those of entries, and these before the built-in ones, whatever their
+/// ranks are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin<'r> {
+    BuiltIn,
+    /// A value of `pandoAccess` of the entry with this id and DN.
+    Entry(EntryId, &'r str),
+    Configured,
+}
+
+impl Origin<'_> {
+    /// What is added to the rank of its rules.
+    fn above(self) -> u64 {
+        match self {
+            Origin::BuiltIn => 0,
+            Origin::Entry(..) => 1 << 32,
+            Origin::Configured => 2 << 32,
+        }
+    }
+}
 
 /// All rules, by falling rank.
 #[derive(Debug, Default)]
@@ -61,6 +82,8 @@ pub(crate) struct Ready {
     pub(crate) items: Covered,
     /// `None`: every entry of the directory.
     pub(crate) place: Option<usize>,
+    /// Of a rule that an entry has: that entry and what is below it. The rule is about entries there and nowhere else.
+    pub(crate) within: Option<usize>,
     /// A question that must be true of the entry.
     pub(crate) filter: Option<usize>,
     pub(crate) values: Option<ValueTest>,
@@ -122,6 +145,8 @@ pub(crate) struct Base {
     pub(crate) key: Vec<u8>,
     /// Is it of one of the server's own entries?
     pub(crate) is_system: bool,
+    /// The entry itself, whatever its name is by now, of a base that is an entry with rules and not a DN in one.
+    pub(crate) entry: Option<EntryId>,
 }
 
 /// What a rule asks of an entry.
@@ -269,14 +294,14 @@ fn is_withheld(name: &str) -> bool {
 }
 
 impl RuleSet {
-    /// Makes rules ready. Each comes with what is added to its rank.
+    /// Makes rules ready. Each comes with where it stands.
     ///
     /// # Errors
     /// What is wrong with a rule, with its name.
     pub(crate) fn new<'r>(
         schema: &Schema,
         suffixes: &[String],
-        rules: impl IntoIterator<Item = (&'r Rule, u64)>,
+        rules: impl IntoIterator<Item = (&'r Rule, Origin<'r>)>,
     ) -> Result<RuleSet, String> {
         let mut set = RuleSet::default();
         for suffix in suffixes {
@@ -286,9 +311,9 @@ impl RuleSet {
                 set.suffixes.push(key);
             }
         }
-        for (rule, above) in rules {
+        for (rule, origin) in rules {
             let ready =
-                set.ready(schema, rule, above).map_err(|reason| format!("{}: {reason}", rule.name))?;
+                set.ready(schema, rule, origin).map_err(|reason| format!("{}: {reason}", rule.name))?;
             set.rules.push(ready);
         }
         set.rules.sort_by_key(|rule| std::cmp::Reverse(rule.rank));
@@ -320,7 +345,7 @@ impl RuleSet {
         Ok(())
     }
 
-    fn ready(&mut self, schema: &Schema, rule: &Rule, above: u64) -> Result<Ready, String> {
+    fn ready(&mut self, schema: &Schema, rule: &Rule, origin: Origin<'_>) -> Result<Ready, String> {
         let target = &rule.target;
         let items = match &target.items {
             Items::Attributes(selectors) => Covered::Attributes(Attributes::new(schema, selectors)?),
@@ -332,6 +357,10 @@ impl RuleSet {
             Covered::Attributes(_) => self.place(schema, &target.place)?,
             Covered::Controls(_) | Covered::Extended(_) => None,
         };
+        let within = match origin {
+            Origin::Entry(id, dn) => Some(self.below(id, dn)),
+            Origin::BuiltIn | Origin::Configured => None,
+        };
         let filter = target.filter.clone().map(|filter| self.question(Question::Filter(filter)));
         let star = match (place, &target.place) {
             (Some(place), Place::At(_, Pattern { each_below: true, .. })) => Some(self.places[place].base),
@@ -341,12 +370,13 @@ impl RuleSet {
         let subjects = subjects.collect::<Result<_, String>>()?;
         Ok(Ready {
             name: rule.name.clone(),
-            rank: above + u64::from(rule.rank),
+            rank: origin.above() + u64::from(rule.rank),
             allow: rule.allow,
             deny: rule.deny,
             operations: target.operations,
             items,
             place,
+            within,
             filter,
             values: target.values.clone(),
             subjects,
@@ -362,12 +392,24 @@ impl RuleSet {
         if *reach == Reach::Subtree && !*each_below && self.suffixes == [key.clone()] {
             return Ok(None);
         }
-        let base = self.bases.iter().position(|base| base.key == key).unwrap_or_else(|| {
-            let is_system = self.is_system(schema, dn);
-            self.bases.push(Base { dn: dn.clone(), key, is_system });
+        let base =
+            self.bases.iter().position(|base| base.entry.is_none() && base.key == key).unwrap_or_else(|| {
+                let is_system = self.is_system(schema, dn);
+                self.bases.push(Base { dn: dn.clone(), key, is_system, entry: None });
+                self.bases.len() - 1
+            });
+        Ok(Some(position_of(&mut self.places, Placed::of(base, *reach, *each_below))))
+    }
+
+    /// The place of an entry with rules, and of what is below it.
+    /// It has no key: an add is never of that entry, which is there.
+    fn below(&mut self, id: EntryId, dn: &str) -> usize {
+        let base = self.bases.iter().position(|base| base.entry == Some(id)).unwrap_or_else(|| {
+            let base = Base { dn: dn.to_owned(), key: Vec::new(), is_system: false, entry: Some(id) };
+            self.bases.push(base);
             self.bases.len() - 1
         });
-        Ok(Some(position_of(&mut self.places, Placed::of(base, *reach, *each_below))))
+        position_of(&mut self.places, Placed::of(base, Reach::Subtree, false))
     }
 
     /// Is it the DN of one of the server's own entries, or of one below these? A naming context of the directory comes first.

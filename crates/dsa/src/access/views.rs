@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::search::evaluate::Evaluator;
-use store::{DnCache, EntryRef, ReadPoint};
+use store::{DnCache, EntryRef, ReadPoint, Shard};
 
 /// Classes and views that a thread remembers. With one more all are forgotten, and made anew as they are needed.
 const CLASSES_MAX: usize = 16_384;
@@ -133,11 +133,13 @@ impl Default for Views {
 
 impl Views {
     /// Is there nothing to be taken anew at a commit sequence?
-    /// Two loads for a bundle in a directory whose rules name no groups. A commit sequence that has moved is not enough to say
+    /// Four loads for a bundle in a directory whose rules name no groups. A commit sequence that has moved is not enough to say
     /// no by itself: without groups no update changes anybody's class.
     #[inline]
-    pub(crate) fn is_up_to_date(&self, access: &Access, sequence: impl Fn() -> u64) -> bool {
-        self.version == access.version() && (self.groups.is_empty() || self.groups.sequence() == sequence())
+    pub(crate) fn is_up_to_date(&self, access: &Access, shard: &Shard) -> bool {
+        self.version == access.version()
+            && access.has_those_of_entries(shard)
+            && (self.groups.is_empty() || self.groups.sequence() == shard.sequence())
     }
 
     /// Takes the rules that are in force, and looks whether groups have changed. To be called before requests are run at a read
@@ -146,6 +148,9 @@ impl Views {
     #[inline]
     pub(crate) fn keep_up(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
         self.finder.at(read_point);
+        if !access.has_those_of_entries(read_point.shard()) {
+            access.read_entries(read_point, cache);
+        }
         if self.version != access.version() {
             self.take_rules(access, read_point, cache);
         }

@@ -40,6 +40,9 @@ env::faults! {
     /// What is kept of a password, and which policy holds for it, may be written by everybody who sees the entry (row X7).
     /// A user would unlock itself, or give itself a policy without a lock.
     STATE_NOT_JUDGED = "state-not-judged";
+    /// Rules of entries need no more than other values of these (row X7).
+    /// Who may change an entry would give itself all rights on what is below it.
+    RULES_AS_VALUES = "rules-as-values";
     /// What a client says of the channel in SCRAM is not compared with the channel (row S3).
     /// Who is in the middle, with a certificate of its own, could pass the proof on.
     BINDING_NOT_COMPARED = "binding-not-compared";

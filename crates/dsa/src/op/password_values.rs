@@ -5,6 +5,7 @@
 //! configured; a delete of a word becomes one of the stored value that it verifies. A value that is a hash already stays, if a
 //! password can ever match it.
 
+use crate::access::may_be_access_rule;
 use crate::context::Reading;
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -61,8 +62,9 @@ pub(crate) fn may_concern(schema: &Schema, trusts: bool, outline: &Outline<'_>) 
 
 #[inline]
 fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
-    // What a policy says is looked at like what a password is (`crate::admission`).
+    // What a policy or an access rule says is looked at like what a password is.
     may_be_of_policy(given.description)
+        || may_be_access_rule(given.description)
         || (is_password(schema, given.description) && !(takes_hashes && are_hashes(given.values())))
 }
 

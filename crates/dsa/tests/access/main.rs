@@ -12,6 +12,7 @@ mod effective_rights;
 mod groups;
 mod guesses;
 mod limits;
+mod of_entries;
 mod operations;
 mod places;
 mod values;

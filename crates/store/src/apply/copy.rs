@@ -73,7 +73,7 @@ impl Writer<'_> {
         self.link_name(id, shard.dn_tag(entry.parent().0, &key))?;
         self.link_superior(id, entry.parent().0)?;
         self.put_copy(entry, flags, &out);
-        self.note_kind(id, shape.kind);
+        self.note_kind(id, shape);
         self.count_entries(1);
         Ok(partial)
     }

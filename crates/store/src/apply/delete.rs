@@ -39,7 +39,7 @@ impl Writer<'_> {
         self.later(Later::Dn { tag: shard.dn_tag(parent, &key), id: id.0 });
         self.leave_superior(parent, id.0);
         self.names_change();
-        self.leave_kind(id.0, entry.shape.kind);
+        self.leave_kind(id.0, entry.shape, None);
         // With a version also in a load, and the id last: removals are made in the order in which they are put off, so the id
         // is free only when nothing leads to it.
         let version = self.sequence;

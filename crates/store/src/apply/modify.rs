@@ -435,8 +435,9 @@ impl<'s> Writer<'s> {
         self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;
         // A change of object classes can make an alias or a referral object of an entry, or a plain one again. The new kind was
         // noted when the record was written; the old one stays in its set for readers of older batches.
-        if old.shape.kind != Kind::Plain && self.view().kind(old.id) != Some(old.shape.kind) {
-            self.leave_kind(id, old.shape.kind);
+        if old.shape.kind != Kind::Plain || old.shape.has_access_rules {
+            let now = self.view().entry(old.id).map(|entry| entry.shape);
+            self.leave_kind(id, old.shape, now);
         }
         // After the record is written: whether a dropped key is still due to another value is read there.
         self.settle_trees(id);

@@ -23,6 +23,8 @@ pub(super) fn place_of(schema: &Schema, shape: &Shape, description: Description)
     let place = shape.position(description)?;
     let suits = shape.slots[place].form == Form::One
         && !shape.naming.contains(&(place as u16))
+        // That a rule has changed is noted by the general way.
+        && description.attribute_type != schema.well_known().access_rule
         && !schema.attribute_type(description.attribute_type).definition.no_user_modification;
     suits.then_some(place)
 }

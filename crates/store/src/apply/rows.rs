@@ -130,7 +130,8 @@ impl Writer<'_> {
         let stamps = stamps_of(Csn::default());
         let write = Write { id: UNSTORED, parent, entry, sets: &[], naming: &model.naming, stamps };
         let shape = self.shape_of(&write).ok()?;
-        (self.shard.shapes.at(shape).kind == Kind::Plain).then_some(())?;
+        let of = self.shard.shapes.at(shape);
+        (of.kind == Kind::Plain && !of.has_access_rules).then_some(())?;
         Some(Common { pattern: number, parent, shape, steps: self.steps(pattern) })
     }
 

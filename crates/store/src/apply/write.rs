@@ -54,7 +54,7 @@ impl Writer<'_> {
         }
         write.sets.iter().for_each(|(_, set)| record::push_set(&mut record, set));
         let flags = flags | record::end(&mut record, &write.naming.spelling);
-        self.note_kind(write.id, self.shard.shapes.at(number).kind);
+        self.note_kind(write.id, self.shard.shapes.at(number));
         // An alias is among the aliases before anybody can see it, and one that is none any more goes from there later.
         let version = self.version();
         self.shard.heap.put(&mut self.state.heap, write.id, flags, version, &record);

@@ -18,6 +18,8 @@ impl Writer<'_> {
         let names_changed = shard.names_changed.load(Ordering::Relaxed);
         let names_added = shard.names_added.load(Ordering::Relaxed);
         assert!(names_changed.max(names_added) <= self.sequence, "no name changes in a batch to come");
+        let rules_changed = shard.access_rules_changed.load(Ordering::Relaxed);
+        assert!(rules_changed <= self.sequence, "no access rule changes in a batch to come");
         let entries = shard.entries();
         assert!(entries < ENTRIES_MAX, "no more entries are deleted than were added");
         assert!(

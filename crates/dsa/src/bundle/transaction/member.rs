@@ -307,7 +307,8 @@ fn authorize<'r, 'a>(
     }
     let effective = Effective::of_transaction(identity);
     // What the schema refuses whatever the entry is. The rest of the schema is asked in the overlay.
-    if let Some((code, text)) = admission::refusal(dsa.shard.schema(), &request.message, requested) {
+    let present = (&**dsa.shard.schema(), dsa.access.of_entries());
+    if let Some((code, text)) = admission::refusal(present, &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
     // Last, so that an update that is refused anyway preempts nobody.

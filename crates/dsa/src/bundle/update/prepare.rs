@@ -30,8 +30,8 @@ pub(super) fn check(
     request: &Request<'_>,
     requested: &Requested<'_>,
 ) -> Result<(), Refused<'static>> {
-    let schema = parts.dsa.shard.schema();
-    if let Some((code, text)) = admission::refusal(schema, &request.message, requested) {
+    let present = (&**parts.dsa.shard.schema(), parts.dsa.access.of_entries());
+    if let Some((code, text)) = admission::refusal(present, &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
     // Transactions of lower precedence give way now, before the log: a replay has no open transactions.
