@@ -1,13 +1,15 @@
 """Password policy with real clients: what they print of it, guesses at the same time, and what is left after a crash."""
 
+import json
 import threading
+import time
 
 import ldap
 import pytest
 from ldap.controls.ppolicy import PasswordPolicyControl
 
 from certificates import Authority
-from conftest import ADMIN, PATIENCE, PEOPLE, SUFFIX, connect, run
+from conftest import ADMIN, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, run, wait_for
 
 ADA = f"uid=ada,{PEOPLE}"
 WORD = "ada's password"
@@ -204,3 +206,33 @@ def test_y3_start_tls_is_admitted_and_is_no_way_out(server, tmp_path):
         user.whoami_s()
     user.passwd_s(ADA, WORD, "own password")
     assert user.whoami_s() == f"dn:{ADA}"
+
+
+def test_y8_last_success(keep, tmp_path):
+    """Y8: the time of the last bind changes no entry. It survives SIGKILL once it is written, and a clean end in any case; export and dump have it."""
+    audit, config = tmp_path / "audit.log", tmp_path / "pando.toml"
+    config.write_text(f'[log]\naudit-file = "{audit}"\n[passwords]\nlast-success = 1\n')
+    names = ["entryCSN", "modifyTimestamp", "modifiersName"]
+
+    def times(here):
+        stored = state(here, "pwdLastSuccess")
+        assert stored == state(here, "authTimestamp")
+        return stored
+
+    here = keep("--config", config, ldif="people.ldif")
+    connect(here).modify_s(ADA, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
+    before = [state(here, name) for name in names]
+    connect(here, ADA, WORD)
+    written = wait_for(lambda: times(here))
+    here.kill()
+    here = keep("--config", config)
+    assert times(here) == written and [state(here, name) for name in names] == before
+    wait_for(lambda: time.strftime("%Y%m%d%H%M%SZ", time.gmtime()) > written[0])
+    connect(here, ADA, WORD)
+    here.end()
+    here = keep("--config", config)
+    assert times(here) > written and [state(here, name) for name in names] == before
+    here.end()
+    assert [line["op"] for line in map(json.loads, audit.read_text().splitlines()) if line.get("entry") == ADA] == ["modify"]
+    assert f"authTimestamp: {written[0][:8]}" in run(PANDO, "export", "--data", keep.data).out
+    assert "times of accounts" in run(PANDO, "dump", "--data", keep.data).out

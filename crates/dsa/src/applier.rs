@@ -3,6 +3,7 @@
 mod conditions;
 mod report;
 
+use crate::account_times;
 use crate::audit::Trail;
 use crate::bundle;
 use crate::bundle::transaction::{self, Ending, WriteSet};
@@ -12,7 +13,7 @@ use crate::engine::Dsa;
 use crate::faults;
 use crate::journal::{self, Along, Command, Updates};
 use crate::op::configure;
-use crate::parcel::{Envelope, Head};
+use crate::parcel::{Envelope, Head, Times};
 use crate::settings::Record;
 use crate::worker::Worker;
 use env::clock::Now;
@@ -142,6 +143,17 @@ impl Applier {
         let _ = dsa.indexing.ask(updates.indexes(), reader.pin().read_point());
         self.report_settings(updates, wall_ms);
         Ok(())
+    }
+
+    /// Applies times of accounts. The outcome chain does not know of them, and the audit log lists none: they are no changes of entries.
+    ///
+    /// # Errors
+    /// [`ApplyError::Memory`].
+    pub fn apply_times(&mut self, times: Times<'_>) -> Result<(), ApplyError> {
+        match account_times::apply(self.worker.dsa.shard(), times.iter()) {
+            true => Err(ApplyError::Memory),
+            false => Ok(()),
+        }
     }
 
     /// What was applied so far was a recovery and does not count.

@@ -1,6 +1,7 @@
 //! The agent itself: shared by all threads, and nothing in it is written on the way of a request but counters.
 
 use crate::access::Access;
+use crate::account_times::AccountTimes;
 use crate::audit::Trail;
 use crate::certificates::Certificates;
 use crate::client_memory::ClientMemory;
@@ -57,6 +58,7 @@ pub struct Dsa {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) events: Events,
     pub(crate) policies: Policies,
+    pub(crate) account_times: AccountTimes,
     /// What was applied, if somebody wants to know.
     pub(crate) trail: OnceLock<Arc<Trail>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
@@ -122,6 +124,11 @@ impl Dsa {
             Ok(()) => self.shard.value_hash(&key),
             Err(_) => self.shard.value_hash(dn),
         }
+    }
+
+    /// Times of accounts that are not written yet.
+    pub fn account_times(&self) -> &AccountTimes {
+        &self.account_times
     }
 
     /// Jobs of passwords, for threads that do nothing else.

@@ -150,6 +150,9 @@ pub trait Journal: Send + Sync {
     /// Takes updates. Must not block; [`Updates::refuse`] answers what cannot be taken.
     fn submit(&self, updates: Updates);
 
+    /// Times of accounts wait ([`crate::Dsa::account_times`]): it takes them from there when it can. Must not block.
+    fn times_wait(&self);
+
     /// How it fares.
     fn metrics(&self) -> Metrics;
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
-//!              monitor, marks, certificates, events, audit
+//!              monitor, marks, certificates, events, audit, generalized_time, account_times
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
@@ -20,6 +20,7 @@
 //! ```
 
 pub mod access;
+pub mod account_times;
 mod admission;
 mod applier;
 pub mod audit;
@@ -40,6 +41,7 @@ mod entry_writer;
 pub mod events;
 mod extension;
 pub mod faults;
+mod generalized_time;
 pub mod held;
 mod identity;
 pub mod indexing;

@@ -1,6 +1,7 @@
 //! A parcel: the record of the log that brings commands of several clients. All of them have its time; what a replay must
 //! come to stands in it as well ([`crate::chain`]). To the byte: `docs/formats/log.md`.
 
+use crate::account_times::{AccountTime, TIME_BYTES};
 use crate::journal::{Command, adds, messages};
 use std::borrow::Cow;
 
@@ -34,6 +35,7 @@ mod kind {
     pub(super) const NOTHING: u8 = 10;
     pub(super) const FENCE: u8 = 11;
     pub(super) const SETTINGS: u8 = 12;
+    pub(super) const TIMES: u8 = 13;
 }
 
 /// What a parcel says of itself.
@@ -125,8 +127,36 @@ pub enum Body<'a> {
     Rules(&'a str),
     /// The settings of the directory from here on, as text. No outcome depends on them.
     Settings(&'a str),
+    /// Times of accounts. They change no entry, and no outcome depends on them but that of reading them.
+    Times(Times<'a>),
     /// Nothing: carries time and chain on.
     Nothing,
+}
+
+/// Times of accounts, as they stand in the log. All of them can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times<'a>(&'a [u8]);
+
+impl<'a> Times<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    fn decode(bytes: &'a [u8]) -> Result<Times<'a>, String> {
+        let (times, rest) = bytes.as_chunks::<TIME_BYTES>();
+        if !rest.is_empty() || times.is_empty() {
+            return Err("a command of times is cut short".to_owned());
+        }
+        match times.iter().all(|time| AccountTime::decode(time).is_some()) {
+            true => Ok(Times(bytes)),
+            false => Err("a time of an account of a kind that this program does not know".to_owned()),
+        }
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = AccountTime> {
+        self.0.as_chunks::<TIME_BYTES>().0.iter().filter_map(AccountTime::decode)
+    }
 }
 
 /// A command as it is read.
@@ -195,6 +225,16 @@ pub fn push_rules(text: &str, out: &mut Vec<u8>) {
 pub fn push_settings(text: &str, out: &mut Vec<u8>) {
     push_head(kind::SETTINGS, &Envelope::default(), text.len(), out);
     out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends times of accounts.
+///
+/// # Panics
+/// If there are none.
+pub fn push_times(times: &[AccountTime], out: &mut Vec<u8>) {
+    assert!(!times.is_empty(), "a command of times has one");
+    push_head(kind::TIMES, &Envelope::default(), times.len() * TIME_BYTES, out);
+    times.iter().for_each(|time| time.encode(out));
 }
 
 /// Appends a command that does nothing.
@@ -343,6 +383,7 @@ impl<'a> Parcel<'a> {
             kind::RULES => Body::Rules(text("rules")?),
             kind::SETTINGS => Body::Settings(text("settings")?),
             kind::NOTHING if body.is_empty() => Body::Nothing,
+            kind::TIMES => Body::Times(Times::decode(body)?),
             kind::FENCE => return Err("a fence, which belongs to several shards".to_owned()),
             other => return Err(format!("a command of kind {other}, which this program does not know")),
         };

@@ -3,6 +3,7 @@
 //! The order of parts is the order of their needs: names are normalised by the schema, settings are read, the server's own entries made from both.
 
 use crate::access::Access;
+use crate::account_times::AccountTimes;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::engine::Dsa;
@@ -116,6 +117,7 @@ impl Dsa {
             refusals,
             events: Events::default(),
             policies,
+            account_times: AccountTimes::default(),
             trail: OnceLock::new(),
             journal: OnceLock::new(),
             certificates: OnceLock::new(),

@@ -1,6 +1,7 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
 use crate::access::{self, Action, Requester, ViewId, Views};
+use crate::account_times;
 use crate::audit::Notes;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
@@ -23,6 +24,9 @@ use std::task::{Context, Waker};
 use store::search::evaluate::{Evaluator, Truth};
 use store::search::{Compiled, Paused};
 use store::{DnCache, EntryRef, ReadPoint, Reader, Revoked};
+
+/// Times of accounts that are applied together where there is no log: others that write wait so long.
+const TIMES_AT_ONCE: usize = 1024;
 
 /// A thread's worker. Serves all sessions of its thread, one request at a time.
 pub struct Worker {
@@ -222,6 +226,25 @@ impl Worker {
     /// What is to be reported of failed binds. To be called about once a second by any thread.
     pub fn failed_binds(&self) -> Option<FailedBinds> {
         self.dsa.failed_binds.take_notice()
+    }
+
+    /// Has times of accounts written, if it is time for it: by the log, or at once where there is none. To be called about once a second by any
+    /// thread.
+    pub fn write_account_times(&self, now: Now) {
+        let Dsa { account_times, journal, shard, .. } = &*self.dsa;
+        if !account_times.is_due(now.monotonic_ns) {
+            return;
+        }
+        match journal.get() {
+            Some(journal) => journal.times_wait(),
+            None => {
+                let times = account_times.take(usize::MAX);
+                // What there is no memory for is lost: it is memory that ends with the process in any case.
+                for batch in times.chunks(TIMES_AT_ONCE) {
+                    account_times::apply(shard, batch.iter().copied());
+                }
+            }
+        }
     }
 
     /// Looks whether a client has reached a limit of requesters; to be called when the thread is done with requests of it, and before those of another.

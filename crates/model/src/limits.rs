@@ -41,6 +41,8 @@ pub const PASSWORD_VALUES_MAX: usize = 8;
 pub const PASSWORD_HISTORY_MAX: usize = 24;
 /// Accounts whose failed binds are counted for password policies.
 pub const LOCKOUT_ACCOUNTS_MAX: usize = 1 << 20;
+/// Times of accounts that wait to be written to the log.
+pub const ACCOUNT_TIMES_MAX: usize = 1 << 20;
 /// Jobs of passwords that wait for the pool; one more is answered busy.
 pub const PASSWORD_JOBS_MAX: u64 = 1024;
 /// Jobs of the clients of one address that are worked on at once.

@@ -23,6 +23,7 @@ pub use thread::Thread;
 use crate::data::snapshot::Point;
 use crate::data::{SettingsFile, settings};
 use crate::faults;
+use dsa::journal::Journal;
 use dsa::parcel::{self, Head};
 use dsa::settings::Record;
 use dsa::{Applier, ApplyError, Dsa};
@@ -388,6 +389,8 @@ impl Committer {
     pub fn close(mut self, wall_ms: u64, monotonic_ms: u64) -> Result<Option<Taken>, Failed> {
         const TEXT: &str = "the server is shutting down";
         self.queue.refuse_from_now_on(ResultCode::Unavailable, TEXT);
+        // Of a clean end nothing is lost.
+        self.queue.times_wait();
         while self.step(wall_ms, monotonic_ms)? == Step::Moved {}
         self.proposer.refuse_rest(TEXT);
         self.replica.fail();

@@ -31,6 +31,7 @@ pub(crate) fn apply(
             Body::Updates(command) => {
                 apply(applier, &command, &item.envelope).map_err(|error| error.to_string())?;
             }
+            Body::Times(times) => applier.apply_times(times).map_err(|error| error.to_string())?,
             Body::Settings(_) => applier.report_recovered(What::Settings, parcel.head.time_ms),
             Body::Rules(_) | Body::Nothing => {}
         }

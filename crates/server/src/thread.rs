@@ -302,6 +302,7 @@ impl Shared {
         let now = self.clock.now();
         look_after_memory(worker, now);
         report_failed_binds(worker);
+        worker.write_account_times(now);
         report_refusals(worker, now);
     }
 

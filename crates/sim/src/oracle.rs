@@ -145,6 +145,9 @@ impl Oracle {
                     self.applier.apply(&command, &mut Vec::new()).map_err(|error| error.to_string())?;
                 }
                 Body::Rules(text) => self.change_rules(text),
+                Body::Times(times) => {
+                    self.applier.apply_times(times).map_err(|error| error.to_string())?;
+                }
                 Body::Settings(_) | Body::Nothing => {}
             }
         }

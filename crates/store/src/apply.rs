@@ -18,6 +18,7 @@ mod binary;
 mod condition;
 mod copy;
 mod delete;
+mod keep;
 mod modify;
 mod modify_dn;
 mod name;

@@ -1,4 +1,6 @@
 use super::*;
+use crate::account_times::Field;
+use model::{Csn, EntryId};
 use proptest::prelude::*;
 use proto::Request;
 
@@ -45,6 +47,8 @@ fn a_parcel_comes_back() {
         not_after_ms: Some(u64::MAX),
         conditions: &conditions,
     };
+    let time = |field| AccountTime { entry: EntryId(7), created: Csn(9 << 40), field, ms: 3 };
+    let times = [time(Field::LastSuccess), time(Field::DelayEnd)];
     for epoch in [0, 5] {
         // The first parcels did not say which ids are free, nor that superclasses are judged.
         let free_before = HEAD.free_before.filter(|_| epoch == 0);
@@ -55,6 +59,7 @@ fn a_parcel_comes_back() {
         push_updates(&command(&three, true), &all, &mut out);
         push_rules("what holds", &mut out);
         push_settings("what is set", &mut out);
+        push_times(&times, &mut out);
         push_nothing(&mut out);
         let mut parcel = Parcel::decode(100, &out).unwrap();
         assert_eq!(parcel.head, head);
@@ -66,6 +71,10 @@ fn a_parcel_comes_back() {
         assert_eq!(found, Ok(vec![condition; 2]));
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Rules("what holds"));
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Settings("what is set"));
+        match parcel.next_command().unwrap().unwrap().body {
+            Body::Times(found) => assert_eq!(found.iter().collect::<Vec<_>>(), times),
+            other => panic!("{other:?}"),
+        }
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Nothing);
         assert_eq!(parcel.next_command(), Ok(None));
         // Cut behind a command, it is a parcel with fewer.
@@ -101,7 +110,8 @@ fn what_this_program_does_not_know_is_refused() {
     assert!(with(2, 101).contains("before the first"));
     let command =
         |kind: u8, flags: u8, zero: u8| text(&[&head[..], &[kind, flags, zero, 0, 0, 0, 0, 0]].concat());
-    for reserved in [0, 3, 4, 5, 6, 8, 9, 13] {
+    assert!(command(13, 0, 0).contains("times is cut short"));
+    for reserved in [0, 3, 4, 5, 6, 8, 9, 14] {
         assert!(command(reserved, 0, 0).contains(&format!("kind {reserved},")));
     }
     assert!(command(11, 0, 0).contains("fence"));

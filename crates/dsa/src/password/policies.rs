@@ -37,6 +37,8 @@ pub struct Choices {
     pub tell_locked: bool,
     /// Whether the answer to a bind says unasked that a password has expired or is about to.
     pub netscape: bool,
+    /// Seconds within which the time of the last bind is kept; 0: it is not.
+    pub last_success: u64,
     /// Whether a password that is stored otherwise than new ones are is stored anew at a bind.
     pub renew: bool,
 }
@@ -49,6 +51,7 @@ impl Default for Choices {
             min_length: 8,
             tell_locked: false,
             netscape: true,
+            last_success: 0,
             renew: true,
         }
     }
@@ -117,6 +120,11 @@ impl Policies {
     }
 }
 
+/// Precision of the time of the last bind that only policies want.
+const LAST_SUCCESS_SECONDS: u64 = 3600;
+/// It is a part of the time after which an account is idle.
+const IDLE_PARTS: u64 = 10;
+
 /// A policy. Times are seconds, and 0 means that there is no such bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Policy {
@@ -156,10 +164,14 @@ pub(crate) struct Policy {
     pub(crate) allow_user_change: bool,
     /// Do they need the old one for it?
     pub(crate) safe_modify: bool,
+    /// Without a bind, after which the account is locked.
+    pub(crate) max_idle: u64,
     /// Is it the built-in one? Then no state is kept for it.
     pub(crate) is_built_in: bool,
     /// Does a client learn that an account is locked? A setting of the server.
     pub(crate) tells_locked: bool,
+    /// Precision of the time of the last bind in seconds, 0 if it is not kept. A setting of the server.
+    pub(crate) last_success: u64,
 }
 
 impl Policy {
@@ -183,13 +195,26 @@ impl Policy {
         must_change: false,
         allow_user_change: true,
         safe_modify: false,
+        max_idle: 0,
         is_built_in: true,
         tells_locked: false,
+        last_success: 0,
     };
 
     /// Do failures lock an account?
     pub(crate) fn locks(&self) -> bool {
         self.lockout && self.max_failure > 0
+    }
+
+    /// Seconds by which the time of the last bind may be behind; `None` if it is not kept.
+    /// It is kept where it decides, too: there it is behind by a part of that time only, or an account in use would be locked.
+    pub(crate) fn last_success_precision(&self) -> Option<u64> {
+        match (self.last_success, self.max_idle) {
+            (0, 0) => None,
+            (precision, 0) => Some(precision),
+            (0, idle) => Some(LAST_SUCCESS_SECONDS.min(idle / IDLE_PARTS)),
+            (precision, idle) => Some(precision.min(idle / IDLE_PARTS)),
+        }
     }
 
     /// What failures lead to; `None` if to nothing, and then none is counted.

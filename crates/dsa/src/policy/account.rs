@@ -1,8 +1,9 @@
 //! The state of a password, as its entry has it.
 
 use super::choice::{text, values};
+use crate::account_times::{Field, stored};
 use crate::context::Reading;
-use model::parse_timestamp;
+use crate::generalized_time;
 use store::EntryRef;
 
 /// `pwdAccountLockedTime` of an account that is locked for good.
@@ -22,6 +23,10 @@ pub(super) struct Account {
     pub(super) start_ms: Option<u64>,
     /// From this time on nobody binds.
     pub(super) end_ms: Option<u64>,
+    /// Up to this time failures delay the next try.
+    pub(super) delay_end_ms: Option<u64>,
+    /// When somebody bound last, as far as it is noted.
+    pub(super) last_success_ms: Option<u64>,
 }
 
 /// Since when an account is locked.
@@ -35,11 +40,14 @@ impl Account {
     /// Reads it of an entry. What cannot be read counts as if it were not there, but for a lock.
     pub(super) fn of(reading: &Reading<'_>, entry: &EntryRef<'_>) -> Account {
         let at = reading.read_point;
-        let time = |name| text(entry, name, at).and_then(|text| time_ms(&text));
-        let locked = text(entry, "pwdAccountLockedTime", at).map(|text| match time_ms(&text) {
-            Some(ms) if text != FOR_EVER => Locked::Since(ms),
-            // Also what cannot be read: it says that the account is locked, and not until when.
-            _ => Locked::ForEver,
+        let time = |name| text(entry, name, at).and_then(|text| generalized_time::read(text.as_bytes()));
+        let waiting = |field| reading.dsa.account_times.get(entry, field);
+        let locked = text(entry, "pwdAccountLockedTime", at).map(|text| {
+            match generalized_time::read(text.as_bytes()) {
+                Some(ms) if text != FOR_EVER => Locked::Since(ms),
+                // Also what cannot be read: it says that the account is locked, and not until when.
+                _ => Locked::ForEver,
+            }
         });
         Account {
             changed_ms: time("pwdChangedTime"),
@@ -48,7 +56,18 @@ impl Account {
             grace_uses: values(entry, "pwdGraceUseTime", at).len(),
             start_ms: time("pwdStartTime"),
             end_ms: time("pwdEndTime"),
+            delay_end_ms: stored(at, entry, "pwdAccountTmpLockoutEnd"),
+            // What was noted in the last seconds is not in the entry yet.
+            last_success_ms: stored(at, entry, "pwdLastSuccess").max(waiting(Field::LastSuccess)),
         }
+    }
+
+    /// Has nobody bound for so many seconds, nor changed the password? An account of which neither is known is not idle: else an import
+    /// would lock everybody out.
+    pub(super) fn is_idle(&self, max_idle: u64, now_ms: u64) -> bool {
+        let last_ms = self.last_success_ms.max(self.changed_ms);
+        max_idle > 0
+            && last_ms.is_some_and(|last| now_ms > last.saturating_add(max_idle.saturating_mul(1000)))
     }
 
     /// Is it locked now? `duration`: seconds after which a lock ends by itself; 0 for never.
@@ -62,47 +81,36 @@ impl Account {
     }
 }
 
-/// The Unix time in milliseconds of a generalized time with seconds or minutes, with a fraction or without, in UTC. `None` of others.
-fn time_ms(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (digits, rest) = text.split_at(digits);
-    let part = |from: usize| digits.get(from..from + 2);
-    let second = match digits.len() {
-        12 => "00",
-        14 => part(12)?,
-        _ => return None,
-    };
-    let (year, month, day, hour, minute) = (digits.get(..4)?, part(4)?, part(6)?, part(8)?, part(10)?);
-    parse_timestamp(&format!("{year}-{month}-{day}T{hour}:{minute}:{second}{rest}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn times() {
-        assert_eq!(time_ms("19700101000001Z"), Some(1000));
-        assert_eq!(time_ms("19700101000001.5Z"), Some(1500));
-        assert_eq!(time_ms("197001010001Z"), Some(60_000));
-        for text in ["", "1970", FOR_EVER, "19700101000001", "19701301000001Z", "x"] {
-            assert_eq!(time_ms(text), None, "{text}");
-        }
-    }
+    const NONE: Account = Account {
+        changed_ms: None,
+        locked: None,
+        is_reset: false,
+        grace_uses: 0,
+        start_ms: None,
+        end_ms: None,
+        delay_end_ms: None,
+        last_success_ms: None,
+    };
 
     #[test]
     fn locks_end_after_their_duration() {
-        let account = |locked| Account {
-            changed_ms: None,
-            locked,
-            is_reset: false,
-            grace_uses: 0,
-            start_ms: None,
-            end_ms: None,
-        };
+        let account = |locked| Account { locked, ..NONE };
         let since = account(Some(Locked::Since(5_000)));
         assert!(since.is_locked(10, 14_999) && !since.is_locked(10, 15_000) && since.is_locked(0, u64::MAX));
         assert!(account(Some(Locked::ForEver)).is_locked(10, u64::MAX));
         assert!(!account(None).is_locked(0, 0));
+    }
+
+    #[test]
+    fn accounts_are_idle_after_the_last_bind_or_the_last_change() {
+        let mut account = Account { last_success_ms: Some(5_000), ..NONE };
+        assert!(!account.is_idle(10, 15_000) && account.is_idle(10, 15_001) && !account.is_idle(0, u64::MAX));
+        account.changed_ms = Some(6_000);
+        assert!(!account.is_idle(10, 16_000) && account.is_idle(10, 16_001));
+        assert!(!NONE.is_idle(1, u64::MAX), "nothing is known of it");
     }
 }

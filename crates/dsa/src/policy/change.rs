@@ -3,9 +3,9 @@
 
 use super::account::Account;
 use super::choice::{policy_of, policy_of_new, values};
-use super::login::time_text;
 use crate::access::Action;
 use crate::context::Reading;
+use crate::generalized_time::write as time_text;
 use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
 use crate::password::policies::{Changed, Policy, Verdict};
@@ -290,7 +290,12 @@ fn history(
 /// Only what is there is named, so that most changes are short in the log.
 fn cleared(reading: &Reading<'_>, entry: &EntryRef<'_>, is_administrator: bool) -> Vec<Changed> {
     let at = reading.read_point;
-    let names = [("pwdReset", true), ("pwdGraceUseTime", true), ("pwdAccountLockedTime", is_administrator)];
+    let names = [
+        ("pwdReset", true),
+        ("pwdGraceUseTime", true),
+        ("pwdAccountTmpLockoutEnd", true),
+        ("pwdAccountLockedTime", is_administrator),
+    ];
     let there = names.into_iter().filter(|(name, goes)| *goes && !values(entry, name, at).is_empty());
     there.map(|(name, _)| (ModifyKind::Replace, name.as_bytes().to_vec(), Vec::new())).collect()
 }

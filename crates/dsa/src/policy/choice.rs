@@ -68,7 +68,8 @@ fn chosen(reading: &mut Reading<'_>, named: Option<&str>, subject: Option<Subjec
     }
     let found = found.or_else(|| policy_at(reading, choices.default_policy.as_deref()?));
     let built_in = Policy { min_length: choices.min_length, ..Policy::BUILT_IN };
-    Policy { tells_locked: choices.tell_locked, ..found.unwrap_or(built_in) }
+    let found = found.unwrap_or(built_in);
+    Policy { tells_locked: choices.tell_locked, last_success: choices.last_success, ..found }
 }
 
 /// Is an account among those of a rule? One that is to be added belongs to no group yet, and no filter is asked of it.
@@ -149,7 +150,9 @@ fn policy_at(reading: &mut Reading<'_>, dn: &str) -> Option<Policy> {
         must_change: is("pwdMustChange").unwrap_or(false),
         allow_user_change: is("pwdAllowUserChange").unwrap_or(true),
         safe_modify: is("pwdSafeModify").unwrap_or(false),
+        max_idle: number("pwdMaxIdle"),
         is_built_in: false,
         tells_locked: false,
+        last_success: 0,
     })
 }

@@ -1,28 +1,22 @@
 //! What a policy says of a bind: whether its password is verified, what a failure leads to, and what is in order about a password that is right.
 
 use super::account::Account;
+use crate::account_times::{AccountTime, Field};
 use crate::context::Reading;
+use crate::generalized_time::write as time_text;
 use crate::identity::Identity;
 use crate::password::policies::{Policy, Purpose, Verdict, Write};
-use model::csn::write_generalized_time;
 use proto::control::password_policy::{PolicyError, Warning};
 use proto::op::ModifyKind;
 use store::EntryRef;
+
+/// The last time that a generalized time can say: the end of the year 9999.
+const TIME_MS_MAX: u64 = 253_402_300_799_999;
 
 /// Number of an account, for its failures: of this very entry, and not of one that gets its name or its id later.
 fn number(reading: &Reading<'_>, entry: &EntryRef<'_>) -> u64 {
     let created = entry.stamps().created.0;
     reading.dsa.shard.value_hash(&[&entry.id.0.to_le_bytes()[..], &created.to_le_bytes()].concat())
-}
-
-/// A point in time as state is written, to the millisecond: two grace logins of one second are two values.
-pub(super) fn time_text(now_ms: u64) -> Vec<u8> {
-    let mut text = Vec::new();
-    write_generalized_time(now_ms, &mut text);
-    let z = text.pop().expect("it ends with a Z");
-    text.extend_from_slice(format!(".{:03}", now_ms % 1000).as_bytes());
-    text.push(z);
-    text
 }
 
 /// May a bind succeed, whatever its password is? If failures lock or delay the account this is a try, which is counted. The password is verified in
@@ -33,12 +27,24 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     let account = Account::of(reading, entry);
     let is_blocked = account.is_locked(policy.lockout_duration, now_ms)
         || account.start_ms.is_some_and(|start| now_ms < start)
-        || account.end_ms.is_some_and(|end| now_ms >= end);
+        || account.end_ms.is_some_and(|end| now_ms >= end)
+        || account.is_idle(policy.max_idle, now_ms)
+        || is_delayed(policy, &account, now_ms);
     let is_admitted = !is_blocked && begin(reading, entry, policy, account.changed_ms);
     if !is_admitted && policy.tells_locked {
         reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
     }
     is_admitted
+}
+
+/// Is a delay in force that the entry has? It counts after a start, when the failures that led to it are forgotten.
+/// A password that was changed since ends it. When it began is not kept, so a change within the longest delay before its end counts as one since.
+fn is_delayed(policy: &Policy, account: &Account, now_ms: u64) -> bool {
+    let Some(bounds) = policy.failures().filter(|bounds| bounds.min_delay > 0) else { return false };
+    let begin_ms = |end: u64| end.saturating_sub(bounds.max_delay.saturating_mul(1000));
+    account
+        .delay_end_ms
+        .is_some_and(|end| now_ms < end && account.changed_ms.is_none_or(|changed| changed <= begin_ms(end)))
 }
 
 /// Begins a try of an account whose password was changed last at this time. False if there is none now.
@@ -62,6 +68,10 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     // Without a try nothing counts: the policy neither locks nor delays.
     let Some(tried) = reading.scratch.passwords.tried.take() else { return };
     let count = reading.dsa.policies.lockouts.failed(tried, now_ms);
+    if let Some(delay) = policy.failures().map(|bounds| bounds.delay(count)).filter(|delay| *delay > 0) {
+        let end_ms = now_ms.saturating_add(delay.saturating_mul(1000)).min(TIME_MS_MAX);
+        reading.dsa.account_times.note(AccountTime::of(entry, Field::DelayEnd, end_ms));
+    }
     if policy.locks() && count >= policy.max_failure {
         let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
         let lock = (ModifyKind::Replace, b"pwdAccountLockedTime".to_vec(), vec![time_text(now_ms)]);
@@ -116,7 +126,23 @@ pub(crate) fn passed(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &P
         verdict.write = Some(Write { dn, changes, purpose: Purpose::Admit, assertion });
     }
     reading.scratch.passwords.verdict = verdict;
+    note_success(reading, entry, policy, &account);
     true
+}
+
+/// Notes when somebody bound last, if that is wanted and the time that is noted is older than its precision; and that no delay is in force.
+fn note_success(reading: &Reading<'_>, entry: &EntryRef<'_>, policy: &Policy, account: &Account) {
+    let (now_ms, times) = (reading.now.wall_ms, &reading.dsa.account_times);
+    let is_old = |precision: u64| {
+        let due = |last: u64| now_ms >= last.saturating_add(precision.saturating_mul(1000));
+        account.last_success_ms.is_none_or(due)
+    };
+    if policy.last_success_precision().is_some_and(is_old) {
+        times.note(AccountTime::of(entry, Field::LastSuccess, now_ms));
+    }
+    if account.delay_end_ms.is_some() || times.get(entry, Field::DelayEnd).is_some() {
+        times.note(AccountTime::of(entry, Field::NoDelay, now_ms));
+    }
 }
 
 /// Must somebody change the password still before anything else?

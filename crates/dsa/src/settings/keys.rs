@@ -231,6 +231,20 @@ impl<T: Holds> Row<T> {
             show: |c| vec![on_off(c.choices().passwords.netscape)],
         },
         Row {
+            // Off by default: it writes where binds write nothing else. With a precision each account is written once in that time.
+            name: "passwords.last-success",
+            form: "SECONDS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "0",
+            text: "How precisely the time of the last bind with a password is kept, in `pwdLastSuccess` and `authTimestamp` of the \
+                   entry: by how many seconds it may be behind. 0: not at all, but where a policy has pwdMaxIdle.",
+            set: |c, v| {
+                put(&mut c.choices_mut().passwords.last_success, v, |t| number(t, 0, LAST_SUCCESS_MAX))
+            },
+            show: |c| vec![c.choices().passwords.last_success.to_string()],
+        },
+        Row {
             // Off where another system reads the stored values, or where binds must stay as fast as they are.
             name: "passwords.renew",
             form: "on|off",
@@ -294,6 +308,9 @@ impl<T: Holds> Row<T> {
 
 /// How a file says that accounts have no policy by default.
 const NO_POLICY: &str = "none";
+
+/// A year: nobody asks for less.
+const LAST_SUCCESS_MAX: u64 = 366 * 24 * 3600;
 
 /// What the least length of a password may be: longer ones are typed by nobody.
 const PASSWORD_LENGTH_MAX: u64 = 128;

@@ -2,12 +2,14 @@
 
 use super::*;
 use dsa::journal::{Command, Journal, Metrics, OUTCOME_UNKNOWN, Updates};
+use dsa::parcel::{Body, Head, Item, Parcel, push_times};
 use dsa::{Applier, Waking};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Takes what comes and keeps it until it is asked for.
 #[derive(Default)]
-pub struct Fixture(Mutex<Vec<Updates>>);
+pub struct Fixture(Mutex<Vec<Updates>>, AtomicBool);
 
 impl Fixture {
     /// Rejects what came in.
@@ -34,6 +36,10 @@ impl Journal for Fixture {
         self.0.lock().expect("nobody panicked").push(updates);
     }
 
+    fn times_wait(&self) {
+        self.1.store(true, Ordering::Relaxed);
+    }
+
     fn metrics(&self) -> Metrics {
         Metrics { memory_bytes_max: 256 << 20, ..Metrics::default() }
     }
@@ -47,6 +53,16 @@ pub type Log = Arc<Mutex<Vec<Logged>>>;
 /// Applies what came in, as the server does.
 pub fn commit(dsa: &Arc<Dsa>, applier: &mut Applier, fixture: &Fixture, log: &mut Vec<Logged>) {
     let coming = std::mem::take(&mut *fixture.0.lock().expect("nobody panicked"));
+    if fixture.1.swap(false, Ordering::Relaxed) {
+        let mut parcel = Vec::new();
+        Head::default().encode(1, &mut parcel);
+        push_times(&dsa.account_times().take(usize::MAX), &mut parcel);
+        let command = Parcel::decode(1, &parcel).and_then(|mut parcel| parcel.next_command());
+        let Ok(Some(Item { body: Body::Times(times), .. })) = command else {
+            panic!("no times: {command:?}")
+        };
+        applier.apply_times(times).expect("there is memory");
+    }
     for mut updates in coming {
         if let Some(record) = updates.settings().cloned() {
             let text = format!("{record:?}").into_bytes();

@@ -4,6 +4,7 @@ use super::*;
 use crate::fixture::each;
 use env::clock::Now;
 use model::ResultCode::*;
+use model::Scope;
 use proto::Request;
 use proto::control::password_policy::{self, PolicyResponse, Warning};
 use proto::control::{Control, proxied_authorization};
@@ -76,6 +77,22 @@ impl Client {
 
     fn state(&self, name: &str) -> Vec<String> {
         self.another().read(ADA, &[name]).values(name).unwrap_or_default()
+    }
+
+    /// What was noted of accounts is written, as the server does every few seconds. A second client reads what a commit has changed.
+    fn write_times(&mut self) {
+        self.wait(5);
+        self.worker.write_account_times(self.now);
+        if let Some(commit) = &self.commit {
+            commit.borrow_mut()();
+        }
+    }
+
+    /// What a change of the entry would change.
+    fn stamps(&self) -> Vec<Option<Vec<String>>> {
+        let names = ["entryCSN", "modifyTimestamp", "modifiersName"];
+        let found = self.another().read(ADA, &names);
+        names.map(|name| found.values(name)).to_vec()
     }
 
     fn set_policy(&mut self, values: &[(&str, &str)]) {
@@ -327,6 +344,90 @@ fn test_y1_failures_delay_the_next_try() {
         assert_eq!(client.another().modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
         assert!(client.binds(ADA, "second"), "another password ends it");
         assert_eq!(client.state("pwdAccountLockedTime"), [""; 0]);
+    });
+}
+
+/// The end of a delay is written, so it is there after a start, and a success takes it away. Both are no change of the entry.
+#[test]
+fn test_y1_a_delay_is_kept_in_the_entry() {
+    under(&[(DELAYS[0], "60"), (DELAYS[1], "60")], |mut client| {
+        let before = client.stamps();
+        assert!(!client.binds(ADA, "wrong"));
+        assert_eq!(client.state(DELAY_END), [""; 0]);
+        client.write_times();
+        assert_eq!(client.state(DELAY_END).len(), 1);
+        assert!(!client.binds(ADA, "first-word"));
+        client.wait(55);
+        assert!(client.binds(ADA, "first-word"));
+        client.write_times();
+        assert_eq!(client.state(DELAY_END), [""; 0]);
+        assert_eq!(client.stamps(), before);
+        // As after a start: no failure is known, and the entry says until when.
+        let mut root = client.another();
+        assert_eq!(root.modify(ADA, &[(Replace, DELAY_END, &["20990101000000Z"])]).code, Success);
+        assert!(!client.binds(ADA, "first-word"));
+        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
+        assert_eq!(client.state(DELAY_END), [""; 0], "a new password ends it");
+        assert!(client.binds(ADA, "second"));
+    });
+}
+
+const DELAY_END: &str = "pwdAccountTmpLockoutEnd";
+const LAST_SUCCESS: &str = "pwdLastSuccess";
+
+/// Y8: the time of the last bind has its precision, and the entry does not change by it.
+#[test]
+fn test_y8_the_last_bind_is_kept_by_its_precision() {
+    under(&[("pwdMinLength", "3")], |mut client| {
+        assert!(client.binds(ADA, "first-word"));
+        client.write_times();
+        assert_eq!(client.state(LAST_SUCCESS), [""; 0], "by default it is not");
+        let precision: Changes<'_> = &[(Replace, "pandoPasswordsLastSuccess", &["100"])];
+        assert_eq!(client.another().modify("cn=config", precision).code, Success);
+        let before = client.stamps();
+        assert!(!client.binds(ADA, "wrong"));
+        client.write_times();
+        assert_eq!(client.state(LAST_SUCCESS), [""; 0]);
+        assert!(client.binds(ADA, "first-word"));
+        assert_eq!(client.state(LAST_SUCCESS), [""; 0], "with the next batch");
+        client.write_times();
+        let first = client.state(LAST_SUCCESS);
+        assert_eq!((first.len(), client.state("authTimestamp")), (1, first.clone()));
+        client.wait(94);
+        assert!(client.binds(ADA, "first-word"));
+        client.write_times();
+        assert_eq!(client.state(LAST_SUCCESS), first, "it is not old enough");
+        assert!(client.binds(ADA, "first-word"));
+        client.write_times();
+        assert!(client.state(LAST_SUCCESS) > first);
+        assert_eq!(client.stamps(), before);
+        let found =
+            client.another().search("dc=example", Scope::Subtree, "(authTimestamp>=20200101000000Z)", &[]);
+        assert_eq!(found.dns(), [ADA]);
+    });
+}
+
+#[test]
+fn test_y1_an_idle_account_is_locked() {
+    under(&[("pwdMaxIdle", "1000")], |mut client| {
+        for _ in 0..3 {
+            client.wait(900);
+            assert!(client.binds(ADA, "first-word"), "each bind begins it anew");
+        }
+        client.write_times();
+        assert_eq!(client.state(LAST_SUCCESS).len(), 1, "it is kept for the policy");
+        client.wait(1000);
+        assert_eq!(client.bind_and_report(ADA, "first-word"), (InvalidCredentials, Some((None, None))));
+        let mut root = client.another();
+        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
+        assert!(client.binds(ADA, "second"), "so does a new password");
+        // One of which nothing is known, as after an import, is not idle.
+        let unknown: Changes<'_> = &[(Replace, LAST_SUCCESS, &[]), (Replace, "pwdChangedTime", &[])];
+        assert_eq!(root.modify(ADA, unknown).code, Success);
+        client.write_times();
+        assert_eq!(root.modify(ADA, unknown).code, Success);
+        client.wait(2000);
+        assert!(client.binds(ADA, "second"));
     });
 }
 

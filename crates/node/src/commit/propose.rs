@@ -14,6 +14,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{Kind, Position, Refused, Role, ShardLog, Ticket};
 
+/// Times of accounts in one command, and such commands in one step of the committer: a few milliseconds of its time.
+const TIMES_MAX: usize = 1024;
+const TIMES_COMMANDS_MAX: usize = 4;
+/// Bytes that must be free for them: by as much entries grow, and so much their new versions take before the old ones are cleaned away.
+const TIMES_ROOM_BYTES: u64 = 4 << 20;
+
 /// See the module.
 pub(super) struct Proposer {
     dsa: Arc<Dsa>,
@@ -21,6 +27,8 @@ pub(super) struct Proposer {
     memory_bytes_max: u64,
     /// Not in the log yet, for want of room in the block that fills, or because a term has just begun.
     coming: VecDeque<Updates>,
+    /// Do times of accounts wait?
+    times_wait: bool,
     /// Time of the last parcel that was proposed, in milliseconds since 1970: that of the next is no earlier.
     time_ms: u64,
     term: Term,
@@ -41,12 +49,12 @@ impl Proposer {
     /// For a directory.
     pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>, limits: &Limits) -> Proposer {
         let (memory_bytes_max, coming) = (limits.memory_bytes_max, VecDeque::new());
-        Proposer { dsa, queue, memory_bytes_max, coming, time_ms: 0, term: Term::None }
+        Proposer { dsa, queue, memory_bytes_max, coming, times_wait: false, time_ms: 0, term: Term::None }
     }
 
     /// Is nothing taken that waits to be proposed?
     pub(super) fn is_settled(&self) -> bool {
-        self.coming.is_empty()
+        self.coming.is_empty() && !self.times_wait
     }
 
     /// Proposes what came in, as far as the log has room, or refuses it where this replica does not lead. The wall clock is
@@ -57,12 +65,14 @@ impl Proposer {
         log: &mut dyn ShardLog,
         replica: &mut Replica,
     ) {
-        self.queue.drain(&mut self.coming);
+        self.times_wait |= self.queue.drain(&mut self.coming);
         let may_propose = self.follow_term(log, replica);
-        if self.coming.is_empty() {
+        if self.is_settled() {
             return;
         }
         if self.term == Term::None {
+            // Who leads has times of its own.
+            self.times_wait = false;
             return self.refuse_coming(&Refused::NotLeader);
         }
         // Who writes the audit log comes first.
@@ -71,6 +81,7 @@ impl Proposer {
         }
         assert!(matches!(self.term, Term::Open(_)), "only who leads, and has applied all before, proposes");
         self.time_ms = self.time_ms.max(replica.log_state().time_ms).max(wall_ms());
+        self.take_times(log, replica);
         let (dsa, mut bytes_max) = (Arc::clone(&self.dsa), PARCEL_BYTES_SOFT_MAX);
         let mut room = Room::new(dsa.shard(), self.memory_bytes_max, replica.bytes_needed());
         while !self.coming.is_empty() {
@@ -78,13 +89,7 @@ impl Proposer {
             if commands.is_empty() {
                 continue;
             }
-            let head = Head {
-                time_ms: self.time_ms,
-                epoch: 0,
-                free_before: Some(self.free_before(replica)),
-                keeps_superclasses: false,
-                checked: Some(replica.chain()),
-            };
+            let head = self.head(replica);
             match propose(log, &head, &commands) {
                 Ok(at) => replica.on_proposed(at, &head, commands),
                 Err(Refused::Full) => return self.put_back(commands),
@@ -100,6 +105,46 @@ impl Proposer {
                 }
             }
         }
+    }
+
+    /// The head of the next parcel.
+    fn head(&self, replica: &Replica) -> Head {
+        Head {
+            time_ms: self.time_ms,
+            epoch: 0,
+            free_before: Some(self.free_before(replica)),
+            keeps_superclasses: false,
+            checked: Some(replica.chain()),
+        }
+    }
+
+    /// Proposes times of accounts, as many as hold up updates for no longer than some of those would. They are applied when they are committed,
+    /// like what another replica has proposed: nobody waits for an answer.
+    fn take_times(&mut self, log: &mut dyn ShardLog, replica: &Replica) {
+        let times = self.dsa.account_times();
+        // An entry that has one for the first time is larger then. They wait for memory, and for room in the table of shapes.
+        let shard = self.dsa.shard();
+        let has_room = !shard.has_too_many_shapes()
+            && shard.memory().total() + TIMES_ROOM_BYTES + replica.bytes_needed() <= self.memory_bytes_max;
+        for _ in 0..TIMES_COMMANDS_MAX {
+            let taken = if self.times_wait && has_room { times.take(TIMES_MAX) } else { Vec::new() };
+            if taken.is_empty() {
+                self.times_wait = false;
+                return;
+            }
+            let head = self.head(replica);
+            let proposed = log.propose(Kind::Parcel, &mut |at, out| {
+                head.encode(at.index.0, out);
+                parcel::push_times(&taken, out);
+            });
+            if let Err(refused) = proposed {
+                times.put_back(&taken);
+                // Room comes with the next file. All else ends this log, or comes again with the next batch.
+                self.times_wait = matches!(refused, Refused::Full);
+                return;
+            }
+        }
+        self.times_wait = !times.is_empty();
     }
 
     /// The commands of the next parcel: one at least, if not all are refused, and no more than have so many bytes together. Settings
@@ -188,6 +233,7 @@ impl Proposer {
     pub(super) fn refuse_rest(&mut self, text: &str) {
         self.queue.refuse_from_now_on(ResultCode::Unavailable, text);
         self.queue.drain(&mut self.coming);
+        self.times_wait = false;
         for updates in self.coming.drain(..) {
             updates.refuse(ResultCode::Unavailable, text);
         }

@@ -21,6 +21,8 @@ struct State {
     /// Why nothing is taken any more.
     refusal: Option<(ResultCode, String)>,
     ending: bool,
+    /// Do times of accounts wait?
+    times_wait: bool,
     committer_waits: bool,
 }
 
@@ -35,9 +37,11 @@ impl Queue {
         &self.status
     }
 
-    /// Moves all that wait behind what is in `to`.
-    pub(super) fn drain(&self, to: &mut VecDeque<Updates>) {
-        to.extend(self.lock().updates.drain(..));
+    /// Moves all that wait behind what is in `to`. True if times of accounts wait besides.
+    pub(super) fn drain(&self, to: &mut VecDeque<Updates>) -> bool {
+        let mut state = self.lock();
+        to.extend(state.updates.drain(..));
+        std::mem::take(&mut state.times_wait)
     }
 
     /// Answers whatever comes from now on with a code and a text.
@@ -56,7 +60,7 @@ impl Queue {
     /// Waits until there is something, `timeout` at most. False when the committer should end and nothing is left.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.lock();
-        if !state.updates.is_empty() {
+        if !state.updates.is_empty() || state.times_wait {
             return true;
         }
         if state.ending {
@@ -90,6 +94,15 @@ impl Journal for Queue {
         }
         state.updates.push(updates);
         // A committer at work looks again before it waits.
+        if std::mem::take(&mut state.committer_waits) {
+            drop(state);
+            self.filled.notify_one();
+        }
+    }
+
+    fn times_wait(&self) {
+        let mut state = self.lock();
+        state.times_wait = true;
         if std::mem::take(&mut state.committer_waits) {
             drop(state);
             self.filled.notify_one();

@@ -2,6 +2,7 @@
 //! and ids.
 
 use super::Rules;
+use dsa::account_times::AccountTime;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Envelope, Parcel};
 use model::csn::write_generalized_time;
@@ -58,6 +59,16 @@ fn parcel(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
                 let hidden = ["#", "checksum", "root-password "];
                 let is_shown = |line: &&str| !hidden.iter().any(|begin| line.starts_with(begin));
                 from_here_on("settings", parcel.head.time_ms, text.lines().filter(is_shown), out);
+            }
+            Body::Times(times) => {
+                write_generalized_time(parcel.head.time_ms, out);
+                let _ = writeln!(out, ": times of accounts\n");
+                for AccountTime { entry, field, ms, .. } in times.iter() {
+                    let _ = write!(out, "#   entry {}: {field:?} ", entry.0);
+                    write_generalized_time(ms, out);
+                    out.push(b'\n');
+                }
+                out.push(b'\n');
             }
             Body::Nothing => {
                 write_generalized_time(parcel.head.time_ms, out);

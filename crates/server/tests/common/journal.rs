@@ -57,6 +57,8 @@ impl Journal for Fixture {
         self.updates.lock().unwrap().push(updates);
     }
 
+    fn times_wait(&self) {}
+
     fn metrics(&self) -> Metrics {
         metrics()
     }
@@ -69,6 +71,8 @@ impl Journal for Panicking {
     fn submit(&self, _: Updates) {
         panic!("a panic that was asked for");
     }
+
+    fn times_wait(&self) {}
 
     fn metrics(&self) -> Metrics {
         metrics()

@@ -86,17 +86,28 @@ impl<'s> Writer<'s> {
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
         let id = self.existing_known(modify.dn, modify.known)?;
         let old = self.view().entry(id).expect("it was just found");
+        let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
+        self.change(&old, &modify, stamps).map(|()| id)
+    }
+
+    /// Changes an entry, which has these stamps from then on.
+    pub(super) fn change(
+        &mut self,
+        old: &EntryRef<'_>,
+        modify: &Modify<'_, '_>,
+        stamps: Stamps,
+    ) -> Result<(), Refused> {
         // The common modify needs no edit. It says nothing of what it does not take, which is most of what is refused.
         if fast::IS_ON
-            && let Some(places) = self.places(&old, &modify)
+            && let Some(places) = self.places(old, modify)
         {
-            return self.replace_at(&old, &modify, &places, stamp).map(|()| id);
+            return self.replace_at(old, modify, &places, stamps);
         }
-        let mut edit = self.begin_edit(&old);
-        let outcome = self.change_entry(&old, &mut edit, &modify, stamp);
+        let mut edit = self.begin_edit(old);
+        let outcome = self.change_entry(old, &mut edit, modify, stamps);
         // The memory of the entry serves the next command, whatever came out.
         self.state.scratch.entry = edit.entry.into_cleared();
-        outcome.map(|()| id)
+        outcome
     }
 
     /// Makes the changes in their order, and stores the outcome.
@@ -105,7 +116,7 @@ impl<'s> Writer<'s> {
         old: &EntryRef<'_>,
         edit: &mut Edit<'c>,
         modify: &Modify<'c, 'v>,
-        stamp: Stamp,
+        stamps: Stamps,
     ) -> Result<(), Refused> {
         for change in modify.changes {
             if !modify.keep_operational {
@@ -116,7 +127,6 @@ impl<'s> Writer<'s> {
         }
         // After the last change, not after each: a value of the RDN may go and come back within one request.
         let naming = self.check_naming(old, edit)?;
-        let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
         self.finish_edit(old, edit, old.parent().0, &naming, stamps)
     }
 
@@ -377,7 +387,8 @@ impl<'s> Writer<'s> {
     ) -> Result<(), Refused> {
         let shard = self.shard;
         let class_type = Description::plain(shard.schema.well_known().object_class);
-        if old.shape.stores_stamps {
+        // What is no change of the entry leaves them.
+        if old.shape.stores_stamps && stamps != old.stamps() {
             self.drop_stale_stamps(old, edit);
         }
         // Superclasses may be left out by a client, but not in an entry (RFC 4512 section 3.3).

@@ -5,7 +5,7 @@
 //! that of its own value, which is checked; the object classes, and so what must and may be there, stay; and no value of
 //! the RDN is among them. It differs from a prepared write in that it runs as the writer, so it may change indexes.
 
-use super::{ChangeKind, Modify, Stamp};
+use super::{ChangeKind, Modify};
 use crate::record::{self, EntryRef, Stamps, Values};
 use crate::refused::Refused;
 use crate::shape::{Form, Shape};
@@ -53,13 +53,13 @@ impl Writer<'_> {
     }
 
     /// Copies the record with the new values in their places. Form and number of values stay, so shape and spelling of the name
-    /// do; only the stamps before them and the lengths change.
+    /// do; only the stamps before them, which are these, and the lengths change.
     pub(super) fn replace_at(
         &mut self,
         old: &EntryRef<'_>,
         modify: &Modify<'_, '_>,
         places: &Places,
-        stamp: Stamp,
+        stamps: Stamps,
     ) -> Result<(), Refused> {
         let shard = self.shard;
         assert_eq!(places.len(), modify.changes.len(), "each change has its slot");
@@ -88,7 +88,6 @@ impl Writer<'_> {
             }
         }
         let mut out = std::mem::take(&mut self.state.scratch.record);
-        let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
         let flags = record::begin(&mut out, old.shape.number, old.parent().0, &stamps);
         for (position, raw) in old.raw_slots().enumerate() {
             match places.iter().position(|place| *place == position) {

@@ -135,6 +135,8 @@ mod tests {
             self.0.lock().unwrap().push(updates);
         }
 
+        fn times_wait(&self) {}
+
         fn metrics(&self) -> Metrics {
             Metrics { memory_bytes_max: 1 << 20, ..Metrics::default() }
         }

@@ -29,7 +29,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// Seconds after so many failures in a row in which no try is verified.
-    fn delay(&self, count: u32) -> u64 {
+    pub(crate) fn delay(&self, count: u32) -> u64 {
         let recorded = if self.recorded == 0 { u32::MAX } else { self.recorded };
         match count.min(recorded) {
             0 => 0,
