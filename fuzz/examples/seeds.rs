@@ -49,6 +49,7 @@ fn main() {
     definitions();
     rules();
     scram();
+    oauth_bearer();
     effective_rights();
     requests();
     responses();
@@ -65,6 +66,18 @@ fn scram() {
     ];
     for (number, message) in messages.iter().enumerate() {
         save("scram", &number.to_string(), message.as_bytes());
+    }
+}
+
+fn oauth_bearer() {
+    let messages = [
+        "n,a=user@example.com,\x01host=server.example.com\x01port=143\x01auth=Bearer vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==\x01\x01",
+        "y,a=dn:cn=3Dx=2Cdc=3Dy,\x01auth=bearer eyJhbGciOiJFUzI1NiJ9.e30.AAAA\x01\x01",
+        "n,,\x01\x01",
+        "\x01",
+    ];
+    for (number, message) in messages.iter().enumerate() {
+        save("oauth_bearer", &number.to_string(), message.as_bytes());
     }
 }
 

@@ -9,6 +9,7 @@ pub mod effective_rights;
 pub mod filter;
 pub mod ldif;
 pub mod message;
+pub mod oauth_bearer;
 pub mod oracle;
 pub mod password;
 pub mod proxy;
@@ -21,7 +22,7 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     ("access_log", access_log::check),
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
@@ -31,6 +32,7 @@ pub const TARGETS: [Target; 15] = [
     ("filter_string", filter::check_string),
     ("ldif", ldif::check),
     ("message", message::check),
+    ("oauth_bearer", oauth_bearer::check),
     ("password", password::check),
     ("proxy", proxy::check),
     ("schema_definition", schema_definition::check),

@@ -202,6 +202,8 @@ fn config() -> Config {
         security: Default::default(),
         peers: Default::default(),
         certificates: Vec::new(),
+        user: Default::default(),
+        tokens: None,
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -2,10 +2,8 @@
 
 use crate::config::{CertificateMapping, ClientCertificate, FoundBy};
 use crate::context::Reading;
-use crate::faults::holes;
 use crate::identity::Identity;
 use crate::lookup;
-use env::planted;
 use model::filter::Assertion;
 use model::{EntryId, Filter};
 use proto::filter_string;
@@ -60,12 +58,7 @@ fn expand(template: &str, certificate: &ClientCertificate) -> Option<String> {
             return None;
         }
         text.push_str(before);
-        for byte in value.bytes() {
-            match byte.is_ascii_alphanumeric() || planted::is(holes::VALUE_NOT_ESCAPED) {
-                true => text.push(char::from(byte)),
-                false => text.push_str(&format!("\\{byte:02x}")),
-            }
-        }
+        lookup::escape(value.as_bytes(), &mut text);
         rest = behind;
     }
     Some(text + rest)

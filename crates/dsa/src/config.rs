@@ -186,6 +186,26 @@ pub enum FoundBy {
     Filter(String),
 }
 
+/// How the entry of somebody is found by what people call him.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserMapping {
+    /// Where the entry lies, if not anywhere.
+    pub base: Option<String>,
+    /// Directly below the base, and no deeper?
+    pub is_one_level: bool,
+    /// A filter that is true of it alone, in which `{}` stands for the name; without one it is the value of `uid`.
+    pub filter: Option<String>,
+}
+
+/// What access tokens must say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRules {
+    /// Who has issued them.
+    pub issuer: String,
+    /// For whom they must have been made.
+    pub audience: String,
+}
+
 /// Whether a text is a filter.
 ///
 /// # Errors
@@ -227,6 +247,10 @@ pub struct Config {
     pub peers: Peers,
     /// Who the owners of certificates are. The first that leads to one entry counts.
     pub certificates: Vec<CertificateMapping>,
+    /// Who is called by a name.
+    pub user: UserMapping,
+    /// What access tokens must say, if clients may bind with some.
+    pub tokens: Option<TokenRules>,
     /// Limits on searches.
     pub limits: SearchLimits,
     /// Limits on what clients take of the server.

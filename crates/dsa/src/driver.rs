@@ -19,7 +19,11 @@ impl Session {
     /// What is not consumed is offered again, at the same place, with what has come since.
     pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
         let before = out.len();
-        let (consumed, needed) = bundle::run(self, worker, input, out);
+        // What came before is answered; a request that came with it is as late.
+        let (consumed, needed) = match self.has_expired(worker.now, out) {
+            true => (input.len(), 0),
+            false => bundle::run(self, worker, input, out),
+        };
         count(&worker.counters.bytes_in, consumed as u64);
         let state = self.answer_start_tls(consumed < input.len(), out);
         self.written(worker, &out[before..]);
@@ -46,6 +50,11 @@ impl Session {
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
         self.pauses = false;
+        if !self.is_in_message() && self.has_expired(worker.now, out) {
+            self.written(worker, &out[before..]);
+            self.count_searches(worker);
+            return self.state();
+        }
         bundle::keep_up(self, &mut worker.parts());
         // What is ahead in the output buffer is bounded: a client that reads slowly stops its searches, not its updates.
         while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
@@ -148,18 +157,23 @@ impl Session {
         Poll::Ready(self.state())
     }
 
-    /// Appends notices of transactions that the server gives up; to be called of an idle session with a transaction, when
+    /// Appends notices of transactions that the server gives up, or of its own end; to be called of an idle session that expects some, when
     /// the waker is woken and every second or so.
-    pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+    pub fn poll_notices(&mut self, worker: &Worker, cx: &mut Context<'_>, out: &mut Vec<u8>) -> State {
         // A notice stands between answers only. While updates are on their way it comes behind the answers to them.
         if self.waits() || self.is_in_message() {
-            return;
+            return self.state();
         }
         let before = out.len();
+        if self.has_expired(worker.now, out) {
+            self.written(worker, &out[before..]);
+            return self.state();
+        }
         // Woken from now on, it misses nothing that happens after it has looked.
         self.transactions.wake_with(cx.waker());
         bundle::transaction::abort_some(self, &worker.dsa, worker.now.monotonic_ns, out);
         self.written(worker, &out[before..]);
+        self.state()
     }
 
     /// Counts what it wrote.

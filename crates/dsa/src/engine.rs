@@ -20,6 +20,7 @@ use crate::refusals::Refusals;
 use crate::settings::Chosen;
 use crate::system::System;
 use crate::throttle::Throttle;
+use crate::tokens::Tokens;
 use crate::transaction::{self, Intents, OpenCount};
 use crate::user_searches::UserSearches;
 use ::access::AuthMethod;
@@ -65,6 +66,8 @@ pub struct Dsa {
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
     /// What secures connections, for the monitor.
     pub(crate) certificates: OnceLock<Arc<dyn Certificates>>,
+    /// What verifies access tokens, if clients may bind with some.
+    pub(crate) tokens: OnceLock<Arc<dyn Tokens>>,
 }
 
 impl Dsa {
@@ -100,6 +103,14 @@ impl Dsa {
     /// If others are shown already.
     pub fn show_certificates(&self, certificates: Arc<dyn Certificates>) {
         assert!(self.certificates.set(certificates).is_ok(), "a server has one set of certificates");
+    }
+
+    /// Verifies access tokens by this from now on.
+    ///
+    /// # Panics
+    /// If others verify them already.
+    pub fn verify_tokens_by(&self, tokens: Arc<dyn Tokens>) {
+        assert!(self.tokens.set(tokens).is_ok(), "a server has one set of keys");
     }
 
     /// How often limits of clients were reached.

@@ -24,6 +24,8 @@ pub struct Identity {
     pub(crate) real: Option<Box<(Vec<u8>, Option<OwnEntry>)>>,
     /// Did it bind with a password that it must change before anything else? Whether it must still, its entry says.
     pub(crate) must_change: bool,
+    /// Until when it is that, in milliseconds since 1970: a token that it was proved by has an end.
+    pub(crate) until_ms: u64,
     /// Its class, and the epoch of the thread in which it is that ([`crate::access::Views`]).
     pub(crate) class: (ClassId, u64),
 }
@@ -43,6 +45,7 @@ impl Identity {
             entry: None,
             real: None,
             must_change: false,
+            until_ms: u64::MAX,
             class: (ClassId::NONE, 0),
         }
     }

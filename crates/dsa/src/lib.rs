@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
-//!              monitor, marks, certificates, events, audit, generalized_time, account_times
+//!              monitor, marks, certificates, tokens, events, audit, generalized_time, account_times
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
@@ -76,6 +76,7 @@ mod start;
 mod subschema;
 mod system;
 pub mod throttle;
+pub mod tokens;
 pub mod transaction;
 mod user_searches;
 mod wakes;

@@ -19,6 +19,7 @@ pub(crate) use self::values::{first, is_there, visit};
 pub(crate) use self::work::{Done, Later};
 use self::work::{Task, make};
 use crate::outcome::FixedRefusal;
+use crate::tokens::{Claims, Tokens};
 use ::password::{Memory, SALT_BYTES, Stored, split_scheme};
 use env::entropy::Entropy;
 use model::ResultCode;
@@ -57,6 +58,8 @@ pub(crate) struct Passwords {
     is_given_up: bool,
     /// What it lacks.
     lacking: Vec<Task>,
+    /// Whose account that is about, if its name does not say so.
+    pub(crate) account: Option<u64>,
     /// What a password policy says of the request.
     pub(crate) verdict: Verdict,
     /// The try of an account that the request is. It waits with the request, for it is a failure until the password is known to be right.
@@ -104,6 +107,7 @@ impl Passwords {
         self.lacking.clear();
         (self.refusal, self.is_again, self.is_given_up, self.generated) = (None, false, false, None);
         (self.verdict, self.tried, self.policy) = (Verdict::default(), None, None);
+        self.account = None;
     }
 
     /// Is a bind wrong whatever it says? It is decided when the bind runs first.
@@ -182,6 +186,24 @@ impl Passwords {
         }
         self.known.iter().find_map(|done| done.verified(value, given)).ok_or_else(|| {
             self.lacking.push(Task::verify(value, given));
+            Later
+        })
+    }
+
+    /// What a token says, if its issuer has signed it.
+    ///
+    /// # Errors
+    /// [`Later`] as of [`Passwords::verify`]: a signature takes longer to verify than any digest.
+    pub(crate) fn read_token(
+        &mut self,
+        tokens: &Arc<dyn Tokens>,
+        token: &[u8],
+    ) -> Result<Option<Claims>, Later> {
+        if !self.pool.is_served() {
+            return Ok(tokens.claims(token));
+        }
+        self.known.iter().find_map(|done| done.read(token)).ok_or_else(|| {
+            self.lacking.push(Task::read(tokens, token));
             Later
         })
     }

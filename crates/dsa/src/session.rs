@@ -18,7 +18,7 @@ use crate::journal::{Reply, Sender, Submission};
 use crate::monitor::count;
 use crate::op::bind::Exchange;
 use crate::op::search::SuspendedSearch;
-use crate::outcome;
+use crate::outcome::{self, FixedRefusal};
 use crate::password::{Outcomes, Ticket as PasswordTicket};
 use crate::peers::Peer;
 use crate::queue::Queue;
@@ -35,6 +35,10 @@ use proto::tag;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use zeroize::Zeroizing;
+
+/// A client that has another token binds anew.
+const EXPIRED: FixedRefusal =
+    (ResultCode::StrongerAuthRequired, "the token by which the client has bound has expired");
 
 /// What a session wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -436,9 +440,19 @@ impl Session {
         self.identity.is_somebody()
     }
 
-    /// Has it a transaction open that the server may give up on its own account?
+    /// Has it a transaction open that the server may give up on its own account, or an end that the server sets?
     pub fn expects_notices(&self) -> bool {
-        !self.transactions.is_empty()
+        !self.transactions.is_empty() || self.identity.until_ms != u64::MAX
+    }
+
+    /// Ends it if the token has expired by which its client has bound. Whether it does.
+    #[inline]
+    pub(crate) fn has_expired(&mut self, now: Now, out: &mut Vec<u8>) -> bool {
+        let has_expired = self.identity.until_ms <= now.wall_ms;
+        if has_expired {
+            self.take_leave(out, EXPIRED);
+        }
+        has_expired
     }
 
     /// Its connection is to be closed once what was written is sent: the client unbound (RFC 4511 section 4.3), or the server ends the
@@ -464,8 +478,14 @@ impl Session {
 
     /// Appends a Notice of Disconnection (RFC 4511 section 4.4.1): the server ends the session on its own account.
     pub fn shutdown(&mut self, out: &mut Vec<u8>) {
+        self.take_leave(out, (ResultCode::Unavailable, "the server is shutting down"));
+    }
+
+    /// Ends it with a notice, if one can stand here. What is in progress is given up.
+    #[cold]
+    fn take_leave(&mut self, out: &mut Vec<u8>, (code, text): FixedRefusal) {
         if !self.is_closing() && !self.is_in_message() {
-            notice_of_disconnection::encode(out, ResultCode::Unavailable, "the server is shutting down");
+            notice_of_disconnection::encode(out, code, text);
         }
         self.end();
         self.suspended = None;

@@ -121,6 +121,7 @@ impl Dsa {
             trail: OnceLock::new(),
             journal: OnceLock::new(),
             certificates: OnceLock::new(),
+            tokens: OnceLock::new(),
         }))
     }
 }

@@ -103,6 +103,10 @@ pub const SASL_BYTES_MAX: usize = 16 << 10;
 pub const SASL_STEPS_MAX: u32 = 8;
 /// Seconds from the first step of a SASL exchange to its last.
 pub const SASL_SECONDS_MAX: u64 = 30;
+/// Seconds by which the clock of who issues access tokens may differ.
+pub const TOKEN_SKEW_SECONDS: i64 = 60;
+/// Octets of a file with the keys of an issuer.
+pub const TOKEN_KEYS_BYTES_MAX: u64 = 1 << 20;
 /// Mappings of users of the machine to entries.
 pub const PEER_MAPPINGS_MAX: usize = 256;
 /// DNs that are given a precedence.

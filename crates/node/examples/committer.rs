@@ -205,6 +205,8 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         security: Default::default(),
         peers: Default::default(),
         certificates: Vec::new(),
+        user: Default::default(),
+        tokens: None,
         limits: SearchLimits::default(),
         queue_length_oid: None,
         settings,

@@ -17,7 +17,8 @@ use node::indexer;
 use schema::Schema;
 use server::config::{self, Config, Listen};
 use server::tls::Tls;
-use server::{Endpoints, directory, import};
+use server::tokens::TokenKeys;
+use server::{Endpoints, Reloaded, directory, import};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -195,7 +196,7 @@ fn bind(listen: &Listen) -> io::Result<Vec<Bound>> {
     }
 }
 
-/// Binds all configured addresses, and reads certificates.
+/// Binds all configured addresses, and reads certificates and keys.
 fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> {
     let mut bound = Vec::new();
     let mut inherited = net::inherited().map_err(|error| Failed::at("LISTEN_FDS", error))?;
@@ -218,14 +219,19 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
             format!("`{name}` is no name of a listener: it needs a `[[listener]]` with `name = \"{name}\"`");
         return Err(Failed::at("LISTEN_FDNAMES", text));
     }
-    let mut tls = None;
+    let mut files = Reloaded::default();
     if let Some(settings) = config.tls() {
         let loaded = Tls::load(settings, (clock.wall_ms() / 1000) as i64);
         let (loaded, warnings) = loaded.map_err(|reason| Failed::configured([reason]))?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        tls = Some(Arc::new(loaded));
+        files.tls = Some(Arc::new(loaded));
     }
-    Ok(Endpoints { bound, tls, logs: config.logs.clone(), auditor: None })
+    if let Some(settings) = config.tokens.settings() {
+        let loaded = TokenKeys::load(settings);
+        let loaded = loaded.map_err(|reason| Failed::configured([format!("oauth.jwks: {reason}")]))?;
+        files.tokens = Some(Arc::new(loaded));
+    }
+    Ok(Endpoints { bound, files, logs: config.logs.clone(), auditor: None })
 }
 
 pub(crate) fn log_to_stderr() {

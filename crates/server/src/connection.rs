@@ -414,7 +414,7 @@ impl<S: Stream> Connection<S> {
             return false;
         }
         scratch.worker.tick(shared.clock.now());
-        self.session.poll_notices(&scratch.worker, cx, &mut scratch.out);
+        self.state = self.session.poll_notices(&scratch.worker, cx, &mut scratch.out);
         !scratch.out.is_empty()
     }
 

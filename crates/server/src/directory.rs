@@ -84,6 +84,7 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
         };
         dn.map(|dn| ("identity.peer", dn))
     }));
+    let names = names.chain(config.user.base.iter().map(|dn| ("identity.user", dn)));
     let names = names.chain(
         config
             .certificates
@@ -153,6 +154,8 @@ pub fn agent(
             any_strength: config.any_strength,
         },
         certificates: config.certificates.clone(),
+        user: config.user.clone(),
+        tokens: config.tokens.rules(),
         peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         limits: SearchLimits {
             size_max: config.size_limit,

@@ -11,12 +11,16 @@ mod logged;
 pub mod logs;
 mod options;
 mod proxy;
+mod reload;
 mod reports;
 mod rules;
 mod seldom;
+mod stamp;
 mod thread;
 pub mod tls;
+pub mod tokens;
 
 pub use listener::{Endpoints, serve, serve_until};
 pub use logged::serve_logged;
 pub use options::Options;
+pub use reload::Reloaded;

@@ -4,13 +4,15 @@ use crate::config::{self, Listen};
 use crate::hashers::Hashers;
 use crate::logs::{Auditor, Settings, Writer};
 use crate::options::Options;
+use crate::reload::{Reloaded, signal_to_end};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
-use crate::tls::{ClientUse, Tls};
+use crate::tls::ClientUse;
 use dsa::Dsa;
 use dsa::certificates::Certificates;
 use dsa::refusals::Limit;
+use dsa::tokens::Tokens;
 use env::clock::{Clock, SystemClock};
 use env::net::{Bound, Listener, PeerAddress, Pending, SocketListener, SocketPending};
 use env::task;
@@ -25,15 +27,12 @@ const BACKLOG: i32 = 4096;
 /// Milliseconds to wait after a failed accept. With no descriptors left the next one would fail at once too.
 const ACCEPT_PAUSE_MS: u64 = 50;
 
-/// How often the files of certificates are looked at, in milliseconds.
-const RELOAD_MS: u64 = 10_000;
-
 /// Where a directory is served, and how connections are secured.
 pub struct Endpoints {
     /// Sockets, and what is asked of the clients that come by them. Where TLS is spoken from the first byte it needs `tls`.
     pub bound: Vec<(Bound, Arc<config::Listener>)>,
-    /// What secures connections.
-    pub tls: Option<Arc<Tls>>,
+    /// What secures connections, and what verifies tokens.
+    pub files: Reloaded,
     /// What is logged of them.
     pub logs: Settings,
     /// Who writes down what is changed.
@@ -50,45 +49,15 @@ pub fn serve(
 ) -> io::Result<()> {
     task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        let stop = signal_to_end(&mut termination, endpoints.tls.clone());
+        let stop = signal_to_end(&mut termination, endpoints.files.clone());
         serve_until(dsa, endpoints, options, on_ready, stop).await
     })?
-}
-
-/// Waits until a signal asks for the end. SIGHUP reads the files of certificates again. A terminal that is closed sends it to what was
-/// started in it: that is no reason to stop serving.
-pub(crate) async fn signal_to_end(termination: &mut task::Termination, tls: Option<Arc<Tls>>) {
-    while termination.wait().await == task::SignalAction::Hangup {
-        match &tls {
-            Some(tls) => reload(tls, true),
-            None => {
-                tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings")
-            }
-        }
-    }
-}
-
-/// Takes the files of certificates, if they have changed or `always`.
-fn reload(tls: &Tls, always: bool) {
-    let now_s = (SystemClock::start().wall_ms() / 1000) as i64;
-    tls.renew_tickets(now_s);
-    match tls.reload(now_s, always) {
-        Ok(true) => tracing::info!("certificates were read and are in force"),
-        Ok(false) => {}
-        Err(reason) => tracing::error!("the certificates that were in force stay: {reason}"),
-    }
-    if let Some(days) = tls.days_left(now_s) {
-        match days {
-            0.. => tracing::warn!(days, "a certificate expires soon"),
-            _ => tracing::error!("a certificate has expired"),
-        }
-    }
 }
 
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, tls, logs, .. }: Endpoints,
+    Endpoints { bound, files, logs, .. }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
@@ -96,12 +65,16 @@ pub async fn serve_until(
     assert!(options.threads > 0, "somebody must serve");
     // It goes on until the last connection has ended.
     let (_writer, mut feeds) = Writer::start(&dsa, &logs, options.threads)?;
+    let tls = files.tls.clone();
     let threads: io::Result<Vec<IoThread<SocketPending>>> = (0..options.threads)
         .map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()), options))
         .collect();
     let threads = Rc::new(threads?);
     if let Some(tls) = &tls {
         dsa.show_certificates(Arc::clone(tls) as Arc<dyn Certificates>);
+    }
+    if let Some(tokens) = &files.tokens {
+        dsa.verify_tokens_by(Arc::clone(tokens) as Arc<dyn Tokens>);
     }
     // They go on until the last session has ended.
     let _hashers = Hashers::start(&dsa)?;
@@ -124,14 +97,7 @@ pub async fn serve_until(
         task::spawn_local(accept(listener, rules, accepting, stopped.clone(), room));
     }
     drop(stopped);
-    if let Some(tls) = tls {
-        task::spawn_local(async move {
-            loop {
-                task::sleep_ms(RELOAD_MS).await;
-                reload(&tls, false);
-            }
-        });
-    }
+    task::spawn_local(files.look_after());
     addresses.into_iter().for_each(on_ready);
     stop.await;
     tracing::info!("stopping");

@@ -1,8 +1,9 @@
 //! Serving a directory that is logged.
 
 use crate::config::{Listen, OnLogFailure};
-use crate::listener::{Endpoints, serve_until, signal_to_end};
+use crate::listener::{Endpoints, serve_until};
 use crate::options::Options;
+use crate::reload::signal_to_end;
 use env::clock::SystemClock;
 use env::task;
 use node::commit::{Committer, Thread};
@@ -44,10 +45,10 @@ pub fn serve_logged(
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;
     let served = task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        let tls = endpoints.tls.clone();
+        let files = endpoints.files.clone();
         let stop = async {
             tokio::select! {
-                _ = signal_to_end(&mut termination, tls) => {}
+                _ = signal_to_end(&mut termination, files) => {}
                 _ = over.notified() => {}
             }
         };

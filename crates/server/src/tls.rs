@@ -15,14 +15,13 @@ use self::certificate::{Certificates, Loaded, Offered, Shown};
 pub(crate) use self::client::known;
 pub use self::client::{ClientAuthorities, ClientUse};
 pub(crate) use self::stream::Secured;
+use crate::stamp::{Stamp, stamp};
 use arc_swap::ArcSwap;
 use dsa::certificates;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::fmt;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,9 +42,6 @@ pub struct Settings {
     /// What certificates of clients are verified by, if any are asked for.
     pub clients: Option<ClientAuthorities>,
 }
-
-/// What tells that a file is another one, or has other content: device, inode, size, time of the last change. All zero if it is not there.
-type Stamp = [u64; 5];
 
 /// What secures connections, and where it comes from.
 pub struct Tls {
@@ -216,12 +212,6 @@ fn stamps(settings: &Settings) -> Vec<Stamp> {
     let clients =
         settings.clients.iter().flat_map(|clients| clients.certificates.iter().chain(&clients.revoked));
     own.chain(clients).map(|path| stamp(path)).collect()
-}
-
-/// Follows symbolic links: a folder that is swapped by one brings other files.
-fn stamp(path: &Path) -> Stamp {
-    let metadata = std::fs::metadata(path);
-    metadata.map_or([0; 5], |m| [m.dev(), m.ino(), m.size(), m.mtime() as u64, m.mtime_nsec() as u64])
 }
 
 /// What files came to.

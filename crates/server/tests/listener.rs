@@ -51,7 +51,7 @@ impl Server {
                 auditor: None,
                 logs: Default::default(),
                 bound: vec![(Bound::Tcp(bound), Arc::new(Listener::of(&Listen::default())))],
-                tls: None,
+                files: Default::default(),
             };
             let on_ready = move |listen: Listen| match listen {
                 Listen::Tcp { host, port, .. } => {

@@ -64,6 +64,8 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         security: dsa::config::Security { password_strength: Some(0), ..Default::default() },
         peers: Default::default(),
         certificates: Vec::new(),
+        user: Default::default(),
+        tokens: None,
         limits: dsa::config::SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

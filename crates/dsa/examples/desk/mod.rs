@@ -52,6 +52,8 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         security: Default::default(),
         peers: Default::default(),
         certificates: Vec::new(),
+        user: Default::default(),
+        tokens: None,
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -6,6 +6,7 @@ use super::{ReadBatch, deferred, execute, noted, update};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::op;
+use crate::op::bind::Exchange;
 use crate::outcome;
 use crate::password::policies::Purpose;
 use crate::session::Session;
@@ -44,6 +45,7 @@ impl ReadBatch<'_> {
         let security = session.security;
         let mut reading =
             Reading { dsa: self.dsa, read_point, scratch: self.scratch, now: self.now, security };
+        let is_end_of_failed = session.exchange.as_ref().is_some_and(|former| former.is_ended_by(bind));
         let (identity, exchange) = (&mut session.identity, &mut session.exchange);
         let certificate = session.certificate.as_deref();
         let bindings = session.bindings.as_deref();
@@ -51,7 +53,11 @@ impl ReadBatch<'_> {
         let binding = op::bind::Binding { identity, exchange, known, asks_policy: requested.asks_policy() };
         let before = out.len();
         match op::bind::run(&mut reading, binding, id, bind, out) {
+            // It has failed, and was counted, a step before.
+            Some(ResultCode::InvalidCredentials) if is_end_of_failed => {}
             Some(code) => {
+                let has_failed = session.exchange.as_ref().is_some_and(Exchange::has_failed);
+                let code = if has_failed { ResultCode::InvalidCredentials } else { code };
                 if code == ResultCode::InvalidCredentials {
                     deferred::note_failed_bind(session, self.dsa, bind.name, self.now);
                 }

@@ -14,6 +14,7 @@ use model::ResultCode;
 /// Queues what the request lacks that just ran for a session, and makes the session wait.
 /// If the queue takes no more, the request is run again at once, and answers that.
 pub(super) fn wait(session: &mut Session, passwords: &mut Passwords, account: u64, now: Now) {
+    let account = passwords.account.take().unwrap_or(account);
     let owner = Owner { account, address: session.peer.number() };
     let (ticket, outcomes) = passwords.submit(owner, now.monotonic_ns);
     passwords.end();

@@ -14,10 +14,10 @@ mod shown;
 
 pub(crate) use self::shown::Written;
 use self::shown::{Rendered, put_refused};
-use super::proxied_authorization::find_user;
 use crate::access::Requester;
 use crate::context::Reading;
 use crate::identity::Identity;
+use crate::lookup::find_user;
 use crate::worker::Scratch;
 use ::access::{AuthMethod, Right};
 use model::ResultCode;
@@ -187,7 +187,7 @@ fn subject(reading: &mut Reading<'_>, whose: AuthzId<'_>) -> Subject {
             }
             Err(_) => None,
         },
-        AuthzId::User(user) => find_user(read_point, evaluator, user),
+        AuthzId::User(user) => find_user(&dsa.config.user, read_point, evaluator, user),
     };
     match found.and_then(|id| read_point.entry(id)) {
         Some(entry) => Subject::Other(dsa.identity_of(read_point, &entry, &mut evaluator.cache)),

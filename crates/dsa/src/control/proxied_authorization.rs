@@ -8,19 +8,13 @@ use crate::access::Action;
 use crate::context::Reading;
 use crate::faults::holes;
 use crate::identity::Identity;
-use crate::lookup;
+use crate::lookup::find_user;
 use crate::outcome;
 use crate::session::security::Security;
 use ::access::{Operation, Right};
 use env::planted;
-use model::filter::Assertion;
-use model::{EntryId, Filter, ResultCode};
+use model::ResultCode;
 use proto::control::proxied_authorization::AuthzId;
-use store::ReadPoint;
-use store::search::evaluate::Evaluator;
-
-/// The attribute that a user is called by in `u:` forms.
-const USER_ATTRIBUTE: &[u8] = b"uid";
 
 /// Who a request is to be applied as. `None` if the client may not act as that one, or there is no such one: which of
 /// the two is not reported.
@@ -57,7 +51,7 @@ fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]
         }
         AuthzId::Dn(dn) if dsa.is_root(dn) => return is_root.then(|| dsa.root()),
         AuthzId::Dn(dn) => read_point.resolve(dn, &mut evaluator.cache).ok()?,
-        AuthzId::User(user) => find_user(read_point, evaluator, user)?,
+        AuthzId::User(user) => find_user(&dsa.config.user, read_point, evaluator, user)?,
     };
     let entry = read_point.entry(id)?;
     let found = dsa.identity_of(read_point, &entry, &mut evaluator.cache);
@@ -67,16 +61,6 @@ fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]
     let is_own = is_own || planted::is(holes::PROXY_NOT_JUDGED);
     let may = is_own || (!found.is_root && reading.scratch.views.may(view, Right::Proxy));
     (is_root || may).then_some(found)
-}
-
-/// The only entry with this uid. There must be an equality index on it: nobody makes the server look through everything.
-pub(crate) fn find_user(
-    read_point: ReadPoint<'_>,
-    evaluator: &mut Evaluator,
-    user: &[u8],
-) -> Option<EntryId> {
-    let filter = Filter::Equality(Assertion { attribute: USER_ATTRIBUTE, value: user });
-    lookup::find_one(read_point, evaluator, None, &filter)
 }
 
 /// How a request is refused whose client may not act as the identity that it names.

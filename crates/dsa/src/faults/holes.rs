@@ -18,6 +18,9 @@ env::faults! {
     /// An identity that may change everything can be assumed by those who may act as users (row S6).
     /// The right to act as users would be the right to give oneself all others (the CVE-2019-13057 class).
     MIGHTY_ASSUMED = "mighty-assumed";
+    /// An access token that was made for another service is taken (row S7).
+    /// Each service that users show their tokens to could act as them here.
+    AUDIENCE_NOT_LOOKED_AT = "audience-not-looked-at";
     /// A session stays who it was when a bind of it fails, or has a step more (row S9).
     IDENTITY_KEPT = "identity-kept";
     /// Filters find entries by attributes that may not be tested (row X1).

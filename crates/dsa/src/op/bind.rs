@@ -8,9 +8,10 @@ mod lookup;
 mod renewal;
 mod sasl;
 mod scram;
+mod token;
 
 pub(crate) use self::lookup::Known;
-use self::lookup::dn_of;
+use self::lookup::{Outcome, dn_of};
 use self::sasl::{Claim, Proof, Step};
 pub(crate) use self::sasl::{Exchange, MECHANISMS};
 use crate::access::Requester;
@@ -32,6 +33,7 @@ use proto::LdapResult;
 use proto::control::password_policy::{self, PolicyError, PolicyResponse, Warning};
 use proto::control::{Control, netscape_password};
 use proto::op::bind::{Authentication, Bind, BindResponse};
+use proto::sasl::oauth_bearer::INVALID_TOKEN;
 use proto::tag::BIND_RESPONSE;
 
 /// The only version that is spoken.
@@ -141,16 +143,6 @@ fn unasked(response: PolicyResponse, seconds: &str) -> Option<Control<'_>> {
     }
 }
 
-/// What comes of a bind.
-enum Outcome {
-    /// With the last message of a mechanism, if it has one.
-    Bound(Identity, Option<Vec<u8>>),
-    /// The client is to take the next step, by this challenge.
-    GoOn(Exchange, Vec<u8>),
-    /// It is not proven, which the mechanism has a message for.
-    Failed(&'static [u8]),
-}
-
 /// By which method a client shows who it is. The version is looked at first: what else stands in the request of another one is not known.
 fn authenticate(
     reading: &mut Reading<'_>,
@@ -176,6 +168,7 @@ fn authenticate(
                     let found = claimed(reading, (anonymous, known), (mechanism, claim))?;
                     Ok(Outcome::Bound(found, None))
                 }
+                Step::Token { exchange, message } => by_token(reading, mechanism, exchange, message),
                 Step::Scram { exchange, is_plus, message } => {
                     let steps = (exchange, is_plus, message);
                     by_scram(reading, (anonymous, known), mechanism, steps)
@@ -237,7 +230,10 @@ fn claimed(
         Proof::Password { name, password } => {
             let dn = dn_of(reading, name);
             // It may be a DN without the prefix. A name that nobody has is judged like any that cannot be found.
-            prove(reading, anonymous, dn.as_deref().unwrap_or(name), password)
+            let name = dn.as_deref().unwrap_or(name);
+            // The request does not name the account; its turn among those that wait is that of its own.
+            reading.scratch.passwords.account = Some(reading.dsa.account(name));
+            prove(reading, anonymous, name, password)
         }
     };
     acting(reading, mechanism, found.ok_or(WRONG)?, claim.authorization_id)
@@ -269,6 +265,24 @@ fn by_scram(
     Ok(acting.unwrap_or(Outcome::Failed(scram::INVALID_PROOF)))
 }
 
+/// Judges a token: who the client is, and as whom it acts, or the challenge that says that it is nobody, whatever is wrong.
+/// The answer of the client to that is the end of the exchange.
+fn by_token(
+    reading: &mut Reading<'_>,
+    mechanism: &[u8],
+    mut exchange: Exchange,
+    message: &[u8],
+) -> Result<Outcome, FixedRefusal> {
+    let shown = token::read(message)?;
+    let owner = token::owner_of(reading, shown.token);
+    let who = owner.and_then(|owner| acting(reading, mechanism, owner, &shown.authorization_id).ok());
+    exchange.has_failed = who.is_none();
+    Ok(match who {
+        Some(who) => Outcome::Bound(who, None),
+        None => Outcome::GoOn(exchange, INVALID_TOKEN.to_vec()),
+    })
+}
+
 /// Somebody who has proved who it is by a mechanism, as whom it wants to act.
 fn acting(
     reading: &mut Reading<'_>,
@@ -286,7 +300,10 @@ fn acting(
     }
     let security = reading.security;
     reading.classify(&mut found, security);
-    proxied_authorization::authorize(reading, (&found, security), authorization_id).ok_or(WRONG)
+    let acting =
+        proxied_authorization::authorize(reading, (&found, security), authorization_id).ok_or(WRONG)?;
+    // No longer than it could have acted itself.
+    Ok(Identity { until_ms: found.until_ms, ..acting })
 }
 
 /// Who has this name and this password? Whatever is wrong takes the time of one verification.

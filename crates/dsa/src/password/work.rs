@@ -5,10 +5,12 @@
 //! answer, its session waits, and it runs again with the outcomes at hand. It may lack others then, since a stored value may have
 //! changed. So an operation is written as if every verification were immediate, and nothing half done is kept.
 
+use crate::tokens::{Claims, Tokens};
 use ::password::{Memory, SALT_BYTES, Scheme, Stored};
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A verification or a hash. It cannot be printed: it holds a password.
+/// A verification or a hash. It cannot be printed: it holds a password, or a token, which is as good as one.
 pub(crate) struct Task {
     kind: Kind,
     password: Zeroizing<Vec<u8>>,
@@ -19,12 +21,15 @@ enum Kind {
     Verify(Vec<u8>),
     /// What is stored of it? The salt is chosen by the thread that asks: a pool has no random bytes.
     Make(Scheme, [u8; SALT_BYTES]),
+    /// What does it say, which is a token, if its issuer has signed it?
+    Read(Arc<dyn Tokens>),
 }
 
 /// What came of a task.
 pub(crate) enum Outcome {
     Verified(bool),
     Made(Result<Vec<u8>, &'static str>),
+    Read(Option<Claims>),
 }
 
 /// A task with its outcome.
@@ -48,6 +53,10 @@ impl Task {
         Task { kind: Kind::Make(scheme, salt), password: password.to_vec().into() }
     }
 
+    pub(super) fn read(tokens: &Arc<dyn Tokens>, token: &[u8]) -> Task {
+        Task { kind: Kind::Read(Arc::clone(tokens)), password: token.to_vec().into() }
+    }
+
     /// Does it.
     pub(super) fn run(self, memory: &mut Memory) -> Done {
         let outcome = match &self.kind {
@@ -56,6 +65,7 @@ impl Task {
                 Outcome::Verified(stored.is_ok_and(|stored| stored.verify(&self.password, memory)))
             }
             Kind::Make(scheme, salt) => Outcome::Made(make(*scheme, &self.password, *salt, memory)),
+            Kind::Read(tokens) => Outcome::Read(tokens.claims(&self.password)),
         };
         Done { task: self, outcome }
     }
@@ -81,6 +91,14 @@ impl Done {
             (Kind::Verify(stored), Outcome::Verified(is_right)) => {
                 (stored == of && **self.task.password == *password).then_some(*is_right)
             }
+            _ => None,
+        }
+    }
+
+    /// What this token says, if that was the task.
+    pub(super) fn read(&self, token: &[u8]) -> Option<Option<Claims>> {
+        match &self.outcome {
+            Outcome::Read(claims) => (**self.task.password == *token).then(|| claims.clone()),
             _ => None,
         }
     }

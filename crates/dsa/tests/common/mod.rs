@@ -216,6 +216,8 @@ pub fn config() -> Config {
         security: Default::default(),
         peers: Default::default(),
         certificates: Vec::new(),
+        user: Default::default(),
+        tokens: None,
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -18,6 +18,7 @@ mod root_dn;
 mod sasl;
 mod secrets;
 mod strength;
+mod tokens;
 
 use common::journal::journaled_with;
 use common::*;

@@ -209,6 +209,8 @@ impl Data {
             security: Default::default(),
             peers: Default::default(),
             certificates: Vec::new(),
+            user: Default::default(),
+            tokens: None,
             limits: SearchLimits::default(),
             clients: Default::default(),
             queue_length_oid: None,

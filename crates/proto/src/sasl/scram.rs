@@ -7,6 +7,8 @@
 //! server-final   "v=" signature
 //! ```
 
+use super::gs2::{attribute, authorization_id, split, unescape};
+
 /// The mechanism without channel binding.
 pub const NAME: &str = "SCRAM-SHA-256";
 /// With it.
@@ -62,11 +64,8 @@ impl<'a> ClientFirst<'a> {
             b"y" => Flag::Unused,
             _ => Flag::Bound(attribute(flag, b'p').filter(|name| is_binding(name))?),
         };
-        let (authorization_id, bare) = split(rest)?;
-        let authorization_id = match authorization_id {
-            b"" => Vec::new(),
-            text => unescape(attribute(text, b'a')?)?,
-        };
+        let (named, bare) = split(rest)?;
+        let authorization_id = authorization_id(named)?;
         let header = &message[..message.len() - bare.len()];
         let mut parts = bare.split(|byte| *byte == b',');
         // `m=` stands before the name, and says that there is something which must be understood.
@@ -108,15 +107,6 @@ pub fn auth_message(first_bare: &[u8], server_first: &[u8], final_without_proof:
     [first_bare, b",", server_first, b",", final_without_proof].concat()
 }
 
-fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = text.iter().position(|byte| *byte == b',')?;
-    Some((&text[..at], &text[at + 1..]))
-}
-
-fn attribute(text: &[u8], letter: u8) -> Option<&[u8]> {
-    text.strip_prefix(&[letter, b'='])
-}
-
 /// Names of channel bindings (RFC 5802 section 7).
 fn is_binding(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
@@ -124,31 +114,6 @@ fn is_binding(name: &[u8]) -> bool {
 
 fn is_nonce(nonce: &[u8]) -> bool {
     !nonce.is_empty() && nonce.iter().all(|byte| byte.is_ascii_graphic() && *byte != b',')
-}
-
-/// A name without its escapes: `=2C` is a comma and `=3D` the sign itself. `None` of another escape, of NUL, and of what is no UTF-8.
-fn unescape(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while let Some((byte, behind)) = rest.split_first() {
-        rest = match byte {
-            b'=' => {
-                let (code, behind) = behind.split_at_checked(2)?;
-                out.push(match code {
-                    b"2C" => b',',
-                    b"3D" => b'=',
-                    _ => return None,
-                });
-                behind
-            }
-            0 => return None,
-            byte => {
-                out.push(*byte);
-                behind
-            }
-        };
-    }
-    str::from_utf8(&out).is_ok().then_some(out)
 }
 
 #[cfg(test)]

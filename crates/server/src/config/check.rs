@@ -94,12 +94,16 @@ impl Config {
             ("tls.key", &self.tls_keys),
             ("tls.client-ca", &self.client_authorities),
             ("tls.client-crl", &self.client_revoked),
+            ("oauth.jwks", &self.tokens.keys.iter().cloned().collect()),
         ] {
             for file in files {
                 if let Err(reason) = readable(file) {
                     problem(key, format!("`{}`: {reason}", file.display()));
                 }
             }
+        }
+        if self.tokens.algorithms.is_empty() {
+            problem("oauth.algorithms", "one at least is needed".into());
         }
         if !self.tls_versions.contains(&false) {
             problem("tls.versions", "1.3 must be among them".into());
@@ -184,7 +188,13 @@ impl Config {
         let of = |(is_so, key, missing, message): (bool, _, _, &str)| {
             is_so.then(|| Problem { key, message: message.to_owned(), missing: Some(missing), value: None })
         };
-        rules.into_iter().filter_map(of).collect()
+        let tokens = self.tokens.missing().into_iter().map(|(key, missing)| Problem {
+            key,
+            message: format!("`{missing}` is missing: tokens are looked at with all three"),
+            missing: Some(missing),
+            value: None,
+        });
+        rules.into_iter().filter_map(of).chain(tokens).collect()
     }
 }
 

@@ -15,6 +15,8 @@ mod peer_mapping;
 mod record;
 mod scalar;
 mod table;
+mod tokens;
+mod user_mapping;
 mod value;
 mod words;
 
@@ -26,6 +28,7 @@ pub use keys::{Key, keys};
 pub use listen::Listen;
 pub use listener::{Listener, TlsUse};
 pub use record::{Change, Given};
+pub use tokens::OfTokens;
 pub use value::OnLogFailure;
 
 use crate::{Options, logs, tls};
@@ -127,6 +130,10 @@ pub struct Config {
     pub client_revoked: Vec<PathBuf>,
     /// Who the owners of certificates are.
     pub certificates: Vec<dsa::config::CertificateMapping>,
+    /// Who somebody is by his name.
+    pub user: dsa::config::UserMapping,
+    /// Access tokens.
+    pub tokens: OfTokens,
     /// Versions of TLS that are spoken: for each whether it is 1.2, and not 1.3.
     pub tls_versions: Vec<bool>,
     /// Attributes that are secrets, besides those that always are.
@@ -193,6 +200,8 @@ impl Default for Config {
             client_authorities: Vec::new(),
             client_revoked: Vec::new(),
             certificates: Vec::new(),
+            user: dsa::config::UserMapping::default(),
+            tokens: OfTokens::default(),
             tls_versions: vec![false, true],
             secrets: Vec::new(),
             password_strength: None,
@@ -229,7 +238,8 @@ impl Config {
 
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
-        let one = [&mut self.data, &mut self.archive, &mut self.root_password_file].into_iter().flatten();
+        let one = [&mut self.data, &mut self.archive, &mut self.root_password_file, &mut self.tokens.keys];
+        let one = one.into_iter().flatten();
         let own = self.tls_certificates.iter_mut().chain(&mut self.tls_keys);
         let clients = self.client_authorities.iter_mut().chain(&mut self.client_revoked);
         for path in one.chain(&mut self.import).chain(own).chain(clients) {

@@ -8,9 +8,10 @@ use super::listener::Listener;
 use super::peer_mapping;
 use super::value::{
     ANONYMOUS, ON_LOG_FAILURE, client_use, client_word, dn, each, meant, mode, mode_text, non_empty, oid,
-    parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, word,
+    parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, token_algorithm, token_word,
+    word,
 };
-use super::{Config, certificate_mapping};
+use super::{Config, certificate_mapping, user_mapping};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
@@ -416,6 +417,57 @@ const ROWS: &[Row<Config>] = &[
         show: |c| vec![c.ldapi_strength.to_string()],
     },
     Row {
+        name: "oauth.jwks",
+        form: "FILE",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none: OAUTHBEARER is not offered",
+        text: "The public keys of the issuer of access tokens (JSON Web Key Set), each with a `kid`. A file that changes is taken within ten \
+               seconds, or with SIGHUP. The server never fetches keys.",
+        set: |c, v| put(&mut c.tokens.keys, v, |t| path(t).map(Some)),
+        show: |c| paths(&c.tokens.keys),
+    },
+    Row {
+        name: "oauth.issuer",
+        form: "TEXT",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none",
+        text: "The issuer (`iss`) that a token must have been issued by, letter by letter.",
+        set: |c, v| put(&mut c.tokens.issuer, v, |t| non_empty(t).map(Some)),
+        show: |c| texts(&c.tokens.issuer),
+    },
+    Row {
+        name: "oauth.audience",
+        form: "TEXT",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none",
+        text: "The audience (`aud`) that a token must have been made for, among others perhaps.",
+        set: |c, v| put(&mut c.tokens.audience, v, |t| non_empty(t).map(Some)),
+        show: |c| texts(&c.tokens.audience),
+    },
+    Row {
+        name: "oauth.algorithms",
+        form: "RS256|ES256|EdDSA",
+        values: Values::Each,
+        scope: Scope::Node,
+        default: "RS256 and ES256 and EdDSA",
+        text: "How tokens may be signed. Keys of other kinds in `oauth.jwks` are passed over.",
+        set: |c, v| each(&mut c.tokens.algorithms, v, token_algorithm),
+        show: |c| c.tokens.algorithms.iter().map(|algorithm| token_word(*algorithm)).collect(),
+    },
+    Row {
+        name: "oauth.claim",
+        form: "NAME",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "sub",
+        text: "The claim of a token that names its owner; whose entry that is says `identity.user`.",
+        set: |c, v| put(&mut c.tokens.claim, v, non_empty),
+        show: |c| vec![c.tokens.claim.clone()],
+    },
+    Row {
         name: "identity.certificate",
         form: "by=fingerprint attribute=NAME base=DN|by=subject-dn|by=filter filter=FILTER base=DN",
         values: Values::Tables,
@@ -436,5 +488,16 @@ const ROWS: &[Row<Config>] = &[
                and {gid} stand for numbers; it must be true of one entry, which an equality index finds. The first that fits counts.",
         set: |c, v| each(&mut c.peers, v, peer_mapping::parse),
         show: |c| c.peers.iter().map(peer_mapping::show).collect(),
+    },
+    Row {
+        name: "identity.user",
+        form: "base=DN scope=one|sub filter=FILTER",
+        values: Values::Tables,
+        scope: Scope::Directory,
+        default: "none: the value of `uid`, anywhere",
+        text: "Whose entry is meant by the name of a user: with SASL, in `u:` forms of an identity, and in a token. In FILTER {} stands for the \
+               name; it must be true of one entry, which an equality index finds. In the file it is a table, `[identity.user]`.",
+        set: |c, v| user_mapping::set(&mut c.user, v),
+        show: |c| user_mapping::show(&c.user),
     },
 ];

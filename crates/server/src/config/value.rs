@@ -2,6 +2,7 @@
 
 use crate::logs::{Access, Form, OnAuditFailure};
 use crate::tls::ClientUse;
+use crate::tokens::Algorithm;
 use dsa::Anonymous;
 use dsa::config::Scheme;
 use dsa::settings::{self, Bad};
@@ -126,6 +127,17 @@ pub(super) fn form_word(form: Form) -> &'static str {
     FORMS.iter().find(|(_, other)| *other == form).map_or("", |(word, _)| word)
 }
 
+/// How tokens may be signed.
+pub(super) fn token_algorithm(text: &str) -> Result<Algorithm, String> {
+    let found = Algorithm::ALL.iter().find(|(name, _)| *name == text).map(|(_, algorithm)| *algorithm);
+    found.ok_or_else(|| format!("`{text}` is none of `RS256`, `ES256` and `EdDSA`"))
+}
+
+/// The word for that.
+pub(super) fn token_word(of: Algorithm) -> String {
+    Algorithm::ALL.iter().find(|(_, other)| *other == of).map_or("", |(name, _)| name).to_owned()
+}
+
 /// A version of TLS that is spoken: 1.3, or 1.2.
 pub(super) fn tls_version(text: &str) -> Result<bool, String> {
     match text {
@@ -202,7 +214,11 @@ pub(super) fn oid(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn non_empty(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("a file name is expected".to_owned()) } else { Ok(text.to_owned()) }
+    if text.is_empty() {
+        Err("a value is expected that is not empty".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 pub(super) fn path(text: &str) -> Result<std::path::PathBuf, String> {

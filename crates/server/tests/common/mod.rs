@@ -49,6 +49,8 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         security: Default::default(),
         peers: Default::default(),
         certificates: Vec::new(),
+        user: Default::default(),
+        tokens: None,
         limits: SearchLimits::default(),
         clients,
         queue_length_oid: None,

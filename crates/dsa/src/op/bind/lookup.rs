@@ -1,9 +1,10 @@
-//! What a bind knows of its client before it has proved anything, and how it finds who the client says that it is.
+//! What a bind knows of its client before it has proved anything, how it finds who the client says that it is, and what comes of it.
 
+use super::sasl::Exchange;
 use crate::config::{ChannelBindings, ClientCertificate};
 use crate::context::Reading;
-use crate::control::proxied_authorization;
 use crate::identity::Identity;
+use crate::lookup::find_user;
 use env::net::PeerAddress;
 use proto::control::proxied_authorization::AuthzId;
 
@@ -27,6 +28,16 @@ pub(super) struct Identified {
     pub(super) said: Vec<u8>,
 }
 
+/// What comes of a bind.
+pub(super) enum Outcome {
+    /// With the last message of a mechanism, if it has one.
+    Bound(Identity, Option<Vec<u8>>),
+    /// The client is to take the next step, by this challenge.
+    GoOn(Exchange, Vec<u8>),
+    /// It is not proven, which the mechanism has a message for.
+    Failed(&'static [u8]),
+}
+
 /// The DN of somebody who names himself: by a DN with its prefix, or as people call him. `None` if nobody is called so.
 pub(super) fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
     // The prefix decides, and what has none is a user.
@@ -38,6 +49,6 @@ pub(super) fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
     };
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
-    let id = proxied_authorization::find_user(read_point, evaluator, user)?;
+    let id = find_user(&reading.dsa.config.user, read_point, evaluator, user)?;
     Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
 }

@@ -7,6 +7,7 @@
 mod begun;
 mod external;
 mod mechanism;
+mod oauth_bearer;
 mod plain;
 mod scram;
 
@@ -20,10 +21,16 @@ use crate::session::security::Security;
 use env::planted;
 use model::ResultCode;
 use model::limits::{SASL_BYTES_MAX, SASL_SECONDS_MAX, SASL_STEPS_MAX};
+use proto::op::bind::{Authentication, Bind};
 
 /// The mechanisms that are known.
-pub(crate) const MECHANISMS: &[&Mechanism] =
-    &[&external::MECHANISM, &scram::MECHANISM_PLUS, &scram::MECHANISM, &plain::MECHANISM];
+pub(crate) const MECHANISMS: &[&Mechanism] = &[
+    &external::MECHANISM,
+    &scram::MECHANISM_PLUS,
+    &scram::MECHANISM,
+    &plain::MECHANISM,
+    &oauth_bearer::MECHANISM,
+];
 
 /// An exchange that waits for the client's next step.
 #[derive(Clone)]
@@ -35,6 +42,22 @@ pub(crate) struct Exchange {
     since_ns: u64,
     /// What SCRAM keeps between its two.
     pub(in crate::op::bind) scram: Option<Box<Begun>>,
+    /// It has failed already. The client has still to say that it knows.
+    pub(in crate::op::bind) has_failed: bool,
+}
+
+impl Exchange {
+    /// Has its client proved nothing, which a challenge has said?
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Is a bind the end of an exchange that has failed already?
+    pub(crate) fn is_ended_by(&self, bind: &Bind<'_>) -> bool {
+        let name = self.mechanism.name.as_bytes();
+        let is_next = matches!(bind.authentication, Authentication::Sasl { mechanism, .. } if mechanism.eq_ignore_ascii_case(name));
+        self.has_failed && is_next
+    }
 }
 
 /// What comes of a step.
@@ -45,6 +68,8 @@ pub(super) enum Step<'a> {
     Claimed(Claim<'a>),
     /// A message of SCRAM, in this exchange.
     Scram { exchange: Exchange, is_plus: bool, message: &'a [u8] },
+    /// A message with a token.
+    Token { exchange: Exchange, message: &'a [u8] },
 }
 
 const UNKNOWN: FixedRefusal = (
@@ -80,7 +105,11 @@ pub(super) fn step<'a>(
         return Err(mechanism.refusal);
     }
     let former = former.filter(|former| former.mechanism.name == mechanism.name);
-    let mut exchange = former.unwrap_or(Exchange { mechanism, steps: 0, since_ns: now_ns, scram: None });
+    if former.as_ref().is_some_and(Exchange::has_failed) {
+        return Err((ResultCode::InvalidCredentials, ""));
+    }
+    let begun = Exchange { mechanism, steps: 0, since_ns: now_ns, scram: None, has_failed: false };
+    let mut exchange = former.unwrap_or(begun);
     exchange.steps += 1;
     let seconds = now_ns.saturating_sub(exchange.since_ns) / 1_000_000_000;
     let bytes = credentials.map_or(0, <[u8]>::len);
@@ -93,6 +122,7 @@ pub(super) fn step<'a>(
     match mechanism.reads {
         Reads::Claim(read) => read(message).map(Step::Claimed).ok_or(malformed),
         Reads::Scram { is_plus } => Ok(Step::Scram { exchange, is_plus, message }),
+        Reads::Token => Ok(Step::Token { exchange, message }),
     }
 }
 
@@ -112,7 +142,7 @@ mod tests {
         let served = (&crate::system::tests::config(), Security::INTERNAL);
         match step(served, now_ns, former, mechanism.as_bytes(), credentials) {
             Ok(Step::Challenge(exchange)) => Ok(Some(exchange)),
-            Ok(Step::Claimed(_) | Step::Scram { .. }) => Ok(None),
+            Ok(Step::Claimed(_) | Step::Scram { .. } | Step::Token { .. }) => Ok(None),
             Err((code, _)) => Err(code),
         }
     }

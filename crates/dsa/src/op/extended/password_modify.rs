@@ -7,9 +7,9 @@
 //! named it by its DN: an assertion tells it from another one that may have got its name by then.
 
 use crate::context::Reading;
-use crate::control::proxied_authorization::find_user;
 use crate::extension::{Answer, Change, Extension, Role, Writes, result_of};
 use crate::identity::Identity;
+use crate::lookup::find_user;
 use crate::op::password_values;
 use crate::outcome::FixedRefusal;
 use crate::password::policies::Changed;
@@ -82,7 +82,8 @@ fn target(
     let (read_point, evaluator) = (reading.read_point, &mut reading.scratch.evaluator);
     Ok(match named(&request) {
         Some(AuthzId::User(user)) => {
-            let found = find_user(read_point, evaluator, user).and_then(|id| read_point.entry(id));
+            let found = find_user(&reading.dsa.config.user, read_point, evaluator, user)
+                .and_then(|id| read_point.entry(id));
             found.map(|entry| read_point.dn(&entry, &mut evaluator.cache))
         }
         Some(AuthzId::Dn(named)) => Some(named.to_vec()),
@@ -221,7 +222,7 @@ fn find<'r>(
     let found = match named {
         None => own,
         Some(AuthzId::Dn(dn)) => read_point.resolve(dn, &mut evaluator.cache).ok(),
-        Some(AuthzId::User(user)) => find_user(read_point, evaluator, user),
+        Some(AuthzId::User(user)) => find_user(&reading.dsa.config.user, read_point, evaluator, user),
         Some(AuthzId::Anonymous) => None,
     };
     // A client that may change its own alone does not learn which others there are.

@@ -1,6 +1,6 @@
 //! EXTERNAL (RFC 4422 appendix A): what lies below the session knows who the client is. The message is an authorization identity, or empty.
 
-use super::mechanism::{Claim, Mechanism, Proof, Reads};
+use super::mechanism::{Claim, Mechanism, Proof, Reads, Wants};
 use crate::offer::Offer;
 use model::ResultCode;
 
@@ -11,7 +11,7 @@ pub(super) const MECHANISM: Mechanism = Mechanism {
         ResultCode::InappropriateAuthentication,
         "EXTERNAL needs a client that is known without a bind: one that connects by ldapi://, or has shown a certificate",
     ),
-    scheme: None,
+    wants: Wants::Nothing,
     reads: Reads::Claim(read),
 };
 

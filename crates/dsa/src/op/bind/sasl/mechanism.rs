@@ -12,9 +12,18 @@ pub(crate) struct Mechanism {
     pub(crate) needs: Offer,
     /// How it is refused to others.
     pub(super) refusal: FixedRefusal,
-    /// In which form passwords must be stored for it. Without it nobody could bind by the mechanism, and it is not listed.
-    pub(super) scheme: Option<Scheme>,
+    /// What the configuration must have for it. Without it nobody could bind by the mechanism, and it is not listed.
+    pub(super) wants: Wants,
     pub(super) reads: Reads,
+}
+
+/// What must be configured for a mechanism.
+pub(super) enum Wants {
+    Nothing,
+    /// Passwords that are stored in this form.
+    Scheme(Scheme),
+    /// An issuer of tokens.
+    Tokens,
 }
 
 /// What becomes of a client's message.
@@ -26,12 +35,19 @@ pub(super) enum Reads {
         /// Is the proof bound to the channel?
         is_plus: bool,
     },
+    /// It has a token. One that is not taken has a second step, which says nothing.
+    Token,
 }
 
 impl Mechanism {
     /// Can it be used, with this configuration, by a session with this offer?
     pub(crate) fn is_offered(&self, config: &Config, offer: Offer) -> bool {
-        offer.has(self.needs) && self.scheme.is_none_or(|scheme| config.password_schemes.contains(&scheme))
+        let is_there = match self.wants {
+            Wants::Nothing => true,
+            Wants::Scheme(scheme) => config.password_schemes.contains(&scheme),
+            Wants::Tokens => config.tokens.is_some(),
+        };
+        is_there && offer.has(self.needs)
     }
 }
 

@@ -1,6 +1,6 @@
 //! PLAIN (RFC 4616): a name and a password, proven as in a simple bind, and perhaps as whom the client wants to act.
 
-use super::mechanism::{Claim, Mechanism, Proof, Reads};
+use super::mechanism::{Claim, Mechanism, Proof, Reads, Wants};
 use crate::offer::Offer;
 use model::ResultCode;
 use proto::sasl::plain::{NAME, Plain};
@@ -12,7 +12,7 @@ pub(super) const MECHANISM: Mechanism = Mechanism {
         ResultCode::AuthMethodNotSupported,
         "PLAIN is not offered in the clear: use StartTLS or ldaps://",
     ),
-    scheme: None,
+    wants: Wants::Nothing,
     reads: Reads::Claim(read),
 };
 
