@@ -1,5 +1,9 @@
 //! Writes the seed corpus: `cargo run --example seeds`. Files that fuzzing found are left alone.
 
+use logs::Origin;
+use logs::form::Form;
+use logs::journal::{Access, Journal};
+use logs::record::{Record, Stamp};
 use model::filter::Assertion;
 use model::{DerefAliases, ResultCode, Scope};
 use proto::control::paged_results::{self, PagedResults};
@@ -42,7 +46,44 @@ fn response(name: &str, write: impl FnOnce(&mut Vec<u8>)) {
 
 const DN: &[u8] = b"uid=user.1,ou=People,dc=example,dc=com";
 
+/// A file of the binary access log: a bind, a search, and an end.
+fn access_log_file() {
+    let origin = Origin { started_ms: 1, process: 2, host: "host".to_owned(), version: "1.0".to_owned() };
+    let (mut journal, mut out) = (Journal::new(Access::All, Form::Binary, origin), Vec::new());
+    journal.header(&mut out);
+    let mut put =
+        |record| journal.take(Stamp { connection: 1, wall_ms: 3, monotonic_ns: 4 }, record, &mut out);
+    let mut search = Vec::new();
+    let filter = filter_string::parse(b"(cn=a)").expect("it is a filter");
+    let asked = octet_list([&b"cn"[..]]);
+    let asked = Octets::parse(&asked).expect("it is a list");
+    let request = Search::unlimited(DN, Scope::Subtree, filter.filter(), asked);
+    Request::Search(request).encode(&mut search, 2, &[]);
+    let request = |number, id, op, detail| Record::Request {
+        number,
+        id,
+        op,
+        target: DN,
+        detail,
+        controls: b"",
+        acting: b"",
+    };
+    put(Record::Open { peer: b"10.0.0.1:5", listener: b"ldap://0.0.0.0:389" });
+    put(Record::Secured { strength: 128 });
+    put(request(1, 1, tag::BIND, b"simple"));
+    put(Record::Bound { id: 1, dn: DN });
+    put(Record::Answer { id: 1, code: 0, text: b"", entries: 0, bytes: 14 });
+    put(request(2, 2, tag::SEARCH, &search));
+    put(Record::Answer { id: 2, code: 4, text: b"too many", entries: 7, bytes: 900 });
+    put(Record::Counted { op: tag::COMPARE, count: 9 });
+    put(Record::Close { operations: 11 });
+    put(Record::Lost { count: 3 });
+    save("access_log_file", "session", &out);
+    save("access_log_file", "record", &out[8..40]);
+}
+
 fn main() {
+    access_log_file();
     dns();
     filters();
     files();

@@ -2,6 +2,7 @@
 //! `fuzz_targets/` hand libFuzzer's bytes to them, `tests/corpus.rs` the committed corpus on stable Rust.
 
 pub mod access_log;
+pub mod access_log_file;
 pub mod access_rule;
 pub mod add_stream;
 pub mod dn;
@@ -24,6 +25,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
 pub const TARGETS: [Target; 16] = [
     ("access_log", access_log::check),
+    ("access_log_file", access_log_file::check),
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
     ("dn", dn::check),

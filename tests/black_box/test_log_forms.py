@@ -1,6 +1,7 @@
 """G1: the access log in the forms of other servers, beside slapd itself, and digested by 389 Directory Server's own tool."""
 
 import difflib
+import json
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import pytest
 from ldap.controls.simple import ProxyAuthzControl
 
 from ber import ldap_bind, tlv
-from conftest import ADMIN, PATIENCE, SECRET, SUFFIX
+from conftest import ADMIN, PANDO, PATIENCE, SECRET, SUFFIX, run
 from test_access_slapd import SLAPD, Slapd
 from test_logs import WORD, forms
 
@@ -101,6 +102,38 @@ def test_g1_lines_of_openldap_are_those_of_slapd(server, tmp_path):
     expected, found = of_session(slapd.log.read_text()), of_session(path.read_text())
     assert len(expected[-1]) > 40
     assert found == expected, "\n".join(difflib.ndiff(sum(expected, []), sum(found, [])))
+
+
+def test_g1_records_come_to_lines(server, tmp_path):
+    """The binary form has no password, and comes to the lines of any other form. What is cut off or damaged is named, and costs nothing else."""
+    path = logged(server, tmp_path, "binary")
+    text = run(PANDO, "log", "cat", path).out
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert Counter(line["op"] for line in lines if line["id"].count("-") == 2 and line["op"] not in ("bind", "unbind", "search")) == {
+        "add": 2, "modify": 1, "compare": 1, "extended": 1, "rename": 1, "delete": 2, "abandon": 1,
+    }
+    assert sum(line["code"] == 49 for line in lines if line["op"] == "bind") == 2
+    [close] = [line["operations"] for line in lines if line["op"] == "close" and line["operations"] > 10]
+    [opened] = [line for line in lines if line.get("msgid") == 3 and line["op"] == "add"]
+    assert close == 18 and opened["target"] == NEW and opened["dn"] == ADMIN
+    for form, word in [("389", "RESULT err="), ("openldap", "RESULT tag=")]:
+        shown = run(PANDO, "log", "cat", "--format", form, path).out
+        assert shown.count(word) + shown.count("RESULT oid=") == sum("code" in line for line in lines)
+    # The same process may have several files; another one begins anew.
+    path = logged(server, tmp_path, "binary")
+    both = [json.loads(line) for line in run(PANDO, "log", "cat", path).out.splitlines()]
+    assert both[: len(lines)] == lines and len({line["id"].split("-")[0] for line in both}) == 2
+    whole = path.read_bytes()
+    expected = run(PANDO, "log", "cat", path).out.splitlines()
+    path.write_bytes(whole[:-5])
+    cut = run(PANDO, "log", "cat", path, code=1)
+    assert cut.out.splitlines() == expected[:-1] and re.search(rf"octets \d+ to {len(whole) - 5} are no record", cut.err)
+    at = whole.index(b"uid=newer")
+    path.write_bytes(whole[:at] + b"X" + whole[at + 1 :])
+    damaged = run(PANDO, "log", "cat", path, code=1)
+    [(begin, end)] = re.findall(r"octets (\d+) to (\d+) are no record", damaged.err)
+    assert int(begin) < at < int(end) and len(damaged.out.splitlines()) == len(expected) - 1
+    assert run(PANDO, "log", "cat", tmp_path / "nowhere", code=1).out == ""
 
 
 @pytest.mark.skipif(not shutil.which(LOGCONV), reason="there is no logconv; .ci/packages fetches it")

@@ -69,6 +69,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-loadgen",
             "pando-model",
             "pando-password",
+            "pando-logs",
             "pando-env",
             "pando-client",
             "pando-bulk",

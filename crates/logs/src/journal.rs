@@ -1,6 +1,7 @@
 //! From records to lines: requests are brought together with their answers, and with who asked.
 
-use crate::form::{Form, operation_of};
+use crate::form::Form;
+use crate::frame;
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::open::{Open, Pending, Slots};
 use crate::record::{Record, Stamp};
@@ -28,6 +29,8 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Journal {
     access: Access,
+    form: Form,
+    origin: Origin,
     lines: Box<dyn Lines>,
     connections: BTreeMap<u64, Open>,
     slots: Slots,
@@ -63,7 +66,9 @@ impl Journal {
     pub fn new(access: Access, form: Form, origin: Origin) -> Journal {
         Journal {
             access,
-            lines: form.lines(origin, access == Access::All),
+            form,
+            lines: form.lines(origin.clone(), access == Access::All),
+            origin,
             connections: BTreeMap::new(),
             slots: Slots::default(),
             sample: Sample::default(),
@@ -77,6 +82,10 @@ impl Journal {
 
     /// Takes a record without secrets ([`crate::redact`]) and appends the lines that it makes complete.
     pub fn take(&mut self, stamp: Stamp, record: Record<'_>, out: &mut Vec<u8>) {
+        // Under full load nothing is brought together that a reader can bring together.
+        if (self.form, self.access) == (Form::Binary, Access::All) {
+            return frame::put(stamp, &record, out);
+        }
         match record {
             Record::Open { peer, listener } => {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -95,6 +104,38 @@ impl Journal {
                 self.finish(stamp, pending, Some(Outcome { code, text, entries, bytes, ns }), out);
             }
             Record::Close { operations } => self.close(stamp, operations, out),
+            Record::Begin { process, host, version } => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let (host, version, started_ms) = (text(host), text(version), stamp.wall_ms);
+                self.restart(Origin { started_ms, process, host, version }, out);
+            }
+            Record::Counted { op, count } => {
+                *self.connection(stamp).counted.entry(op).or_default() += count;
+            }
+            Record::Lost { count } => self.lost(stamp.wall_ms, count, out),
+        }
+    }
+
+    /// What follows is of another process, unless it is the same. Connections of the one before ended when it did, and nobody has seen how.
+    fn restart(&mut self, origin: Origin, out: &mut Vec<u8>) {
+        if origin != self.origin {
+            self.finish_all(out);
+            self.connections.clear();
+            self.slots = Slots::default();
+            self.lines = self.form.lines(origin.clone(), self.access == Access::All);
+            self.origin = origin;
+            self.header(out);
+        }
+    }
+
+    /// No more records come: what was not answered has its line.
+    pub fn finish_all(&mut self, out: &mut Vec<u8>) {
+        let connections: Vec<u64> = self.connections.keys().copied().collect();
+        for connection in connections {
+            let stamp = |wall_ms| Stamp { connection, wall_ms, monotonic_ns: 0 };
+            while let Some(pending) = self.connection(stamp(0)).take_any() {
+                self.finish(stamp(pending.wall_ms), pending, None, out);
+            }
         }
     }
 
@@ -154,7 +195,7 @@ impl Journal {
             return self.finish(stamp, pending, None, out);
         }
         if !open.keep(pending) {
-            *open.counted.entry(operation_of(op)).or_default() += 1;
+            *open.counted.entry(op).or_default() += 1;
         }
     }
 
@@ -165,7 +206,7 @@ impl Journal {
             self.bound(stamp, &pending, outcome.map(|outcome| outcome.code));
         }
         if !self.has_line(stamp, &pending, outcome.as_ref()) {
-            *self.connection(stamp).counted.entry(operation_of(pending.op)).or_default() += 1;
+            *self.connection(stamp).counted.entry(pending.op).or_default() += 1;
             return;
         }
         self.begin(stamp, out);

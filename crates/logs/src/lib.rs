@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub mod form;
+pub mod frame;
 pub mod hide;
 pub mod journal;
 mod line;

@@ -1,5 +1,6 @@
 //! What is known of a connection while its records come.
 
+use crate::record::Record;
 use proto::message::{Message, Request};
 use proto::op::Search;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,12 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Its record.
+    pub(crate) fn record(&self) -> Record<'_> {
+        let Pending { number, id, op, ref target, ref detail, ref controls, ref acting, .. } = *self;
+        Record::Request { number, id, op, target, detail, controls, acting }
+    }
+
     /// A search, if it was kept whole.
     pub(crate) fn search(&self) -> Option<Search<'_>> {
         match Message::decode(&self.detail) {
@@ -78,8 +85,8 @@ pub(crate) struct Open {
     pub(crate) operations: u64,
     /// Has the client said that it ends?
     pub(crate) has_unbound: bool,
-    /// How many of each operation have no line of their own.
-    pub(crate) counted: BTreeMap<&'static str, u64>,
+    /// How many of each operation, by the tag of its request, have no line of their own.
+    pub(crate) counted: BTreeMap<u8, u64>,
     pending: BTreeMap<i32, Pending>,
     /// Identities that came before their request: a bind is applied before it is logged of.
     early: BTreeMap<i32, Vec<u8>>,

@@ -1,4 +1,5 @@
-//! Records: what an IO thread tells of a connection, as bytes that another thread reads. Their form is that of one process, and no file has it.
+//! Records: what an IO thread tells of a connection, as bytes that another thread reads. The binary form of the access log has them in a file,
+//! without secrets: docs/logs.md has them to the byte.
 
 /// Octets of a name, a list or a text in a record; what is longer is cut.
 pub const TEXT_BYTES_MAX: usize = 1 << 10;
@@ -73,12 +74,38 @@ pub enum Record<'a> {
         /// Requests that came on it.
         operations: u64,
     },
+    /// A server was started, or a file begins. Its stamp has the time of the start. No thread that serves puts it.
+    Begin {
+        /// Number of the process.
+        process: u32,
+        /// Name of the machine.
+        host: &'a [u8],
+        /// Version of the server.
+        version: &'a [u8],
+    },
+    /// So many operations of a connection have no record but this.
+    Counted {
+        /// Tag of their requests.
+        op: u8,
+        /// How many.
+        count: u64,
+    },
+    /// So many records were lost.
+    Lost {
+        /// How many.
+        count: u64,
+    },
 }
 
 impl Record<'_> {
     /// Replaces what is in `out` by this record.
     pub fn encode(&self, stamp: Stamp, out: &mut Vec<u8>) {
         out.clear();
+        self.append(stamp, out);
+    }
+
+    /// Appends this record.
+    pub(crate) fn append(&self, stamp: Stamp, out: &mut Vec<u8>) {
         let kind = match self {
             Record::Open { .. } => 0,
             Record::Secured { .. } => 1,
@@ -86,6 +113,9 @@ impl Record<'_> {
             Record::Bound { .. } => 3,
             Record::Answer { .. } => 4,
             Record::Close { .. } => 5,
+            Record::Begin { .. } => 6,
+            Record::Counted { .. } => 7,
+            Record::Lost { .. } => 8,
         };
         out.push(kind);
         [stamp.connection, stamp.wall_ms, stamp.monotonic_ns].iter().for_each(|n| put(out, &n.to_le_bytes()));
@@ -109,7 +139,15 @@ impl Record<'_> {
                 put(out, &entries.to_le_bytes());
                 put(out, &bytes.to_le_bytes());
             }
-            Record::Close { operations } => put(out, &operations.to_le_bytes()),
+            Record::Close { operations: count } | Record::Lost { count } => put(out, &count.to_le_bytes()),
+            Record::Begin { process, host, version } => {
+                put(out, &process.to_le_bytes());
+                [host, version].iter().for_each(|text| put_text(out, text));
+            }
+            Record::Counted { op, count } => {
+                out.push(op);
+                put(out, &count.to_le_bytes());
+            }
         }
     }
 
@@ -140,6 +178,13 @@ impl Record<'_> {
                 bytes: u64::from_le_bytes(take(from)?),
             },
             5 => Record::Close { operations: u64::from_le_bytes(take(from)?) },
+            6 => Record::Begin {
+                process: u32::from_le_bytes(take(from)?),
+                host: take_text(from)?,
+                version: take_text(from)?,
+            },
+            7 => Record::Counted { op: take::<1>(from)?[0], count: u64::from_le_bytes(take(from)?) },
+            8 => Record::Lost { count: u64::from_le_bytes(take(from)?) },
             _ => return None,
         };
         from.is_empty().then_some((stamp, record))
@@ -187,6 +232,9 @@ mod tests {
                 Record::Bound { id, dn: target },
                 Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms },
                 Record::Close { operations: wall_ms },
+                Record::Begin { process: id.unsigned_abs(), host: target, version: detail },
+                Record::Counted { op, count: wall_ms },
+                Record::Lost { count: wall_ms },
             ] {
                 record.encode(stamp, &mut out);
                 prop_assert_eq!(Record::decode(&out), Some((stamp, record)));

@@ -16,6 +16,7 @@ mod index;
 mod init;
 mod load;
 mod local;
+mod log;
 mod output;
 mod password;
 mod progress;
@@ -51,7 +52,8 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 /// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
 /// while the directory is served. `pando backup` copies a data directory, `pando restore` makes
 /// one from backups. `pando check` verifies a data directory, and `pando dump` prints its log.
-/// `pando password` prints what is stored of a password. `pando access` explains and checks access rules.
+/// `pando password` prints what is stored of a password. `pando access` explains and checks access rules. `pando log` prints
+/// an access log in the binary form.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
 struct Cli {
@@ -83,6 +85,7 @@ enum Command {
     Backup(backup::Args),
     Restore(restore::Args),
     Password(password::Args),
+    Log(log::Args),
     Gen(r#gen::Args),
     Bench(bench::Args),
 }
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Access(args) => Failed::exit(access::run(&args), "access"),
         Command::Backup(args) => Failed::exit(backup::run(&args), "backup"),
         Command::Restore(args) => Failed::exit(restore::run(&args), "restore"),
+        Command::Log(args) => Failed::exit(log::run(&args), "log"),
         Command::Password(args) => Failed::exit(password::run(&args), "password"),
         Command::Gen(args) => Failed::exit(r#gen::run(&args), "gen"),
         Command::Bench(args) => bench::run(&args),

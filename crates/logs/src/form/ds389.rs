@@ -1,6 +1,7 @@
 //! Lines as the access log of 389 Directory Server has them, for `logconv.pl` and its like. Request and result of an operation stand together,
 //! when the result is known.
 
+use super::json::operation_of;
 use super::words::{append, put, put_quoted, seconds};
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::open::Pending;
@@ -182,8 +183,8 @@ impl Lines for Ds389 {
         if !open.counted.is_empty() {
             head(wall_ms, place.connection, out);
             append!(out, " op=-1 COUNTED");
-            for (operation, count) in &open.counted {
-                append!(out, " {operation}={count}");
+            for (op, count) in &open.counted {
+                append!(out, " {}={count}", operation_of(*op));
             }
             out.push(b'\n');
         }

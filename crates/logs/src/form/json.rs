@@ -84,8 +84,8 @@ impl Lines for Json {
         }
         let mut object = self.connection(wall_ms, place, "close", out);
         object.number("operations", place.open.operations);
-        for (operation, count) in &place.open.counted {
-            object.number(&format!("counted_{operation}"), *count);
+        for (op, count) in &place.open.counted {
+            object.number(&format!("counted_{}", operation_of(*op)), *count);
         }
         object.end();
     }

@@ -1,6 +1,7 @@
 //! Lines as slapd's log level `stats` writes them, with the head that its `logfile-format rfc3339-utc` and rsyslog give them. Request and result
 //! of an operation stand together, when the result is known.
 
+use super::json::operation_of;
 use super::words::{append, put, put_quoted, seconds};
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::open::Pending;
@@ -202,8 +203,8 @@ impl Lines for Openldap {
         if !place.open.counted.is_empty() {
             self.head(wall_ms, place.connection, out);
             append!(out, " COUNTED");
-            for (operation, count) in &place.open.counted {
-                append!(out, " {operation}={count}");
+            for (op, count) in &place.open.counted {
+                append!(out, " {}={count}", operation_of(*op));
             }
             out.push(b'\n');
         }

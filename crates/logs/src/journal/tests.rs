@@ -30,6 +30,7 @@ impl Fixture {
             out: Vec::new(),
             id: 0,
         };
+        fixture.journal.header(&mut fixture.out);
         fixture.put(&Record::Open { peer: b"10.0.0.1:5", listener: b"" });
         fixture
     }
@@ -133,7 +134,6 @@ fn the_forms_of_other_servers() {
     use model::ResultCode::{InvalidCredentials, Success};
     let text = |form| {
         let mut fixture = Fixture::new(Access::All, form);
-        fixture.journal.header(&mut fixture.out);
         fixture.bind(b"uid=a,dc=b", b"hunter2", Success);
         fixture.bind(b"cn=x\\22,dc=b", b"hunter2", InvalidCredentials);
         fixture.ask(&Request::Delete(b"cn=\xc2\x85\",dc=b"), Some(b"dn:uid=c,dc=b"), Success);
@@ -180,4 +180,58 @@ fn the_forms_of_other_servers() {
             "op=3 fd=1 closed - U1",
         ]
     );
+}
+
+/// Reads a file as `pando log cat` does, in pieces of any size.
+fn cat(file: &[u8], form: Form, piece: usize) -> String {
+    let mut journal = Journal::new(Access::All, form, Origin::default());
+    let (mut reader, mut out) = (crate::frame::Reader::default(), Vec::new());
+    for piece in file.chunks(piece) {
+        reader.feed(piece);
+        while let Some(piece) = reader.next() {
+            let crate::frame::Piece::Record(stamp, record) = piece else { panic!("it is whole") };
+            journal.take(stamp, record, &mut out);
+        }
+    }
+    journal.finish_all(&mut out);
+    String::from_utf8(out).expect("it is text")
+}
+
+/// G1: what the binary form comes to is what the other forms have.
+#[test]
+fn test_g1_records_come_to_the_same_lines() {
+    use model::ResultCode::{CompareTrue, InvalidCredentials, Success};
+    let written = |access, form| {
+        let mut fixture = Fixture::new(access, form);
+        fixture.put(&Record::Secured { strength: 128 });
+        fixture.bind(b"uid=a,dc=b", b"hunter2", Success);
+        let assertion = model::filter::Assertion { attribute: b"cn", value: b"x" };
+        for _ in 0..3000 {
+            let compare = proto::op::Compare { dn: b"cn=x,dc=b", assertion };
+            fixture.ask(&Request::Compare(compare), None, CompareTrue);
+        }
+        fixture.bind(b"hunter2", b"hunter2", InvalidCredentials);
+        fixture.ask(&Request::Delete(b"cn=x,dc=b"), Some(b"dn:uid=c,dc=b"), Success);
+        fixture.close();
+        fixture.journal.lost(1, 7, &mut fixture.out);
+        fixture.out
+    };
+    for access in [Access::All, Access::Sample] {
+        let file = written(access, Form::Binary);
+        assert!(!file.windows(7).any(|part| part == b"hunter2"));
+        for form in [Form::Json, Form::Openldap, Form::Ds389] {
+            let expected = String::from_utf8(written(access, form)).expect("it is text");
+            // A sample as JSON has no line for the begin of a connection.
+            let shown: String = match (access, form) {
+                (Access::Sample, Form::Json) => cat(&file, form, 100)
+                    .split_inclusive('\n')
+                    .filter(|line| !line.contains("\"open\""))
+                    .collect(),
+                _ => cat(&file, form, 7),
+            };
+            let differs = shown.lines().zip(expected.lines()).find(|(shown, expected)| shown != expected);
+            assert_eq!(differs, None, "{access:?} {form:?}");
+            assert_eq!(shown.len(), expected.len(), "{access:?} {form:?}");
+        }
+    }
 }

@@ -26,11 +26,12 @@ const LOG: &[Row<Config>] = &[
     },
     Row {
         name: "log.format",
-        form: "json|openldap|389",
+        form: "json|openldap|389|binary",
         values: Values::One,
         scope: Scope::Node,
         default: "json",
-        text: "What lines of the access log look like: JSON, as OpenLDAP's slapd writes them, or as 389 Directory Server does.",
+        text: "What the access log looks like: lines of JSON, as OpenLDAP's slapd writes them, or as 389 Directory Server does; or records, which \
+               `pando log cat` makes lines of.",
         set: |c, v| put(&mut c.logs.format, v, log_form),
         show: |c| vec![form_word(c.logs.format).to_owned()],
     },

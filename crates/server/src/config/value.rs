@@ -114,17 +114,15 @@ pub(super) fn access_word(access: Access) -> &'static str {
     ACCESS.iter().find(|(_, other)| *other == access).map_or("", |(word, _)| word)
 }
 
-const FORMS: [(&str, Form); 3] = [("json", Form::Json), ("openldap", Form::Openldap), ("389", Form::Ds389)];
-
-/// What lines of the access log look like.
+/// What the access log looks like.
 pub(super) fn log_form(text: &str) -> Result<Form, String> {
-    let found = FORMS.iter().find(|(word, _)| *word == text).map(|(_, form)| *form);
-    found.ok_or_else(|| format!("`{text}` is none of `json`, `openldap` and `389`"))
+    let found = Form::WORDS.iter().find(|(word, _)| *word == text).map(|(_, form)| *form);
+    found.ok_or_else(|| format!("`{text}` is none of `json`, `openldap`, `389` and `binary`"))
 }
 
 /// The word for that.
 pub(super) fn form_word(form: Form) -> &'static str {
-    FORMS.iter().find(|(_, other)| *other == form).map_or("", |(word, _)| word)
+    Form::WORDS.iter().find(|(_, other)| *other == form).map_or("", |(word, _)| word)
 }
 
 /// How tokens may be signed.
