@@ -36,7 +36,7 @@ fn read(data: &[u8], form: Form, piece: usize) -> (String, Vec<(u64, u64)>) {
             Some(piece) => reader.feed(piece),
             None => reader.end(),
         }
-        while let Some(piece) = reader.next() {
+        while let Some(piece) = reader.piece() {
             match piece {
                 Piece::Record(stamp, record) => journal.take(stamp, record, &mut lines),
                 Piece::Damage(from, to) => damage.push((from, to)),

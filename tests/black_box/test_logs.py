@@ -3,15 +3,20 @@
 import base64
 import json
 import os
+import resource
 import select
+import shutil
+import signal
 import socket
 import time
 
 import ldap
 import ldap.sasl
 import pytest
+from ldap.controls.simple import ProxyAuthzControl
 
 from ber import ldap_bind, tlv
+from certificates import Authority
 from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run
 from test_password_policy import put_policy
 
@@ -175,6 +180,59 @@ def test_g2_a_reader_that_takes_nothing(server, tmp_path):
     os.close(reader)
 
 
+def counters(server):
+    """What the monitor says of logs."""
+    entries = connect(server).search_s("cn=Logs,cn=Monitor", ldap.SCOPE_ONELEVEL, attrlist=["monitorCounter"])
+    return {dn.split(",")[0][3:]: int(attributes["monitorCounter"][0]) for dn, attributes in entries}
+
+
+def test_g2_an_access_log_on_a_full_disk(server, tmp_path):
+    """Requests are answered, what finds no room is counted in the monitor and in a line, and lines are written again when there is room. No
+    line is cut. A device that is always full harms nobody either."""
+    path, config = tmp_path / "access.log", tmp_path / "pando.toml"
+    config.write_text(f'[log]\naccess = "all"\naccess-file = "{path}"\n')
+    here = server("--config", config, "--threads", "1")
+    client = connect(here)
+    end = time.monotonic() + PATIENCE
+    while not by(Logs.lines(path), op="bind"):
+        assert time.monotonic() < end
+        select.select([], [], [], 0.02)
+    # The size that files may have stands for the disk; it ends within a line.
+    _, hard = resource.prlimit(here.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(here.process.pid, resource.RLIMIT_FSIZE, (path.stat().st_size + 5000, hard))
+    searches = 0
+    while not (shown := counters(here))["AccessLost"]:
+        assert time.monotonic() < end, shown
+        pending = [client.search(PEOPLE, ldap.SCOPE_BASE, f"(cn={'x' * 1500})", ["1.1"]) for _ in range(500)]
+        searches += len(pending)
+        for message in pending:
+            client.result(message)
+    assert shown["Failures"] > 0 and shown["EventsLost"] == 0
+    assert Logs.lines(path), "what is there are whole lines"
+    resource.prlimit(here.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+    while not by(Logs.lines(path), op="lost"):
+        assert time.monotonic() < end
+        select.select([], [], [], 0.05)
+    client.whoami_s()
+    client.unbind_s()
+    shown = counters(here)
+    here.end()
+    lines = Logs.lines(path)
+    lost = sum(line["count"] for line in by(lines, op="lost"))
+    written = len(by(lines, op="search", base=PEOPLE))
+    assert lost == shown["AccessLost"] and len(by(lines, op="extended")) == 1
+    # A request and its answer are two records.
+    assert written < searches <= written + lost
+    assert "log.access-file: lines of the log cannot be written" in here.log
+
+    config.write_text('[log]\naccess = "all"\naccess-file = "/dev/full"\n')
+    here = server("--config", config)
+    while not counters(here)["Failures"]:
+        assert time.monotonic() < end
+        select.select([], [], [], 0.05)
+    assert connect(here).whoami_s() == f"dn:{ADMIN}"
+
+
 def forms(word):
     """A word as a log may have it; in base64 at each of the three places where it may begin."""
     yield word.encode()
@@ -275,6 +333,61 @@ def test_g3_events_of_the_security_log(logs):
         (ADMIN, "pandoPasswordsDefaultPolicy", True),
         (f"uid=bruno,{PEOPLE}", "pandoTxnAgeMax", False),
     ]
+
+
+def test_g3_rights_over_others_reloads_and_limits_are_events(logs, tmp_path):
+    """Who acts as whom, once and then by number; who manages what; a limit; certificates that are read anew or are faulty."""
+    pair = Authority(tmp_path / "authority").sign("server")
+    bruno = f"uid=bruno,{PEOPLE}"
+    rules = "\n".join(
+        f'[[access.rule]]\nname = "{name}"\nto = {to}\nby = [{{ dn = "{bruno}" }}]\nallow = {allow}\n'
+        for name, to, allow in [
+            ("passwords", f'{{ subtree = "{PEOPLE}", attrs = ["userPassword"] }}', '["write", "manage"]'),
+            ("proxy", f'{{ base = "{ADA}" }}', '["proxy"]'),
+        ]
+    )
+    log = logs(text=f'tls.certificate = "{pair[0]}"\ntls.key = "{pair[1]}"\n{rules}')
+    user = connect(log.here, bruno, "bruno's password")
+    for _ in range(3):
+        user.search_ext_s(ADA, ldap.SCOPE_BASE, serverctrls=[ProxyAuthzControl(True, f"dn:{ADA}".encode())])
+    with pytest.raises(ldap.PROXIED_AUTHORIZATION_DENIED):
+        user.search_ext_s(ADA, ldap.SCOPE_BASE, serverctrls=[ProxyAuthzControl(True, f"dn:{ADMIN}".encode())])
+    user.modify_s(ADA, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
+    user.modify_s(bruno, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
+    rights = ldap.controls.RequestControl("1.3.6.1.4.1.42.2.27.9.5.2", False, f"dn:{ADA}".encode())
+    user.search_ext_s(ADA, ldap.SCOPE_BASE, serverctrls=[rights])
+    with socket.create_connection(("127.0.0.1", log.here.port), PATIENCE) as client:
+        # Longer than a client may send that has not bound.
+        client.sendall(b"\x30\x83\x01\x86\xa0\x02\x01\x01\x63")
+        while client.recv(1 << 16):
+            pass
+    log.wait(log.security, lambda line: line["event"] == "limit")
+    pair[1].write_text("nonsense")
+    log.here.process.send_signal(signal.SIGHUP)
+    log.wait(log.security, lambda line: line["event"] == "reload")
+    Authority(tmp_path / "authority").sign("other")
+    shutil.copy(tmp_path / "authority/other.crt", pair[0])
+    shutil.copy(tmp_path / "authority/other.key", pair[1])
+    log.here.process.send_signal(signal.SIGHUP)
+    log.wait(log.security, lambda line: line.get("detail") == "certificates were read and are in force")
+    user.unbind_s()
+    _, events = log.ended()
+    assert [(event["dn"], event["target"], event.get("count", 1)) for event in by(events, event="proxy")] == [(bruno, ADA, 1), (bruno, ADA, 2)]
+    assert sorted((event["dn"], event["target"], event["detail"]) for event in by(events, event="manage")) == [
+        (bruno, ADA, "effective rights"), (bruno, ADA, "passwords"),
+    ]
+    assert {(event["peer"], event["detail"]) for event in by(events, event="limit")} == {("127.0.0.1", "message-anonymous")}
+    assert [event["detail"].startswith("the certificates that were in force stay") for event in by(events, event="reload")] == [True, False]
+    assert not [event for event in events if WORD in json.dumps(event)]
+
+
+def test_a_file_of_the_access_log_is_enough(server, tmp_path):
+    """A name is relative to the configuration; without `log.access` there is a sample."""
+    (tmp_path / "pando.toml").write_text('[log]\naccess-file = "access.log"\n')
+    here = server("--config", tmp_path / "pando.toml")
+    connect(here).unbind_s()
+    here.end()
+    assert [line["op"] for line in Logs.lines(tmp_path / "access.log")] == ["bind", "close"]
 
 
 def test_a_log_that_cannot_be_written_is_no_start(tmp_path, server):

@@ -22,7 +22,7 @@ use env::clock::Now;
 use model::Entry;
 use model::csn::write_generalized_time;
 use schema::Schema;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use store::MemoryUse;
 
 /// The class and the attribute of OpenLDAP's monitor for what is not a counter.
@@ -163,6 +163,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(passwords());
     items.extend(limits());
     items.extend(tls());
+    items.extend(logs());
     items.extend(memory());
     items.extend(log());
     items.push(indexes());
@@ -366,6 +367,34 @@ fn files(dsa: &Dsa, _: Now) -> String {
 /// Nothing where connections are not secured.
 fn tls_metrics(dsa: &Dsa) -> certificates::Metrics {
     dsa.certificates.get().map(|certificates| certificates.metrics()).unwrap_or_default()
+}
+
+/// A counter that one thread writes and any reads.
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+/// All 0 where there are no such logs.
+/// What is lost is a matter of the thread that writes them; nobody who is served waits for it.
+fn logs() -> impl Iterator<Item = Item> {
+    let rows = [
+        (
+            "AccessLost",
+            "Records of the access log that found no room, because it was not written fast enough",
+            Number(|dsa, _| read(&dsa.events.losses().access)),
+        ),
+        (
+            "EventsLost",
+            "Events of the security log that found no room",
+            Number(|dsa, _| read(&dsa.events.losses().events)),
+        ),
+        (
+            "Failures",
+            "Writes of an access log or a security log that failed; what was to be written waits",
+            Number(|dsa, _| read(&dsa.events.losses().failures)),
+        ),
+    ];
+    group("cn=Logs", "Logs for administrators: what they lack", rows)
 }
 
 /// `Total` is what counts against memory-max; the lines below it are its parts. `Resident` is what the system sees, with buffers of clients and

@@ -87,7 +87,7 @@ impl Reader {
     }
 
     /// What comes next. `None` if more bytes are needed; after the end, if there is no more.
-    pub fn next(&mut self) -> Option<Piece<'_>> {
+    pub fn piece(&mut self) -> Option<Piece<'_>> {
         loop {
             match look(&self.held[self.done..]) {
                 Found::Record(len) => {
@@ -142,7 +142,7 @@ mod tests {
                 Some(part) => reader.feed(part),
                 None => reader.end(),
             }
-            while let Some(piece) = reader.next() {
+            while let Some(piece) = reader.piece() {
                 match piece {
                     Piece::Record(stamp, _) => numbers.push(stamp.connection),
                     Piece::Damage(from, to) => damage.push((from, to)),

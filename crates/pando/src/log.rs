@@ -111,7 +111,7 @@ struct Printing {
 impl Printing {
     /// Prints what has come.
     fn print(&mut self) -> Result<(), Failed> {
-        while let Some(piece) = self.reader.next() {
+        while let Some(piece) = self.reader.piece() {
             match piece {
                 Piece::Record(stamp, record) => self.journal.take(stamp, record, &mut self.lines),
                 Piece::Damage(from, to) => {

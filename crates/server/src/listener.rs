@@ -49,7 +49,8 @@ pub fn serve(
 ) -> io::Result<()> {
     task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        let stop = signal_to_end(&mut termination, endpoints.files.clone());
+        let of_signals = Arc::clone(&dsa);
+        let stop = signal_to_end(&mut termination, &of_signals, endpoints.files.clone());
         serve_until(dsa, endpoints, options, on_ready, stop).await
     })?
 }
@@ -97,7 +98,7 @@ pub async fn serve_until(
         task::spawn_local(accept(listener, rules, accepting, stopped.clone(), room));
     }
     drop(stopped);
-    task::spawn_local(files.look_after());
+    task::spawn_local(files.look_after(Arc::clone(&dsa)));
     addresses.into_iter().for_each(on_ready);
     stop.await;
     tracing::info!("stopping");

@@ -45,10 +45,10 @@ pub fn serve_logged(
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;
     let served = task::block_on(async {
         let mut termination = task::Termination::catch()?;
-        let files = endpoints.files.clone();
+        let (files, of_signals) = (endpoints.files.clone(), Arc::clone(&dsa));
         let stop = async {
             tokio::select! {
-                _ = signal_to_end(&mut termination, files) => {}
+                _ = signal_to_end(&mut termination, &of_signals, files) => {}
                 _ = over.notified() => {}
             }
         };

@@ -2,6 +2,8 @@
 
 use crate::tls::Tls;
 use crate::tokens::TokenKeys;
+use dsa::Dsa;
+use dsa::events::{Event, EventKind};
 use env::clock::{Clock, SystemClock};
 use env::task;
 use std::sync::Arc;
@@ -20,50 +22,56 @@ pub struct Reloaded {
 
 impl Reloaded {
     /// Takes the files, if they have changed or `always`.
-    fn take(&self, always: bool) {
+    fn take(&self, dsa: &Dsa, always: bool) {
         if let Some(tls) = &self.tls {
-            take_certificates(tls, always);
+            take_certificates(dsa, tls, always);
         }
-        match self.tokens.as_ref().map(|tokens| tokens.reload(always)) {
-            Some(Ok(true)) => tracing::info!("keys of access tokens were read and are in force"),
-            Some(Err(reason)) => {
-                tracing::error!("the keys of access tokens that were in force stay: {reason}")
-            }
-            Some(Ok(false)) | None => {}
+        if let Some(tokens) = &self.tokens {
+            report(dsa, "keys of access tokens", tokens.reload(always));
         }
     }
 
     /// Looks at them every ten seconds, for ever.
-    pub(crate) async fn look_after(self) {
+    pub(crate) async fn look_after(self, dsa: Arc<Dsa>) {
         if self.tls.is_none() && self.tokens.is_none() {
             return;
         }
         loop {
             task::sleep_ms(RELOAD_MS).await;
-            self.take(false);
+            self.take(&dsa, false);
         }
     }
 }
 
 /// Waits until a signal asks for the end. SIGHUP reads the files again. A terminal that is closed sends it to what was started in it: that is no
 /// reason to stop serving.
-pub(crate) async fn signal_to_end(termination: &mut task::Termination, files: Reloaded) {
+pub(crate) async fn signal_to_end(termination: &mut task::Termination, dsa: &Dsa, files: Reloaded) {
     while termination.wait().await == task::SignalAction::Hangup {
         if files.tls.is_none() && files.tokens.is_none() {
             tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings");
         }
-        files.take(true);
+        files.take(dsa, true);
     }
 }
 
-fn take_certificates(tls: &Tls, always: bool) {
+/// Reports what came of files: to the log of the server, and to the security log.
+fn report(dsa: &Dsa, what: &str, done: Result<bool, String>) {
+    let detail = match &done {
+        Ok(false) => return,
+        Ok(true) => format!("{what} were read and are in force"),
+        Err(reason) => format!("the {what} that were in force stay: {reason}"),
+    };
+    match done {
+        Ok(_) => tracing::info!("{detail}"),
+        Err(_) => tracing::error!("{detail}"),
+    }
+    dsa.events().note(|| Event::of(EventKind::Reload, detail));
+}
+
+fn take_certificates(dsa: &Dsa, tls: &Tls, always: bool) {
     let now_s = (SystemClock::start().wall_ms() / 1000) as i64;
     tls.renew_tickets(now_s);
-    match tls.reload(now_s, always) {
-        Ok(true) => tracing::info!("certificates were read and are in force"),
-        Ok(false) => {}
-        Err(reason) => tracing::error!("the certificates that were in force stay: {reason}"),
-    }
+    report(dsa, "certificates", tls.reload(now_s, always));
     if let Some(days) = tls.days_left(now_s) {
         match days {
             0.. => tracing::warn!(days, "a certificate expires soon"),

@@ -1,6 +1,7 @@
 //! Log lines about limits: the directory's memory and searches that were ended for it, binds that fail, and what clients have reached.
 
 use dsa::Worker;
+use dsa::events::{Event, EventKind};
 use dsa::held::MemoryNotice;
 use dsa::password::FailedBinds;
 use dsa::refusals::{Limit, Reached};
@@ -39,7 +40,11 @@ pub(crate) fn report_refusals(worker: &mut Worker, now: Now) {
         match limit {
             // That a client has nothing to ask is no fault of anybody.
             Limit::Idle => tracing::debug!(limit = name, peer, count, "a limit was reached"),
-            _ => tracing::warn!(limit = name, peer, count, "a limit was reached"),
+            _ => {
+                tracing::warn!(limit = name, peer, count, "a limit was reached");
+                let event = || Event { address, count, ..Event::of(EventKind::Limit, name.to_owned()) };
+                worker.agent().events().note(event);
+            }
         }
     }
 }

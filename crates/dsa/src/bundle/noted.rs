@@ -34,12 +34,10 @@ pub(super) fn locked(dsa: &Dsa, session: &Session, dn: &[u8]) {
 /// Notes that an update with a password came in the clear, and was refused for it. Who sent it is not logged: anybody can send what was seen on its way.
 pub(super) fn cleartext(dsa: &Dsa, security: Security, request: &message::Request<'_>) {
     dsa.events.note(|| Event {
-        kind: EventKind::Cleartext,
         peer: security.client(),
-        who: Vec::new(),
         name: target(request).to_vec(),
-        code: ResultCode::ConfidentialityRequired,
-        detail: String::new(),
+        code: Some(ResultCode::ConfidentialityRequired),
+        ..Event::of(EventKind::Cleartext, String::new())
     });
 }
 
@@ -68,12 +66,11 @@ pub(super) fn configuration(dsa: &Dsa, session: &Session, request: &message::Req
 
 fn note(dsa: &Dsa, session: &Session, kind: EventKind, name: &[u8], code: ResultCode, detail: String) {
     dsa.events.note(|| Event {
-        kind,
         peer: session.peer.client(),
         who: session.identity.dn.clone(),
         name: name.to_vec(),
-        code,
-        detail,
+        code: Some(code),
+        ..Event::of(kind, detail)
     });
 }
 

@@ -118,6 +118,16 @@ impl EffectiveRights {
         }
     }
 
+    /// The DN whose rights are asked for, if not the requester's own; empty if nobody has that name.
+    /// A name that the requester sent is not repeated, since it may be no DN.
+    pub(crate) fn of_another(&self) -> Option<&[u8]> {
+        match &self.subject {
+            Subject::Requester => None,
+            Subject::Other(identity) => Some(&identity.dn),
+            Subject::Nobody => Some(b""),
+        }
+    }
+
     /// Who is to get a class before the search goes on, if not the requester alone.
     pub(crate) fn subject_mut(&mut self) -> Option<&mut Identity> {
         match &mut self.subject {

@@ -6,6 +6,7 @@
 
 use crate::access::Action;
 use crate::context::Reading;
+use crate::events::{Event, EventKind};
 use crate::faults::holes;
 use crate::identity::Identity;
 use crate::lookup::find_user;
@@ -35,7 +36,22 @@ pub(crate) fn authorize(
     let is_mighty = views.writes_all(class) || views.may_somewhere(class, Right::Manage);
     let is_own = acting.entry.is_some() && acting.entry == client.entry;
     let is_mighty = is_mighty && !planted::is(holes::MIGHTY_ASSUMED);
-    (client.is_root || is_own || !is_mighty).then_some(acting)
+    let may = client.is_root || is_own || !is_mighty;
+    if may && !is_own {
+        note(reading, client, security, &acting);
+    }
+    may.then_some(acting)
+}
+
+/// Notes that a client acts as somebody else.
+/// What is refused is no event of its own: the access log has it, with the code that nothing else is answered with.
+fn note(reading: &Reading<'_>, client: &Identity, security: Security, acting: &Identity) {
+    reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
+        peer: security.client(),
+        who: client.dn.clone(),
+        name: acting.dn.clone(),
+        ..Event::of(EventKind::Proxy, String::new())
+    });
 }
 
 /// Who a client asks to act as, if it may.

@@ -31,6 +31,7 @@ use crate::context::Reading;
 use crate::control::effective_rights::EffectiveRights;
 use crate::control::{Requested, assertion};
 use crate::entry_writer::Large;
+use crate::events::{Event, EventKind};
 use crate::faults::holes;
 use crate::identity::Identity;
 use crate::monitor::Counters;
@@ -200,7 +201,17 @@ fn effective_rights(
     requested: &Requested<'_>,
 ) -> Option<Box<EffectiveRights>> {
     let asked = requested.effective_rights()?;
-    Some(Box::new(EffectiveRights::new(reading, context.identity, request.selection, asked)))
+    let rights = EffectiveRights::new(reading, context.identity, request.selection, asked);
+    if let Some(dn) = rights.of_another() {
+        // Whether it may is decided for each entry; that it asks is to be known.
+        reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
+            peer: reading.security.client(),
+            who: context.identity.dn.clone(),
+            name: dn.to_vec(),
+            ..Event::of(EventKind::Manage, "effective rights".to_owned())
+        });
+    }
+    Some(Box::new(rights))
 }
 
 /// Makes a filter ready for a requester: to find candidates by, and to judge those by of which the requester may not test everything.

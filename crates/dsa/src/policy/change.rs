@@ -5,6 +5,7 @@ use super::account::Account;
 use super::choice::{policy_of, policy_of_new, values};
 use crate::access::Action;
 use crate::context::Reading;
+use crate::events::{Event, EventKind};
 use crate::generalized_time::write as time_text;
 use crate::identity::Identity;
 use crate::outcome::FixedRefusal;
@@ -117,6 +118,9 @@ pub(crate) fn judge(
     };
     // Rights first: what an administrator sets is not judged at all, but its state is kept.
     let is_administrator = is_administrator(reading, identity, entry);
+    if is_administrator && !identity.is_root {
+        note_managed(reading, identity, place);
+    }
     let now_ms = reading.now.wall_ms;
     if !is_administrator {
         if let Some(fault) = fault(reading, &policy, entry, new, proves) {
@@ -173,6 +177,25 @@ fn is_administrator(reading: &mut Reading<'_>, identity: &Identity, entry: Optio
     let password = Description::plain(schema.well_known().user_password);
     let view = reading.scratch.view(who, Action::of(Operation::Modify), entry, reading.read_point);
     reading.scratch.views.on_attribute(view, password, schema).every.has(Right::Manage)
+}
+
+/// Notes that an administrator of passwords sets one of somebody else.
+/// It is noted when it is judged, before the log: what is refused later, for another reason, was tried all the same.
+fn note_managed(reading: &mut Reading<'_>, identity: &Identity, place: Place<'_, '_>) {
+    let is_own =
+        |entry: &EntryRef<'_>| identity.own_entry(reading.read_point).is_some_and(|own| own.id == entry.id);
+    if !place.entry().is_some_and(is_own) {
+        let name = match place {
+            Place::Entry(entry) => reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache),
+            Place::New(dn, _) => dn.to_vec(),
+        };
+        reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
+            peer: reading.security.client(),
+            who: identity.dn.clone(),
+            name,
+            ..Event::of(EventKind::Manage, "passwords".to_owned())
+        });
+    }
 }
 
 /// What is wrong with new passwords, as far as nothing has to be verified for it.

@@ -253,7 +253,7 @@ fn s7_failures_are_counted_once() {
     let mut client = Client::with(config);
     client.dsa.verify_tokens_by(Arc::<Plain>::default());
     client.dsa.events().open();
-    client.dsa.events().take();
+    client.dsa.events().take(0);
     let address = PeerAddress::Tcp("127.0.0.1:7".parse().expect("an address"));
     client.session =
         Session::connect(&mut client.worker, Some(address), Default::default()).expect("no bound");
@@ -268,7 +268,7 @@ fn s7_failures_are_counted_once() {
         assert!(failed < 100);
     }
     assert_eq!(failed, 11, "the burst of a second, and the one that uses it up");
-    let (events, _) = client.dsa.events().take();
+    let (events, _) = client.dsa.events().take(0);
     let of = |kind| events.iter().filter(|event| event.kind == kind).count();
     assert_eq!((of(EventKind::BindFailed), of(EventKind::BindRefused)), (11, 1));
     assert!(!format!("{events:?}").contains("secret"), "{events:?}");

@@ -188,7 +188,7 @@ fn cat(file: &[u8], form: Form, piece: usize) -> String {
     let (mut reader, mut out) = (crate::frame::Reader::default(), Vec::new());
     for piece in file.chunks(piece) {
         reader.feed(piece);
-        while let Some(piece) = reader.next() {
+        while let Some(piece) = reader.piece() {
             let crate::frame::Piece::Record(stamp, record) = piece else { panic!("it is whole") };
             journal.take(stamp, record, &mut out);
         }

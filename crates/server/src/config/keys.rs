@@ -18,11 +18,14 @@ const LOG: &[Row<Config>] = &[
         form: "off|sample|all",
         values: Values::One,
         scope: Scope::Node,
-        default: "off",
+        default: "none: sample if there is `log.access-file`, else off",
         text: "Which operations have a line in the access log ([logs](logs.md)): none; binds, updates, failures, slow ones and a part of the \
                others, while the rest is counted; or all.",
-        set: |c, v| put(&mut c.logs.access, v, logged_access),
-        show: |c| vec![access_word(c.logs.access).to_owned()],
+        set: |c, v| put(&mut c.logs.access_asked, v, |t| logged_access(t).map(Some)),
+        show: |c| {
+            let is_said = c.logs.access_asked.is_some() || c.logs.access_file.is_some();
+            is_said.then(|| access_word(c.logs.access()).to_owned()).into_iter().collect()
+        },
     },
     Row {
         name: "log.format",
@@ -51,7 +54,8 @@ const LOG: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "none: failed binds are summed up on standard error",
-        text: "A file that events are appended to: failed binds, binds of the root DN, passwords that came in the clear, locks, changes of the configuration.",
+        text: "A file that events are appended to: failed binds, binds of the root DN, passwords that came in the clear, locks, changes of the configuration, \
+               limits that were reached, rights over others that were used, certificates that were read anew.",
         set: |c, v| put(&mut c.logs.security_file, v, |t| path(t).map(Some)),
         show: |c| paths(&c.logs.security_file),
     },

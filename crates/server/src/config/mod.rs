@@ -240,9 +240,12 @@ impl Config {
     fn locate_files(&mut self, folder: &Path) {
         let one = [&mut self.data, &mut self.archive, &mut self.root_password_file, &mut self.tokens.keys];
         let one = one.into_iter().flatten();
+        let logs = &mut self.logs;
+        let logs =
+            [&mut logs.access_file, &mut logs.security_file, &mut logs.audit_file].into_iter().flatten();
         let own = self.tls_certificates.iter_mut().chain(&mut self.tls_keys);
         let clients = self.client_authorities.iter_mut().chain(&mut self.client_revoked);
-        for path in one.chain(&mut self.import).chain(own).chain(clients) {
+        for path in one.chain(logs).chain(&mut self.import).chain(own).chain(clients) {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());

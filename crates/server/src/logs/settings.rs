@@ -17,8 +17,8 @@ pub enum OnAuditFailure {
 /// What is logged, and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Which operations have a line.
-    pub access: Access,
+    /// Which operations have a line; none: [`Settings::access`] says.
+    pub access_asked: Option<Access>,
     /// What these lines look like.
     pub format: Form,
     /// Where they go; none: standard error.
@@ -29,4 +29,13 @@ pub struct Settings {
     pub audit_file: Option<PathBuf>,
     /// What becomes of updates while they cannot be written.
     pub on_audit_failure: OnAuditFailure,
+}
+
+impl Settings {
+    /// Which operations have a line. Who names a file wants a log; on standard error, which is for the server itself, nobody expects a thousand
+    /// lines a second.
+    pub fn access(&self) -> Access {
+        let of_file = if self.access_file.is_some() { Access::Sample } else { Access::Off };
+        self.access_asked.unwrap_or(of_file)
+    }
 }

@@ -49,8 +49,8 @@ impl Target {
         self.lines.len() < WAITING_BYTES_MAX
     }
 
-    /// Writes what waits, as far as it is taken.
-    pub(super) fn write(&mut self, now_ns: u64) {
+    /// Writes what waits, as far as it is taken. Returns how many writes failed: one, or none.
+    pub(super) fn write(&mut self, now_ns: u64) -> u64 {
         if now_ns.saturating_sub(self.looked_ns) >= LOOK_NS {
             self.looked_ns = now_ns;
             // One that somebody has moved away is finished, and another one begun in its place.
@@ -62,15 +62,19 @@ impl Target {
             }
         }
         if self.lines.is_empty() {
-            return;
+            return 0;
         }
-        let Some(file) = &mut self.file else { return };
+        let Some(file) = &mut self.file else { return 0 };
         match file.put(&self.lines, PATIENCE_MS) {
-            Ok(put) => _ = self.lines.drain(..put),
+            Ok(put) => {
+                self.lines.drain(..put);
+                0
+            }
             failed => {
                 self.reported(failed, now_ns);
                 // It is opened again at the next look.
                 self.file = None;
+                1
             }
         }
     }

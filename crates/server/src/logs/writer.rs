@@ -16,7 +16,7 @@ use logs::{Origin, hide};
 use model::timestamp::timestamp;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Octets of the ring of an IO thread.
 const RING_BYTES: usize = 4 << 20;
@@ -42,7 +42,7 @@ impl Writer {
         settings: &Settings,
         threads: usize,
     ) -> io::Result<(Writer, Vec<Feed>)> {
-        let is_access = settings.access != Access::Off;
+        let is_access = settings.access() != Access::Off;
         let security = settings.security_file.as_ref();
         let security = security
             .map(|path| Target::open("log.security-file", Some(path.clone()), Vec::new()))
@@ -53,7 +53,7 @@ impl Writer {
         if security.is_some() {
             dsa.events().open();
         }
-        let journal = Journal::new(settings.access, settings.format, origin(dsa));
+        let journal = Journal::new(settings.access(), settings.format, origin(dsa));
         let mut header = Vec::new();
         journal.header(&mut header);
         let access = is_access.then(|| Target::open("log.access-file", settings.access_file.clone(), header));
@@ -142,20 +142,25 @@ impl Logs {
                     left -= 1;
                 }
                 has_more |= left == 0;
-                self.lost += ring.take_lost();
+                let lost = ring.take_lost();
+                self.lost += lost;
+                self.dsa.events().losses().access.fetch_add(lost, Ordering::Relaxed);
             }
             if self.lost > 0 && target.has_room() && now.monotonic_ns - self.reported_ns >= lost_after_ns {
                 self.reported_ns = now.monotonic_ns;
                 self.journal.lost(now.wall_ms, std::mem::take(&mut self.lost), &mut target.lines);
             }
-            target.write(now.monotonic_ns);
+            self.dsa.events().losses().failures.fetch_add(target.write(now.monotonic_ns), Ordering::Relaxed);
         }
         if let Some(target) = &mut self.security {
             // While they cannot be written they wait where they were noted.
             if target.has_room() {
-                let (events, lost) = self.dsa.events().take();
+                // At the end nothing waits for more that would be counted with it.
+                let until_ns = if lost_after_ns == 0 { u64::MAX } else { now.monotonic_ns };
+                let (events, lost) = self.dsa.events().take(until_ns);
                 events.iter().for_each(|event| put_event(&self.dsa, now.wall_ms, event, &mut target.lines));
                 if lost > 0 {
+                    self.dsa.events().losses().events.fetch_add(lost, Ordering::Relaxed);
                     let mut object = Object::begin(&mut target.lines);
                     object
                         .text("t", &timestamp(now.wall_ms))
@@ -164,7 +169,7 @@ impl Logs {
                         .end();
                 }
             }
-            target.write(now.monotonic_ns);
+            self.dsa.events().losses().failures.fetch_add(target.write(now.monotonic_ns), Ordering::Relaxed);
         }
         has_more
     }
@@ -173,12 +178,20 @@ impl Logs {
 /// Appends the line of an event.
 fn put_event(dsa: &Dsa, wall_ms: u64, event: &Event, out: &mut Vec<u8>) {
     let schema = dsa.shard().schema();
-    let peer = event.peer.map(|peer| peer.to_string()).unwrap_or_default();
+    let peer = event.peer.map(|peer| peer.to_string()).or(event.address.map(|address| address.to_string()));
+    let peer = peer.unwrap_or_default();
     let mut object = Object::begin(out);
     object.text("t", &timestamp(wall_ms)).text("event", event.kind.name()).text_if("peer", &peer);
     object.text_if("dn", &String::from_utf8_lossy(&event.who));
     if !event.name.is_empty() {
         object.text("target", &hide::name_text(schema, &event.name));
     }
-    object.text_if("detail", &event.detail).number("code", event.code as u64).end();
+    object.text_if("detail", &event.detail);
+    if let Some(code) = event.code {
+        object.number("code", code as u64);
+    }
+    if event.count > 1 {
+        object.number("count", event.count);
+    }
+    object.end();
 }
