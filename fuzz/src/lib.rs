@@ -23,7 +23,7 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("access_log", access_log::check),
     ("access_log_file", access_log_file::check),
     ("access_rule", access_rule::check),
