@@ -134,6 +134,8 @@ def test_g1_records_come_to_lines(server, tmp_path):
     [(begin, end)] = re.findall(r"octets (\d+) to (\d+) are no record", damaged.err)
     assert int(begin) < at < int(end) and len(damaged.out.splitlines()) == len(expected) - 1
     assert run(PANDO, "log", "cat", tmp_path / "nowhere", code=1).out == ""
+    (tmp_path / "no-file.toml").write_text(f'suffix = "{SUFFIX}"\n[log]\naccess = "all"\nformat = "binary"\n')
+    assert "needs a file" in run(PANDO, "check-config", tmp_path / "no-file.toml", code=1).out
 
 
 @pytest.mark.skipif(not shutil.which(LOGCONV), reason="there is no logconv; .ci/packages fetches it")

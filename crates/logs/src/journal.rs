@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Lines of ordinary operations a second, in a sample.
 const SAMPLE_LINES: u64 = 1000;
+/// Connections that are known at the same time. Where records of their ends were lost, these would be more and more.
+const CONNECTIONS_MAX: usize = 1 << 18;
 /// An operation that took so many nanoseconds has a line in every sample.
 const SLOW_NS: u64 = 10_000_000;
 
@@ -89,6 +91,7 @@ impl Journal {
         match record {
             Record::Open { peer, listener } => {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                self.make_room();
                 let open = Open::new(text(peer), text(listener), stamp.wall_ms, self.slots.take());
                 self.connections.insert(stamp.connection, open);
                 if self.access == Access::All && !self.lines.begins_late() {
@@ -144,8 +147,20 @@ impl Journal {
         self.lines.lost(wall_ms, count, out);
     }
 
+    /// Forgets the oldest connections where there are more than a server has: their ends were lost.
+    fn make_room(&mut self) {
+        while self.connections.len() >= CONNECTIONS_MAX
+            && let Some((_, open)) = self.connections.pop_first()
+        {
+            self.slots.give_back(open.slot);
+        }
+    }
+
     /// The connection of a record. If the record of its begin was lost, not much is known of it.
     fn connection(&mut self, stamp: Stamp) -> &mut Open {
+        if !self.connections.contains_key(&stamp.connection) {
+            self.make_room();
+        }
         let Journal { connections, slots, .. } = self;
         let lost = || Open::new(String::new(), String::new(), stamp.wall_ms, slots.take());
         connections.entry(stamp.connection).or_insert_with(lost)
@@ -194,7 +209,7 @@ impl Journal {
         if tag::response_to(op).is_none() {
             return self.finish(stamp, pending, None, out);
         }
-        if !open.keep(pending) {
+        if let Some(Pending { op, .. }) = open.keep(pending) {
             *open.counted.entry(op).or_default() += 1;
         }
     }

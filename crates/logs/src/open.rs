@@ -5,8 +5,8 @@ use proto::message::{Message, Request};
 use proto::op::Search;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests of a connection that may wait for their answers in the log. Of more than that only the number is logged.
-const PENDING_MAX: usize = 1 << 16;
+/// Requests of a connection that may wait for their answers in the log. Where answers were lost, these would be more and more.
+pub(crate) const PENDING_MAX: usize = 1 << 16;
 
 /// A request whose answer has not come.
 #[derive(Debug)]
@@ -98,14 +98,12 @@ impl Open {
         Open { peer, listener, began_ms, slot, ..Open::default() }
     }
 
-    /// A request came; `true` if it is kept until it is answered.
-    pub(crate) fn keep(&mut self, mut pending: Pending) -> bool {
+    /// A request came, and is kept until it is answered. Returns one that is not kept any more for it: one of the same messageID, or the one with the
+    /// smallest, which has waited longest.
+    pub(crate) fn keep(&mut self, mut pending: Pending) -> Option<Pending> {
         pending.becomes = self.early.remove(&pending.id);
-        if self.pending.len() >= PENDING_MAX {
-            return false;
-        }
-        self.pending.insert(pending.id, pending);
-        true
+        let same = self.pending.insert(pending.id, pending);
+        same.or_else(|| if self.pending.len() > PENDING_MAX { self.take_any() } else { None })
     }
 
     /// A bind has made the session somebody.

@@ -235,3 +235,35 @@ fn test_g1_records_come_to_the_same_lines() {
         }
     }
 }
+
+/// Lost records of ends and of answers take no memory for ever.
+#[test]
+fn what_was_lost_is_forgotten() {
+    let mut journal = Journal::new(Access::Sample, Form::Json, Origin::default());
+    let mut out = Vec::new();
+    for connection in 1..=CONNECTIONS_MAX as u64 + 10 {
+        let stamp = Stamp { connection, wall_ms: 1, monotonic_ns: 1 };
+        journal.take(stamp, Record::Open { peer: b"10.0.0.1:5", listener: b"" }, &mut out);
+    }
+    assert_eq!(journal.connections.len(), CONNECTIONS_MAX);
+    assert_eq!(journal.connections.values().map(|open| open.slot).max(), Some(CONNECTIONS_MAX as u64));
+    let stamp = Stamp { connection: 1 << 20, wall_ms: 1, monotonic_ns: 1 };
+    let requests = crate::open::PENDING_MAX as u64 + 10;
+    for number in 1..=requests {
+        let id = number as i32;
+        let request = Record::Request {
+            number,
+            id,
+            op: tag::COMPARE,
+            target: b"dc=b",
+            detail: b"cn",
+            controls: b"",
+            acting: b"",
+        };
+        journal.take(stamp, request, &mut out);
+    }
+    assert_eq!(journal.connections[&stamp.connection].counted[&tag::COMPARE], 10);
+    journal.take(stamp, Record::Close { operations: requests }, &mut out);
+    let lines = String::from_utf8(out).expect("it is text");
+    assert_eq!(lines.lines().count() as u64, requests - 10 + 1, "each has a line or is counted");
+}
