@@ -17,7 +17,7 @@ from ldap.controls.simple import ProxyAuthzControl
 from ber import ldap_bind, tlv
 from conftest import ADMIN, PANDO, PATIENCE, SECRET, SUFFIX, run
 from test_access_slapd import SLAPD, Slapd
-from test_logs import WORD, forms
+from test_logs import WORD, forms, has_codes, send_hostile_texts
 
 # .ci/packages takes it out of its package, which is not installed.
 LOGCONV = Path(os.environ.get("LOGCONV", "logconv"))
@@ -59,11 +59,16 @@ def session(url):
             pass
 
 
-def logged(server, tmp_path, form):
-    """What Pando writes of a session, as text; no password is in it."""
+def serve(server, tmp_path, form):
+    """A server, and the file that it writes in a form."""
     path, config = tmp_path / f"{form}.log", tmp_path / f"{form}.toml"
     config.write_text(f'[log]\naccess = "all"\nformat = "{form}"\naccess-file = "{path}"\n')
-    here = server("--config", config)
+    return server("--config", config), path
+
+
+def logged(server, tmp_path, form):
+    """The file that Pando writes of a session; no password is in it."""
+    here, path = serve(server, tmp_path, form)
     session(here.url)
     here.end()
     assert not [word for word in forms(WORD) if word in path.read_bytes()]
@@ -136,6 +141,23 @@ def test_g1_records_come_to_lines(server, tmp_path):
     assert run(PANDO, "log", "cat", tmp_path / "nowhere", code=1).out == ""
     (tmp_path / "no-file.toml").write_text(f'suffix = "{SUFFIX}"\n[log]\naccess = "all"\nformat = "binary"\n')
     assert "needs a file" in run(PANDO, "check-config", tmp_path / "no-file.toml", code=1).out
+
+
+def test_g4_no_name_forges_a_line_in_any_form(server, tmp_path):
+    """Each line has the head of its form, its quotes are pairs, and no code for a terminal is in it."""
+    here, path = serve(server, tmp_path, "binary")
+    send_hostile_texts(here.port)
+    here.end()
+    heads = {
+        "json": r'\{"t":".*\}', "openldap": r"\d{4}-\S+Z \S+ slapd\[\d+\]: conn=\d+ (op|fd)=\d+ .*",
+        "389": r"(\t.*)?|\[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d\.\d{9} \+0000\] conn=\d+ (op|fd)=-?\d+ .*",
+    }
+    for form, head in heads.items():
+        text = run(PANDO, "log", "cat", "--format", form, path).out
+        lines = text.split("\n")
+        assert lines.pop() == "" and len(lines) > 12 and not has_codes(text)
+        for line in lines:
+            assert re.fullmatch(head, line) and line.replace('\\"', "").count('"') % 2 == 0, line
 
 
 @pytest.mark.skipif(not shutil.which(LOGCONV), reason="there is no logconv; .ci/packages fetches it")
