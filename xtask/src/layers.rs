@@ -89,6 +89,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-model",
             "pando-proto",
             "pando-schema",
+            "pando-access",
             "pando-store",
             "pando-bulk",
             "pando-dsa",

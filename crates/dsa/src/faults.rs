@@ -24,6 +24,10 @@ env::faults! {
     PRECEDENCE_IGNORED = "precedence-ignored";
     /// A read that stands between updates of its bundle sees those that follow it.
     LATER_UPDATE_SEEN = "later-update-seen";
+    /// The lock that wrong passwords lead to is not written.
+    LOCK_NOT_WRITTEN = "lock-not-written";
+    /// What the right to an update hung on is not looked at again when the update is applied.
+    CONDITION_PASSED_OVER = "condition-passed-over";
     /// A transaction that is applied again is refused for its size.
     LIMIT_AT_APPLY = "limit-at-apply";
 }

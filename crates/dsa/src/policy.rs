@@ -21,4 +21,5 @@ mod write;
 pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, must_change, passed, wrong};
+pub use self::write::ACTOR;
 pub(crate) use self::write::change_of;

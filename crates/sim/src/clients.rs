@@ -2,7 +2,7 @@
 
 use crate::answers::{Answer, Attributes, is_refusal};
 use crate::properties;
-use crate::requests::{Bundle, COUNTER, Sent};
+use crate::requests::{Bundle, COUNTER, FAILURES_MAX, Sent};
 use model::ResultCode;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +54,12 @@ pub struct Client {
     pub void: BTreeSet<u64>,
     /// The highest counter of each session that it has read.
     pub read: BTreeMap<usize, u64>,
+    /// Accounts that an answer said are locked after [`FAILURES_MAX`] wrong passwords; with that record.
+    pub governed: BTreeMap<String, u64>,
+    /// Wrong passwords of each account that were answered by this incarnation.
+    failures: BTreeMap<String, u32>,
+    /// Accounts that are locked by the answers to these, and that nobody has tried to unlock; with that record.
+    pub locked: BTreeMap<String, u64>,
     /// The transaction that it has open.
     pub transaction: Option<Transaction>,
     /// What it knows of the entries that its workload is about: by its last scan.
@@ -107,15 +113,25 @@ impl Clients {
         for client in &mut self.all {
             client.present.retain(|dn, _| !removed.iter().any(|gone| is_below(dn, gone)));
         }
+        for sent in &bundle.sent {
+            if let Sent::Unlock(dn) = sent {
+                self.all[session].locked.remove(dn);
+            }
+        }
         self.all[session].unanswered.clone_from(&bundle.sent);
     }
 
-    /// A client gets answers, when record `applied` was the last that was applied.
+    /// A client gets answers, when record `applied` was the last that was applied. `writes_locks`: what a bind says of a lock is durable.
     ///
     /// # Errors
     /// In words: the client read a counter that is lower than one it has read before, or a transaction was committed that
     /// cannot be.
-    pub fn on_answers(&mut self, session: usize, answers: &[Answer], applied: u64) -> Result<(), Broken> {
+    pub fn on_answers(
+        &mut self,
+        session: usize,
+        answers: &[Answer],
+        (applied, writes_locks): (u64, bool),
+    ) -> Result<(), Broken> {
         self.look_for_void(session, answers)?;
         let client = &mut self.all[session];
         for answer in answers {
@@ -141,7 +157,10 @@ impl Clients {
                     }
                     client.read.insert(*of, value);
                 }
-                Answer::Done(id, code) => client.on_done(*id, *code, applied),
+                Answer::Done(id, code) => {
+                    client.on_bind(*id, *code, (applied, writes_locks));
+                    client.on_done(*id, *code, applied);
+                }
                 Answer::Extended(id, code, value) => {
                     client.on_extended(*id, *code, value.as_ref(), applied)?
                 }
@@ -172,6 +191,7 @@ impl Clients {
     pub fn on_disconnect(&mut self) {
         for client in &mut self.all {
             client.unanswered.clear();
+            client.failures.clear();
             client.transaction = None;
         }
     }
@@ -182,6 +202,8 @@ impl Clients {
             client.acknowledged.retain(|record, _| *record <= end);
             client.present.retain(|_, record| *record <= end);
             client.gone.retain(|_, record| *record <= end);
+            client.governed.retain(|_, record| *record <= end);
+            client.locked.retain(|_, record| *record <= end);
             client.read.clear();
         }
     }
@@ -241,6 +263,19 @@ impl Client {
         Ok(())
     }
 
+    /// The answer to a wrong password. The last that an account may have locks it before it is answered.
+    fn on_bind(&mut self, id: usize, code: ResultCode, (applied, writes_locks): (u64, bool)) {
+        let Some(Sent::WrongBind(dn)) = self.unanswered.get(id.wrapping_sub(1)) else { return };
+        if code != ResultCode::InvalidCredentials || !self.governed.contains_key(dn) {
+            return;
+        }
+        let failures = self.failures.entry(dn.clone()).or_default();
+        *failures += 1;
+        if *failures >= FAILURES_MAX && writes_locks {
+            self.locked.insert(dn.clone(), applied);
+        }
+    }
+
     fn on_aborted(&mut self, identifier: &[u8]) {
         if let Some(transaction) = self.transaction.as_mut().filter(|open| open.identifier == identifier) {
             transaction.is_over = true;
@@ -273,6 +308,8 @@ impl Client {
                 self.present.retain(|present, _| !is_below(present, dn));
                 self.gone.insert(dn.clone(), applied);
             }
+            Some(Sent::Govern(dn)) => _ = self.governed.insert(dn.clone(), applied),
+            Some(Sent::Unlock(dn)) => _ = self.failures.remove(dn),
             Some(Sent::Count(to)) => _ = self.acknowledged.insert(applied, *to),
             _ => {}
         }

@@ -82,6 +82,11 @@ impl SimDisk {
         chances > 0 || faults.capacity.is_some() || faults.fail_at.is_some()
     }
 
+    /// Can it get full?
+    pub fn may_fill_up(&self) -> bool {
+        self.world().faults.capacity.is_some()
+    }
+
     /// Operations so far that changed something, or tried to.
     pub fn operations(&self) -> u64 {
         self.world().operations

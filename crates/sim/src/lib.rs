@@ -23,5 +23,6 @@ pub mod seeds;
 pub mod threads;
 pub mod trace;
 pub mod view;
+mod workload;
 pub mod workloads;
 pub mod world;

@@ -3,7 +3,7 @@
 
 use crate::answers::Answer;
 use crate::random::Random;
-use crate::requests::{Bundle, ROOT, SUFFIX};
+use crate::requests::{Bundle, LOCKED, ROOT, SUFFIX};
 use dsa::indexing::{Indexer, Pace};
 use dsa::settings::Texts;
 use dsa::transaction::Precedence;
@@ -76,12 +76,24 @@ pub fn config(superblock: Superblock) -> dsa::Config {
     }
 }
 
-/// Limits that transactions come up against.
+/// By which users write the entries that are open. The right hangs on what an entry holds.
+const WRITERS: &str =
+    "writers: subtree=\"dc=x\" filter=(l=open) attrs=description; users; allow=write rank=1";
+/// By which nobody but the root DN writes anything, though another rule allows it.
+const NOBODY: &str = "nobody: subtree=\"dc=x\" attrs=entry,**; users; deny=write rank=2";
+
+/// Limits that transactions come up against, and rules that let users write some entries.
 fn settings() -> dsa::settings::Start {
     let mut start = dsa::settings::Start::default();
+    start.configured.access.rules = rules(&[WRITERS]);
     start.configured.transactions.updates_max = 8;
     start.configured.transactions.age_max_ms = 40;
     start
+}
+
+fn rules(texts: &[&str]) -> Vec<access::Rule> {
+    let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+    access::parse_all(&texts).expect("the rules are sound")
 }
 
 /// A number for everything in a directory: entries, values, names, entryUUIDs, CSNs.
@@ -115,6 +127,8 @@ pub struct StartOptions {
     pub accepts_difference: bool,
     /// Entries are not held to the schema.
     pub has_no_schema_check: bool,
+    /// No rule lets users write.
+    pub is_closed: bool,
     /// Settings that are given, where they are recorded.
     pub settings: Option<Texts>,
     /// Another schema than [`schema`].
@@ -158,6 +172,9 @@ fn recover_once(
         }
     };
     config.store.schema_check = !asked.has_no_schema_check;
+    if asked.is_closed {
+        config.settings.configured.access.rules = rules(&[WRITERS, NOBODY]);
+    }
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);
@@ -441,7 +458,7 @@ impl Node {
     pub fn read_all(&mut self, clock: &dyn Clock) -> Vec<Answer> {
         let mut bundle = Bundle::default();
         let sent = crate::requests::Sent::ReadAll;
-        bundle.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*"], sent);
+        bundle.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*", LOCKED], sent);
         self.ask(0, &bundle, clock)
     }
 }

@@ -5,6 +5,7 @@ mod flipped_backup;
 mod flipped_bits;
 mod flips;
 mod indexes;
+mod locks;
 mod lost_writes;
 mod monotonic_reads;
 mod orphans;
@@ -45,7 +46,7 @@ pub struct Situation<'a> {
 pub type Property = fn(&Situation<'_>) -> Result<(), String>;
 
 /// All that are looked at after every start, by name.
-pub const PROPERTIES: [(&str, Property); 7] = [
+pub const PROPERTIES: [(&str, Property); 8] = [
     ("no acknowledged write is lost", lost_writes::check),
     ("no delete is undone", resurrected::check),
     ("no entry is without its superior", orphans::check),
@@ -53,7 +54,11 @@ pub const PROPERTIES: [(&str, Property); 7] = [
     (INDEXES, indexes::check),
     (MONOTONIC, monotonic_reads::check),
     (VOID, void::check),
+    (LOCKS, locks::check),
 ];
+
+/// Of accounts.
+pub const LOCKS: &str = "no lock of an account is lost";
 
 /// Looked at after every start, and of an index that was built also when it is ready.
 pub const INDEXES: &str = "indexes equal the entries";

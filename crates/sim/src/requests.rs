@@ -19,6 +19,10 @@ pub const COUNTER: &str = "serialNumber";
 pub const ROOT: &str = "cn=root";
 /// See [`ROOT`].
 pub const PASSWORD: &str = "secret";
+/// The attribute that says since when an account is locked.
+pub const LOCKED: &str = "pwdAccountLockedTime";
+/// Wrong passwords that lock an account.
+pub const FAILURES_MAX: u32 = 2;
 
 /// A request that was sent, as far as the one that looks at the answers wants to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +43,12 @@ pub enum Sent {
     Scan,
     /// The session begins anew.
     Bind,
+    /// The account with this name is tried with a wrong password.
+    WrongBind(String),
+    /// The account with this name gets the policy that locks it after [`FAILURES_MAX`] wrong ones.
+    Govern(String),
+    /// The lock of the account with this name is taken away.
+    Unlock(String),
     /// A transaction begins.
     Begin,
     /// An update in a transaction.
@@ -69,6 +79,8 @@ pub struct Bundle {
     pub about: Vec<About>,
     /// The messages that are updates, whatever searches stand between them: what comes into the log.
     pub updates: Vec<u8>,
+    /// The same of updates before a bind: a bind parts what comes into the log together.
+    pub before_binds: Vec<Vec<u8>>,
     /// The transaction to which updates belong that are added from now on.
     pub transaction: Option<Vec<u8>>,
     /// What comes into the log of those that belong to it.
@@ -99,6 +111,11 @@ impl Bundle {
         }
     }
 
+    /// What comes into the log together, of updates that belong to no transaction.
+    pub fn logged_together(&self) -> impl Iterator<Item = &[u8]> {
+        self.before_binds.iter().chain([&self.updates]).map(Vec::as_slice)
+    }
+
     /// Begins a transaction.
     pub fn begin(&mut self) {
         self.push(&Request::Extended(Extended { oid: start_transaction::OID, value: None }), Sent::Begin);
@@ -113,13 +130,25 @@ impl Bundle {
 
     /// Binds as [`ROOT`].
     pub fn bind(&mut self) {
-        let authentication = Authentication::Simple(PASSWORD.as_bytes());
-        self.push(&Request::Bind(Bind { version: 3, name: ROOT.as_bytes(), authentication }), Sent::Bind);
+        self.bind_as(ROOT, PASSWORD, Sent::Bind);
+    }
+
+    /// Binds with a name and a password.
+    pub fn bind_as(&mut self, name: &str, password: &str, sent: Sent) {
+        if !self.updates.is_empty() {
+            self.before_binds.push(std::mem::take(&mut self.updates));
+        }
+        let authentication = Authentication::Simple(password.as_bytes());
+        self.push(&Request::Bind(Bind { version: 3, name: name.as_bytes(), authentication }), sent);
     }
 
     /// Adds an entry. What `sent` says is up to the caller: whether the name comes only once.
     pub fn add(&mut self, dn: &str, attributes: &[(&str, &str)], sent: Sent) {
-        let list = attribute_list(attributes.iter().map(|(name, v)| (name.as_bytes(), [v.as_bytes()])));
+        // An attribute whose values follow each other comes once.
+        let all = attributes.chunk_by(|(one, _), (other, _)| one == other);
+        let list = attribute_list(
+            all.map(|values| (values[0].0.as_bytes(), values.iter().map(|(_, value)| value.as_bytes()))),
+        );
         let attributes = Attributes::parse(&list).expect("just encoded");
         self.push(&Request::Add(Add { dn: dn.as_bytes(), attributes }), sent);
     }
@@ -132,6 +161,16 @@ impl Bundle {
     /// Changes values of one attribute.
     pub fn modify(&mut self, dn: &str, kind: ModifyKind, attribute: &str, values: &[&str], sent: Sent) {
         let list = change_list([(kind, attribute.as_bytes(), values.iter().map(|v| v.as_bytes()))]);
+        let changes = Changes::parse(&list).expect("just encoded");
+        self.push(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), sent);
+    }
+
+    /// Gives attributes other values, one each. Without a value an attribute is taken away.
+    pub fn replace(&mut self, dn: &str, values: &[(&str, Option<&str>)], sent: Sent) {
+        let changes = values.iter().map(|(attribute, value)| {
+            (ModifyKind::Replace, attribute.as_bytes(), value.iter().map(|value| value.as_bytes()))
+        });
+        let list = change_list(changes);
         let changes = Changes::parse(&list).expect("just encoded");
         self.push(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), sent);
     }

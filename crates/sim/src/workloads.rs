@@ -1,5 +1,6 @@
 //! What clients do: one workload in each file.
 
+mod accounts;
 mod bundles;
 mod churn;
 mod counters;
@@ -10,63 +11,22 @@ mod ring;
 mod stripes;
 mod transfers;
 
-use crate::clients::Scan;
-use crate::random::Random;
 use crate::requests::{Bundle, COUNTER, SUFFIX, Sent, counter_dn};
-use crate::view::View;
-
-/// Something that clients do. It knows what it has sent, not what became of it.
-pub trait Workload: Send {
-    /// Adds what must be there before; with transactions, in one that comes to nothing if it is there.
-    fn setup(&mut self, to: &mut Bundle);
-
-    /// Adds the next updates of a session.
-    fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle);
-
-    /// How often a bundle sets the counter of its session at most, each time with reads behind it.
-    fn counts_at_most(&self) -> u64 {
-        1
-    }
-
-    /// Does it update by transactions?
-    fn has_transactions(&self) -> bool {
-        false
-    }
-
-    /// The entry whose subordinates a session reads before it changes them in a transaction, and the attribute that counts.
-    fn scanned(&self) -> (&'static str, &'static str) {
-        ("", "")
-    }
-
-    /// Adds the updates of a session's next transaction, by what it knows of the entries.
-    fn transact(&mut self, _scanned: &Scan, _random: &mut Random, _to: &mut Bundle) {}
-
-    /// Adds an update by itself of an entry that transactions are about too, if there is any.
-    fn update(&mut self, _scanned: &Scan, _random: &mut Random, _to: &mut Bundle) {}
-
-    /// Looks at entries that were read at once.
-    ///
-    /// # Errors
-    /// In words: they cannot all have been there at one moment.
-    fn look(&self, _scan: &Scan) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Does somebody take backups meanwhile, restore, export and import?
-    fn is_operated(&self) -> bool {
-        false
-    }
-
-    /// Looks at what is there after a start.
-    ///
-    /// # Errors
-    /// In words: what cannot come of what was sent.
-    fn check(&self, view: &View) -> Result<(), String>;
-}
+pub use crate::workload::Workload;
 
 /// Names of all workloads.
-pub const NAMES: [&str; 9] =
-    ["mixed", "churn", "groups", "counters", "operated", "transfers", "ring", "stripes", "bundles"];
+pub const NAMES: [&str; 10] = [
+    "mixed",
+    "churn",
+    "groups",
+    "counters",
+    "operated",
+    "transfers",
+    "ring",
+    "stripes",
+    "bundles",
+    "accounts",
+];
 
 /// The workload of a name, for so many sessions.
 pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
@@ -80,6 +40,7 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "ring" => Box::new(ring::Ring::default()),
         "stripes" => Box::new(stripes::Stripes),
         "bundles" => Box::new(bundles::Bundles),
+        "accounts" => Box::new(accounts::Accounts::new(sessions)),
         _ => return None,
     })
 }

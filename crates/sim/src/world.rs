@@ -319,7 +319,10 @@ impl World {
         let changes = self.has_other_rules && self.has_started && self.random.chance(500);
         let has_schema_check = self.oracle.has_schema_check() != changes;
         let seed = self.random.number();
-        StartOptions { seed, has_no_schema_check: !has_schema_check, ..StartOptions::default() }
+        // The model goes by the same rules at all times: what is in the log does not depend on them.
+        let is_closed = self.random.chance(250);
+        let has_no_schema_check = !has_schema_check;
+        StartOptions { seed, has_no_schema_check, is_closed, ..StartOptions::default() }
     }
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.

@@ -101,6 +101,8 @@ fn planted_faults_are_found() {
         (store::faults::FREE_SET_DIFFERS, "kills", None, "the state is the model's"),
         (store::faults::ID_TAKEN, "kills", None, "a start without damage succeeds"),
         (dsa::faults::LIMIT_AT_APPLY, "kills", Some("ring"), "a start without damage succeeds"),
+        (dsa::faults::LOCK_NOT_WRITTEN, "kills", Some("accounts"), properties::LOCKS),
+        (dsa::faults::CONDITION_PASSED_OVER, "kills", Some("accounts"), "only what was sent is there"),
         (node::faults::RULES_BY_RESTART, "kills", Some("mixed"), "a start without damage succeeds"),
     ] {
         let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));

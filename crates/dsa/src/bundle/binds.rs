@@ -5,12 +5,14 @@ use super::group::{self, Group};
 use super::{ReadBatch, deferred, execute, noted, update};
 use crate::context::Reading;
 use crate::control::Requested;
+use crate::faults;
 use crate::op;
 use crate::op::bind::Exchange;
 use crate::outcome;
 use crate::password::policies::Purpose;
 use crate::session::Session;
 use crate::worker::Parts;
+use env::planted;
 use model::ResultCode;
 use proto::op::bind::{Authentication, Bind};
 use proto::tag;
@@ -67,6 +69,9 @@ impl ReadBatch<'_> {
         }
         if let Some(write) = self.scratch.passwords.verdict.write.take() {
             if matches!(write.purpose, Purpose::Lock(_)) {
+                if planted::is(faults::LOCK_NOT_WRITTEN) {
+                    return;
+                }
                 noted::locked(self.dsa, session, &write.dn);
             }
             // Whatever it is: it is answered when the state of the account is durable.

@@ -15,7 +15,7 @@ use proto::tag::BIND_RESPONSE;
 use std::sync::Arc;
 
 /// Who has changed the state, as it is recorded with the entry.
-const ACTOR: &[u8] = b"cn=Password Policy";
+pub const ACTOR: &[u8] = b"cn=Password Policy";
 
 /// The change that a write is, of a bind with this message id. `answer`: what the bind is answered when it is done.
 pub(crate) fn change_of(dsa: &Dsa, write: Write, id: i32, answer: Vec<u8>) -> Change {

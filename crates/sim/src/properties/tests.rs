@@ -31,7 +31,7 @@ fn clients(counted: u64, others: &[Sent]) -> Clients {
     bundle.sent.extend(others.iter().cloned());
     clients.on_sent(0, &bundle);
     let done = (1..=bundle.sent.len()).map(|id| Answer::Done(id, ResultCode::Success));
-    clients.on_answers(0, &done.collect::<Vec<_>>(), 1).expect("nothing was read");
+    clients.on_answers(0, &done.collect::<Vec<_>>(), (1, true)).expect("nothing was read");
     clients
 }
 
@@ -75,10 +75,10 @@ fn each_notices_what_it_is_there_for() {
     has_read.on_sent(0, &bundle);
     let entry = [(COUNTER.to_owned(), vec!["7".to_owned()])].into();
     let answer = Answer::Entry(1, counter_dn(1), entry);
-    has_read.on_answers(0, std::slice::from_ref(&answer), 1).expect("it is the first");
+    has_read.on_answers(0, std::slice::from_ref(&answer), (1, true)).expect("it is the first");
     assert_eq!(broken(|_, _| (), &has_read), [MONOTONIC]);
     has_read.client_mut(1).void.insert(7);
-    assert_eq!(has_read.on_answers(0, &[answer], 1).unwrap_err().0, VOID, "it is read");
+    assert_eq!(has_read.on_answers(0, &[answer], (1, true)).unwrap_err().0, VOID, "it is read");
     let mut refused = nothing();
     refused.client_mut(1).void.insert(0);
     assert_eq!(broken(|_, _| (), &refused), [VOID], "it is there");
@@ -106,11 +106,11 @@ fn a_commit_of_what_was_given_up_or_refused_is_noticed() {
         bundle.begin();
         clients.on_sent(0, &bundle);
         let begun = Answer::Extended(1, ResultCode::Success, Some(b"1".to_vec()));
-        clients.on_answers(0, &[begun], 1).expect("nothing was read");
+        clients.on_answers(0, &[begun], (1, true)).expect("nothing was read");
         bundle.sent = [also, &[Sent::Commit]].concat();
         clients.on_sent(0, &bundle);
         let done = Answer::Extended(bundle.sent.len(), ResultCode::Success, None);
-        let checked = clients.on_answers(0, &[answers, &[done]].concat(), 2);
+        let checked = clients.on_answers(0, &[answers, &[done]].concat(), (2, true));
         checked.map(|()| clients.client(0).transactions)
     };
     let member = |code| commit(&[Sent::Member], &[Answer::Done(1, code)]);

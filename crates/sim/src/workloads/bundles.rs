@@ -1,10 +1,10 @@
 //! Bundles in which reads stand between updates: the counter of the sender is set again and again, and read behind each time, with
 //! the counters of others.
 
-use super::Workload;
 use crate::random::Random;
 use crate::requests::Bundle;
 use crate::view::View;
+use crate::workload::Workload;
 
 /// See the module.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Every session adds folders with entries below them, renames folders, and removes what it added. No name comes twice,
 //! so what is gone must never be seen again.
 
-use super::Workload;
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX, Sent};
 use crate::view::View;
+use crate::workload::Workload;
 
 /// Folders that a session keeps.
 const FOLDERS_MAX: usize = 6;

@@ -1,9 +1,9 @@
 //! Nothing but the counters that end every bundle: as many small groups of commits as there can be.
 
-use super::Workload;
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX};
 use crate::view::View;
+use crate::workload::Workload;
 
 /// See the module.
 #[derive(Debug)]

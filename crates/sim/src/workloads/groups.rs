@@ -1,10 +1,10 @@
 //! Members come to big groups and go: sets of values that are trees. A member comes and goes together with its mark in
 //! another group, so that both have the same members.
 
-use super::Workload;
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX, Sent};
 use crate::view::View;
+use crate::workload::Workload;
 use proto::op::ModifyKind;
 
 /// Two groups with the same members.

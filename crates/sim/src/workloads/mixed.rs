@@ -1,9 +1,9 @@
 //! Random updates of few entries by all sessions: much of it is refused, and names come and go.
 
-use super::Workload;
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX, Sent};
 use crate::view::View;
+use crate::workload::Workload;
 use proto::op::ModifyKind;
 
 /// Names that are used.

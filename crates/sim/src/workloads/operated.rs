@@ -1,11 +1,11 @@
 //! Folders come and go as in `churn`, while somebody takes backups of the directory, restores them, exports it and imports
 //! that elsewhere, and something into it: [`crate::operator`].
 
-use super::Workload;
 use super::churn::Churn;
 use crate::random::Random;
 use crate::requests::Bundle;
 use crate::view::View;
+use crate::workload::Workload;
 
 /// See the module.
 #[derive(Debug)]

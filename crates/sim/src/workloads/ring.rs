@@ -1,11 +1,11 @@
 //! A ring of people, each the manager of the next. A transaction takes one out, puts a new one in its place, and gives the one
 //! after it another name: a modify, a delete, a modifyDN and an add that are only right together. The ring is always closed.
 
-use super::Workload;
 use crate::clients::Scan;
 use crate::random::Random;
 use crate::requests::{Bundle, Sent};
 use crate::view::View;
+use crate::workload::Workload;
 use proto::op::ModifyKind;
 use std::collections::BTreeSet;
 

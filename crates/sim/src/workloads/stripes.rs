@@ -2,11 +2,11 @@
 //! and installed at the end: the one that reads all boards at once finds one colour. Meanwhile others write something else on
 //! a board, so that prepared writes are made of entries that are not there any more.
 
-use super::Workload;
 use crate::clients::Scan;
 use crate::random::Random;
 use crate::requests::{Bundle, Sent};
 use crate::view::View;
+use crate::workload::Workload;
 use proto::op::ModifyKind;
 
 const BOARDS: usize = 4;

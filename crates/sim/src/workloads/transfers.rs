@@ -1,11 +1,11 @@
 //! Sessions move amounts between accounts, in transactions of two modifies, each only if the balance is still what was read;
 //! and within an account, from one purse to the other, by an update alone. The one that reads all of them finds the same sum.
 
-use super::Workload;
 use crate::clients::Scan;
 use crate::random::Random;
 use crate::requests::{Bundle, Sent};
 use crate::view::View;
+use crate::workload::Workload;
 use proto::op::ModifyKind;
 
 const ACCOUNTS: i64 = 5;

@@ -83,7 +83,7 @@ impl World {
         if !self.workload.has_transactions() {
             self.workload.setup(&mut bundle);
         }
-        self.oracle.on_sent(&bundle.updates);
+        bundle.logged_together().for_each(|updates| self.oracle.on_sent(updates));
         self.calm(node, true);
         node.send(0, &bundle.bytes, &self.clock);
         if self.workload.has_transactions() {
@@ -119,7 +119,7 @@ impl World {
         self.trace.note(format_args!("  session {session} sends {:?}", bundle.sent));
         self.clients.on_sent(session, &bundle);
         self.precedence.on_sent(session, &bundle);
-        self.oracle.on_sent(&bundle.updates);
+        bundle.logged_together().for_each(|updates| self.oracle.on_sent(updates));
         node.send(session, &bundle.bytes, &self.clock);
         self.take_answers(node, session)
     }
@@ -187,7 +187,9 @@ impl World {
             let ranked = self.precedence.on_answers(session, &answers);
             ranked.map_err(|what| Violation { property: properties::PRECEDENCE, what })?;
         }
-        let checked = self.clients.on_answers(session, &answers, self.applied);
+        // A lock that cannot be written is no matter of the answer of a bind, nor is one that another leader has lost.
+        let writes_locks = self.is_well(node) && !self.disk.may_fill_up() && self.group.is_none();
+        let checked = self.clients.on_answers(session, &answers, (self.applied, writes_locks));
         checked.map_err(|(property, what)| Violation { property, what })?;
         let property = properties::SNAPSHOT;
         for scan in self.clients.client_mut(session).take_scans() {

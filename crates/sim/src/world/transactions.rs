@@ -50,7 +50,7 @@ impl World {
         self.clients.on_sent(0, &bundle);
         node.send(0, &bundle.bytes, &self.clock);
         let answers = node.answers(0);
-        let _ = self.clients.on_answers(0, &answers, self.applied);
+        let _ = self.clients.on_answers(0, &answers, (self.applied, false));
         let Some(Transaction { identifier, .. }) = self.clients.client_mut(0).transaction.take() else {
             return;
         };
