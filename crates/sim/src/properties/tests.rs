@@ -82,6 +82,9 @@ fn each_notices_what_it_is_there_for() {
     let mut refused = nothing();
     refused.client_mut(1).void.insert(0);
     assert_eq!(broken(|_, _| (), &refused), [VOID], "it is there");
+    let mut locked = nothing();
+    locked.client_mut(1).locked.insert(counter_dn(1), 1);
+    assert_eq!(broken(|_, _| (), &locked), [LOCKS]);
 }
 
 #[test]
