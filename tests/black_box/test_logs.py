@@ -242,7 +242,9 @@ def forms(word):
 
 
 def test_g3_no_password_in_any_log(logs):
-    """Passwords where they belong, and where people type them: as a name, in a filter, as an attribute's value, in an extended operation."""
+    """Passwords where they belong, and where people type them: as a name, in a filter, as an attribute's value, in an extended operation. Neither has
+    cn=Monitor one, nor cn=config.
+    """
     log = logs(ldif="people.ldif")
     admin = connect(log.here)
     admin.modify_s(ADA, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
@@ -272,10 +274,14 @@ def test_g3_no_password_in_any_log(logs):
         admin.modify_s(ADA, [(ldap.MOD_DELETE, "userPassword", [b"not-" + WORD.encode()])])
     with pytest.raises(ldap.LDAPError):
         admin.passwd_s(WORD, None, WORD)
+    monitor = admin.search_s("cn=Monitor", ldap.SCOPE_SUBTREE, attrlist=["*", "+"])
+    configuration = admin.search_s("cn=config", ldap.SCOPE_SUBTREE, attrlist=["*", "+"])
+    assert len(monitor) > 20 and configuration
     admin.unbind_s()
     access, security = log.ended()
     assert len(access) > 20 and by(security, event="bind-failed")
-    texts = [log.access.read_bytes(), log.security.read_bytes(), log.here.log.encode()]
+    shown = b"\n".join(value for _, entry in monitor + configuration for values in entry.values() for value in values)
+    texts = [log.access.read_bytes(), log.security.read_bytes(), log.here.log.encode(), shown]
     for secret in [WORD, stored, stored.split("$")[-1]]:
         for form in forms(secret):
             assert not [text for text in texts if form in text], (secret, form)

@@ -10,6 +10,7 @@ use crate::policy;
 use crate::session::{DeferredRead, Phase, Session};
 use env::clock::Now;
 use model::ResultCode;
+use schema::Schema;
 
 /// Queues what the request lacks that just ran for a session, and makes the session wait.
 /// If the queue takes no more, the request is run again at once, and answers that.
@@ -50,6 +51,16 @@ pub(super) const TOO_MANY_FAILED: FixedRefusal =
 #[cold]
 pub(super) fn note_failed_bind(session: &Session, dsa: &Dsa, name: &[u8], now: Now) {
     session.peer.bind_failed(now.monotonic_ns);
-    let is_dn = dsa.shard.schema().normalise_dn(name, &mut Vec::new()).is_ok();
-    dsa.failed_binds.note(name, is_dn, session.peer.client().and_then(|client| client.ip()));
+    let schema = dsa.shard.schema();
+    let unshown = match schema.normalise_dn(name, &mut Vec::new()) {
+        Ok(()) => names_secret(schema, name).then_some("a DN of a secret"),
+        Err(_) => Some("no DN"),
+    };
+    dsa.failed_binds.note(name, unshown, session.peer.client().and_then(|client| client.ip()));
+}
+
+/// Has a DN a value of an attribute in it whose values are secrets? A client that builds DNs of what was typed may so send a password.
+fn names_secret(schema: &Schema, dn: &[u8]) -> bool {
+    let is_secret = |attribute: &[u8]| schema.find_type(attribute).is_some_and(|id| schema.is_secret(id));
+    model::dn::parse(dn).is_ok_and(|rdns| rdns.iter().flatten().any(|ava| is_secret(ava.attribute_type)))
 }

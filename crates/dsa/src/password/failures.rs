@@ -72,7 +72,7 @@ struct Account {
 pub struct FailedBinds {
     /// How many there were since the last report.
     pub count: u64,
-    /// The last name that was tried. Of a text that is no DN only its length: it may be a password.
+    /// The last name that was tried. Of a text that is no DN, or has a value of a secret, only its length: it may be a password.
     pub name: String,
     /// Whence, if the client has an address.
     pub address: Option<IpAddr>,
@@ -126,11 +126,11 @@ impl Failures {
         }
     }
 
-    /// Notes a failed bind for the log.
-    pub(crate) fn note(&self, name: &[u8], is_dn: bool, address: Option<IpAddr>) {
-        let name = match is_dn {
-            true => String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]).into_owned(),
-            false => format!("no DN, {} octets", name.len()),
+    /// Notes a failed bind for the log. `unshown`: why its name may not be shown, if it may not.
+    pub(crate) fn note(&self, name: &[u8], unshown: Option<&str>, address: Option<IpAddr>) {
+        let name = match unshown {
+            None => String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]).into_owned(),
+            Some(why) => format!("{why}, {} octets", name.len()),
         };
         let mut state = self.lock();
         state.count_name(&name, address);
@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn the_log_has_no_name_that_is_no_dn() {
         let failures = Failures::default();
-        failures.note(b"uid=ann,dc=com", true, None);
-        failures.note(b"my password", false, None);
+        failures.note(b"uid=ann,dc=com", None, None);
+        failures.note(b"my password", Some("no DN"), None);
         let notice = failures.take_notice().unwrap();
         assert_eq!((notice.count, &notice.name[..]), (2, "no DN, 11 octets"));
         assert_eq!(failures.take_notice(), None);
@@ -254,8 +254,8 @@ mod tests {
     fn names_that_fail_often_are_not_driven_out() {
         let failures = Failures::default();
         for number in 0..10 * NAMES_MAX {
-            failures.note(b"uid=ann,dc=com", true, None);
-            failures.note(format!("uid={number},dc=com").as_bytes(), true, None);
+            failures.note(b"uid=ann,dc=com", None, None);
+            failures.note(format!("uid={number},dc=com").as_bytes(), None, None);
         }
         let worst = failures.worst(16);
         assert_eq!((worst.len(), &worst[0].name[..], worst[0].count), (16, "uid=ann,dc=com", 640));
