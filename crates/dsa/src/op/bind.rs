@@ -317,7 +317,7 @@ fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password:
         passwords.is_given_up(|| is_recent && failures.is_throttled(dsa.account(name), now_ns));
     let found = match is_throttled {
         true => {
-            verify_for_nobody(reading, name, password);
+            verify_for_nobody(reading, name, password, false);
             None
         }
         false => find(reading, anonymous, name, password),
@@ -334,18 +334,23 @@ fn prove(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password:
 }
 
 /// The work of a verification for a name that has no password, in a form that the directory has.
-/// What it comes to is not looked at. A refusal of the pool is the same as of a name that has a password.
-fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8]) {
+/// What it comes to is not looked at. A refusal of the pool is the same as of a name that has a password. `is_absent`: no entry was looked at for a
+/// password.
+fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8], is_absent: bool) {
     let dsa = reading.dsa;
     // Once is enough.
     if reading.scratch.passwords.has_outcomes() || planted::is(holes::NOBODY_NOT_VERIFIED) {
         return;
     }
-    // It is looked for as of an entry that names none: of fast schemes it takes a part of the time that shows.
-    let _ = policy::policy_of(reading, None);
     let scheme = dsa.config.password_schemes[0];
-    let account = dsa.account(name);
-    let form = dsa.password_forms.pick(reading.read_point, scheme, account, reading.now.monotonic_ns);
+    let (account, now_ns) = (dsa.account(name), reading.now.monotonic_ns);
+    let (form, sample) = dsa.password_forms.pick(reading.read_point, scheme, account, now_ns);
+    // Of fast schemes this takes a part of the time that shows.
+    let entry = sample.and_then(|id| reading.read_point.entry(id));
+    policy::look_at(reading, entry.as_ref());
+    if is_absent && let Some(entry) = &entry {
+        std::hint::black_box(password::is_there(reading.read_point, entry));
+    }
     // Whatever comes of it, or later.
     let _ = reading.scratch.passwords.verify(&form, password);
 }
@@ -362,9 +367,10 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
     }
     let read_point = reading.read_point;
     let cache = &mut reading.scratch.evaluator.cache;
-    let entry = read_point.resolve(name, cache).ok().and_then(|id| read_point.entry(id));
-    let Some(entry) = entry.filter(|entry| password::is_there(read_point, entry)) else {
-        verify_for_nobody(reading, name, password);
+    let found = read_point.resolve(name, cache).ok().and_then(|id| read_point.entry(id));
+    let is_absent = found.is_none();
+    let Some(entry) = found.filter(|entry| password::is_there(read_point, entry)) else {
+        verify_for_nobody(reading, name, password, is_absent);
         return None;
     };
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.

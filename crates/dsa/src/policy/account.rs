@@ -10,7 +10,7 @@ use store::EntryRef;
 const FOR_EVER: &str = "000001010000Z";
 
 /// What an entry says of its password.
-pub(super) struct Account {
+pub(crate) struct Account {
     /// Unix time in milliseconds of the last change.
     pub(super) changed_ms: Option<u64>,
     /// Whether an administrator or failures have locked it.

@@ -20,8 +20,8 @@ fn number(reading: &Reading<'_>, entry: &EntryRef<'_>) -> u64 {
 }
 
 /// May a bind succeed, whatever its password is? If failures lock or delay the account this is a try, which is counted. The password is verified in
-/// either case, so the answer takes the same time.
-pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
+/// either case, so the answer takes the same time. The account comes with it, for it is read once.
+pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> (bool, Account) {
     let now_ms = reading.now.wall_ms;
     // The order of the specification: lock, begin and end come before the password, age and grace behind it.
     let account = Account::of(reading, entry);
@@ -34,7 +34,7 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     if !is_admitted && policy.tells_locked {
         reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
     }
-    is_admitted
+    (is_admitted, account)
 }
 
 /// Is a delay in force that the entry has? It counts after a start, when the failures that led to it are forgotten.
@@ -81,15 +81,18 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     }
 }
 
-/// The password was right. False if it has expired and no grace is left.
-pub(crate) fn passed(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) -> bool {
+/// The password was right. False if it has expired and no grace is left. `account`: as it was admitted.
+pub(crate) fn passed(
+    reading: &mut Reading<'_>,
+    entry: &EntryRef<'_>,
+    policy: &Policy,
+    account: &Account,
+) -> bool {
     let now_ms = reading.now.wall_ms;
     if policy.failures().is_some() {
         reading.scratch.passwords.tried = None;
-        let account = number(reading, entry);
-        reading.dsa.policies.lockouts.forget(account);
+        reading.dsa.policies.lockouts.forget(number(reading, entry));
     }
-    let account = Account::of(reading, entry);
     let mut verdict = Verdict { must_change: account.is_reset, ..Verdict::default() };
     // What the bind changes of the entry: most change nothing, and are answered at once.
     let mut changes = Vec::new();
@@ -126,7 +129,7 @@ pub(crate) fn passed(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &P
         verdict.write = Some(Write { dn, changes, purpose: Purpose::Admit, assertion });
     }
     reading.scratch.passwords.verdict = verdict;
-    note_success(reading, entry, policy, &account);
+    note_success(reading, entry, policy, account);
     true
 }
 

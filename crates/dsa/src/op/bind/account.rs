@@ -22,7 +22,8 @@ pub(super) fn identified<'r>(
     verify: impl FnOnce(&mut Reading<'r>) -> Result<bool, Later>,
 ) -> Option<Identity> {
     let policy = (!is_root).then(|| policy::policy_of(reading, Some(entry)));
-    let is_admitted = policy.as_ref().is_none_or(|policy| policy::admit(reading, entry, policy));
+    let admitted = policy.as_ref().map(|policy| policy::admit(reading, entry, policy));
+    let is_admitted = admitted.as_ref().is_none_or(|(is_admitted, _)| *is_admitted);
     let is_right = verify(reading).ok()?;
     if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
         policy::wrong(reading, entry, policy);
@@ -30,7 +31,9 @@ pub(super) fn identified<'r>(
     let passes = is_admitted
         && is_right
         && (is_root || may_be_verified(reading, anonymous, entry))
-        && policy.is_none_or(|policy| policy::passed(reading, entry, &policy));
+        && policy
+            .zip(admitted)
+            .is_none_or(|(policy, (_, account))| policy::passed(reading, entry, &policy, &account));
     passes.then(|| reading.dsa.identity_of(reading.read_point, entry, &mut reading.scratch.evaluator.cache))
 }
 
