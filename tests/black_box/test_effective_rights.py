@@ -1,12 +1,14 @@
 """Get effective rights, as ldapsearch, python-ldap and UnboundID's SDK ask for them."""
 
 import base64
+import time
 
 import ldap
 import pytest
 from ldap.controls import LDAPControl
 
-from conftest import ADMIN, DATA, PEOPLE, SECRET, connect, run
+from ber import tlv
+from conftest import ADMIN, DATA, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run
 from test_unboundid import JAR
 
 OID = "1.3.6.1.4.1.42.2.27.9.5.2"
@@ -59,3 +61,42 @@ def test_a9_get_effective_rights(server):
         command = ["java", "-XX:TieredStopAtLevel=1", "-cp", JAR, DATA / "EffectiveRights.java", here.port]
         out = run(*command, ADMIN, SECRET, BRUNO, ADA, "title", "member", timeout=120).out
         assert out == "entry read write\ntitle search read compare write\nmember search read compare\n", out
+
+
+def test_x12_effective_rights_of_the_largest_size(server, tmp_path):
+    """As many names as may be asked for, with about as many rules as there may be, on many entries: on one thread others are served in between. One name
+    more is refused (the CVE-2013-4485 class).
+    """
+    config = tmp_path / "pando.toml"
+    subjects = [f'dn = "uid=u{number},{PEOPLE}"' for number in range(1000)]
+    rules = [f'[[access.rule]]\nname = "r{number}"\nto = {{ subtree = "{PEOPLE}", filter = "(uid=u{number})", attrs = ["title"] }}\nby = [{{ {subject} }}]\n'
+             'allow = ["write"]\n' for number, subject in enumerate(subjects)]
+    config.write_text("threads = 1\n" + "\n".join(rules))
+    lines = [f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n", f"dn: {PEOPLE}\nobjectClass: organizationalUnit\nou: People\n"]
+    lines += [f"dn: uid=u{number},{PEOPLE}\nobjectClass: inetOrgPerson\ncn: u\nsn: u\ntitle: t\n" for number in range(300)]
+    (tmp_path / "d.ldif").write_text("\n".join(lines))
+    here = server("--config", config, ldif=tmp_path / "d.ldif")
+    client, other = connect(here), connect(here, None)
+
+    def asked(names):
+        subject, listed = f"dn:uid=u7,{PEOPLE}".encode(), b"".join(tlv(4, name) for name in names)
+        control = LDAPControl(OID, True, encodedControlValue=tlv(0x30, tlv(4, subject), tlv(0x30, listed)))
+        return client.search_ext(PEOPLE, ldap.SCOPE_ONELEVEL, "(objectClass=*)", ["1.1", "attributeLevelRights"], serverctrls=[control])
+
+    names = [b"x-none-%03d" % number for number in range(251)] + [b"title", b"cn", b"sn", b"uid", b"mail"]
+    message, entries, longest = asked(names), 0, 0
+    while entries is not None:
+        begin = time.monotonic()
+        other.search_s("", ldap.SCOPE_BASE, attrlist=["1.1"])
+        longest = max(longest, time.monotonic() - begin)
+        kind, found = client.result(message, all=0, timeout=0)
+        while kind == ldap.RES_SEARCH_ENTRY:
+            [(dn, entry)] = found
+            assert (b"title:rscwo" in entry["attributeLevelRights"][0]) == dn.startswith("uid=u7,"), entry
+            entries += 1
+            kind, found = client.result(message, all=0, timeout=0)
+        if kind == ldap.RES_SEARCH_RESULT:
+            break
+    assert entries == 300 and longest < PATIENCE / 20, (entries, longest)
+    with pytest.raises(ldap.ADMINLIMIT_EXCEEDED):
+        client.result(asked([*names, b"ou"]))

@@ -1,5 +1,6 @@
 """The PROXY protocol: what a load balancer says of clients counts, and nobody else may say it (T8)."""
 
+import json
 import shutil
 import socket
 import ssl
@@ -10,7 +11,7 @@ import pytest
 
 from ber import ldap_bind
 from certificates import Authority
-from conftest import ADMIN, PATIENCE, SECRET, run
+from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, run
 from test_tls import CONFIDENTIALITY_REQUIRED, SUCCESS, Raw, search
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -113,6 +114,28 @@ def test_t8_limits_count_the_stated_address(serve):
     begin = time.monotonic()
     while 'limit="connections-per-address" peer=192.0.2.1 count=1' not in server.log:
         assert time.monotonic() - begin < PATIENCE, server.log
+
+
+def test_t8_rules_and_logs_see_the_stated_address(serve, tmp_path):
+    """A rule by network, lines of both logs: the client is where the load balancer says."""
+    access, security = tmp_path / "access.log", tmp_path / "security.log"
+    server = serve("[[access.rule]]", 'name = "near"', 'to = { all = true, attrs = ["title"] }', 'by = [{ peer = "192.0.2.0/24" }]', 'deny = ["see"]', "rank = 5",
+                   "[log]", 'access = "all"', f'access-file = "{access}"', f'security-file = "{security}"', rules=["proxy-tls = true"])
+    wrong, ada = b"uid=bruno," + PEOPLE.encode(), b"uid=ada," + PEOPLE.encode()
+    for source, is_shown in (("192.0.2.7", False), ("198.51.100.7", True), ("2001:db8::7", True)):
+        raw = Raw(server.ports[0])
+        raw.send(version_2(source, values=CLIENT_TLS), ldap_bind(wrong, b"wrong", 1), ldap_bind(ada, b"ada's password", 2))
+        assert (raw.result(), raw.result()) == (49, SUCCESS)
+        raw.send(search(3, base=ada, attributes=[b"title", b"sn"]))
+        found = raw.message()
+        assert b"Okafor" in found and (b"Chair" in found) == is_shown, source
+        assert raw.message()
+    server.end()
+    sources = ["192.0.2.7:4096", "198.51.100.7:4096", "[2001:db8::7]:4096"]
+    for path, wanted in ((access, {"op": "search"}), (access, {"op": "bind", "code": 0}), (security, {"event": "bind-failed"})):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        seen = [line["peer"] for line in lines if all(line.get(key) == value for key, value in wanted.items())]
+        assert sorted(seen) == sorted(sources), (wanted, seen)
 
 
 def test_t8_what_is_missing_cut_long_or_from_others_is_closed(serve):

@@ -1,11 +1,15 @@
 """SCRAM-SHA-256 and SCRAM-SHA-256-PLUS with foreign clients, and with messages that no client sends. The ids are rows of docs/sasl.md."""
 
+import contextlib
 import hashlib
 import os
 import ssl
 from pathlib import Path
 
+import ldap
+import ldap.sasl
 import pytest
+import scramp
 
 from certificates import Authority
 from conftest import ADMIN, PATIENCE, PEOPLE, connect, run
@@ -70,8 +74,36 @@ def test_s2_foreign_clients(served):
                  served.port, "--saslOption", "mech=SCRAM-SHA-256", "--saslOption", "username=ada", "-b", ADA, "-s", "base"]
     assert f"dn: {ADA}" in run(*unboundid, "-w", WORD, "(objectClass=*)", "uid", timeout=4 * PATIENCE).out
     run(*unboundid, "-w", "wrong", "(objectClass=*)", code=49, timeout=4 * PATIENCE)
+    for word, refused in ((WORD, False), ("wrong", True)):
+        client = ldap.initialize(served.url)
+        client.set_option(ldap.OPT_X_SASL_SECPROPS, "none")
+        answers = ldap.sasl.sasl({ldap.sasl.CB_AUTHNAME: "ada", ldap.sasl.CB_PASS: word}, NAME.decode())
+        with pytest.raises(ldap.INVALID_CREDENTIALS) if refused else contextlib.nullcontext():
+            client.sasl_interactive_bind_s("", answers)
+        assert client.whoami_s() == ("" if refused else f"dn:{ADA}")
     # A simple bind and a compare verify the same value.
     assert connect(served, ADA, WORD).whoami_s() == f"dn:{ADA}"
+
+
+def by_scramp(served, user, word, mechanism=NAME, secured=False):
+    """The code that scramp's client comes to, which checks the server's signature. Over TLS it works out itself what the channel is bound by."""
+    connection = raw(served, secured=secured)
+    binding = ("tls-server-end-point", connection.socket) if mechanism == PLUS else None
+    client = scramp.ScramClient([mechanism.decode()], user, word, channel_binding=binding)
+    code, challenge = ask(connection, mechanism, client.get_client_first().encode())
+    assert code == 14
+    client.set_server_first(challenge.decode())
+    code, end = ask(connection, mechanism, client.get_client_final().encode())
+    if code == 0:
+        client.set_server_final(end.decode())
+    return code
+
+
+def test_s2_scramp(served):
+    """A client of another author, in the clear, under TLS, and bound to the certificate (S3)."""
+    for settings in ({}, {"secured": True}, {"mechanism": PLUS, "secured": True}):
+        # Under TLS without binding it says that it knows none, which is no downgrade.
+        assert [by_scramp(served, user, word, **settings) for user, word in (("ada", WORD), ("ada", "wrong"), ("nobody", WORD))] == [0, 49, 49], settings
 
 
 def test_s2_every_failure_is_the_same(served):

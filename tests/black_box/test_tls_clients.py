@@ -53,5 +53,5 @@ def test_t1_jndi(served):
 def test_t1_go_ldap(served, tmp_path):
     program = tmp_path / "go-ldap"
     run("go", "build", "-C", GO, "-buildvcs=false", "-o", program, ".", timeout=300)
-    out = run(program, *served.places, ADMIN, SECRET, *served.authorities).out
+    out = run(program, "tls", *served.places, ADMIN, SECRET, *served.authorities).out
     assert out.splitlines() == lines(f"dn:{ADMIN}", local=True)
