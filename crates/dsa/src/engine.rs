@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
 use crate::password::policies::Policies;
-use crate::password::{Failures, Forms, Pool};
+use crate::password::{Dictionary, Failures, Forms, Pool};
 use crate::peers::Peers;
 use crate::refusals::Refusals;
 use crate::settings::Chosen;
@@ -135,6 +135,19 @@ impl Dsa {
             Ok(()) => self.shard.value_hash(&key),
             Err(_) => self.shard.value_hash(dn),
         }
+    }
+
+    /// Takes words that are no passwords, one in each line of a text. They hold as long as the process does.
+    ///
+    /// # Errors
+    /// If there are more than are taken.
+    ///
+    /// # Panics
+    /// If there are some already.
+    pub fn refuse_words(&self, text: &[u8]) -> Result<(), String> {
+        let words = Dictionary::read(text, |word| self.shard.value_hash(word))?;
+        assert!(self.policies.dictionary.set(words).is_ok(), "a server has one dictionary");
+        Ok(())
     }
 
     /// Times of accounts that are not written yet.

@@ -2,6 +2,7 @@
 //! The schemes are the crate `password`'s. A value that is no hash of a known scheme never matches: a directory that was loaded from
 //! elsewhere does not take the text of a hash for a password.
 
+mod dictionary;
 mod failures;
 mod forms;
 pub mod policies;
@@ -9,6 +10,7 @@ mod pool;
 mod values;
 mod work;
 
+pub(crate) use self::dictionary::Dictionary;
 pub use self::failures::FailedBinds;
 pub(crate) use self::failures::Failures;
 pub(crate) use self::forms::Forms;
@@ -20,7 +22,7 @@ pub(crate) use self::work::{Done, Later};
 use self::work::{Task, make};
 use crate::outcome::FixedRefusal;
 use crate::tokens::{Claims, Tokens};
-use ::password::{Memory, SALT_BYTES, Stored, split_scheme};
+use ::password::{Memory, SALT_BYTES, Stored, quality, split_scheme};
 use env::entropy::Entropy;
 use model::ResultCode;
 use model::limits::PASSWORD_BYTES_MAX;
@@ -204,6 +206,20 @@ impl Passwords {
         }
         self.known.iter().find_map(|done| done.read(token)).ok_or_else(|| {
             self.lacking.push(Task::read(tokens, token));
+            Later
+        })
+    }
+
+    /// How hard a new password is to guess for somebody who knows these names ([`quality::score`]).
+    ///
+    /// # Errors
+    /// [`Later`] as of [`Passwords::verify`].
+    pub(crate) fn score(&mut self, password: &[u8], names: &[Vec<u8>]) -> Result<u8, Later> {
+        if !self.pool.is_served() || password.len() > PASSWORD_BYTES_MAX {
+            return Ok(quality::score(password, names));
+        }
+        self.known.iter().find_map(|done| done.scored(password, names)).ok_or_else(|| {
+            self.lacking.push(Task::score(password, names));
             Later
         })
     }

@@ -6,6 +6,7 @@
 //! login     what a bind comes to, before its password is verified and after it
 //! write     the change of the state that it comes to
 //! change    what a new password must be, and what of the state changes with it
+//! quality   how good it must be
 //! ```
 //! What an agent knows of policies, and the failures of accounts, are [`crate::password::policies`]'s.
 //!
@@ -16,12 +17,14 @@ mod account;
 mod change;
 mod choice;
 mod login;
+mod quality;
 mod write;
 
 use self::account::Account;
 pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, must_change, passed, wrong};
+pub(crate) use self::quality::NAMES;
 pub use self::write::ACTOR;
 pub(crate) use self::write::change_of;
 use crate::context::Reading;

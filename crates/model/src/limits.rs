@@ -41,6 +41,12 @@ pub const PASSWORD_VALUES_MAX: usize = 8;
 pub const PASSWORD_HISTORY_MAX: usize = 24;
 /// Accounts whose failed binds are counted for password policies.
 pub const LOCKOUT_ACCOUNTS_MAX: usize = 1 << 20;
+/// Names of a user that are looked for in a new password.
+pub const PASSWORD_NAMES_MAX: usize = 64;
+/// Words of a dictionary that passwords are looked for in.
+pub const DICTIONARY_WORDS_MAX: usize = 1 << 22;
+/// Bytes of the file of a dictionary.
+pub const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
 /// Times of accounts that wait to be written to the log.
 pub const ACCOUNT_TIMES_MAX: usize = 1 << 20;
 /// Jobs of passwords that wait for the pool; one more is answered busy.

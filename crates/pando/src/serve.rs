@@ -231,7 +231,8 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
         let loaded = loaded.map_err(|reason| Failed::configured([format!("oauth.jwks: {reason}")]))?;
         files.tokens = Some(Arc::new(loaded));
     }
-    Ok(Endpoints { bound, files, logs: config.logs.clone(), auditor: None })
+    let words = config.dictionary().map_err(|error| Failed::at("password-dictionary", error))?;
+    Ok(Endpoints { bound, files, logs: config.logs.clone(), words, auditor: None })
 }
 
 pub(crate) fn log_to_stderr() {

@@ -13,6 +13,7 @@ mod crypt;
 mod digest;
 mod memory;
 mod pbkdf2;
+pub mod quality;
 mod refused;
 mod scheme;
 pub mod scram;

@@ -35,6 +35,8 @@ pub struct Endpoints {
     pub files: Reloaded,
     /// What is logged of them.
     pub logs: Settings,
+    /// Words that are refused as passwords, one in each line.
+    pub words: Option<Vec<u8>>,
     /// Who writes down what is changed.
     pub auditor: Option<Auditor>,
 }
@@ -58,7 +60,7 @@ pub fn serve(
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, files, logs, .. }: Endpoints,
+    Endpoints { bound, files, logs, words, .. }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
@@ -71,6 +73,10 @@ pub async fn serve_until(
         .map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()), options))
         .collect();
     let threads = Rc::new(threads?);
+    if let Some(words) = &words {
+        let at_key = |reason: String| io::Error::other(format!("password-dictionary: {reason}"));
+        dsa.refuse_words(words).map_err(at_key)?;
+    }
     if let Some(tls) = &tls {
         dsa.show_certificates(Arc::clone(tls) as Arc<dyn Certificates>);
     }

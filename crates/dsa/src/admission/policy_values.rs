@@ -10,7 +10,7 @@ use schema::Schema;
 
 /// Attributes whose values are numbers, none of them negative. That they are numbers their syntax says.
 /// A negative bound is what some servers take for none, and others for zero.
-const NUMBERS: [&str; 16] = [
+const NUMBERS: [&str; 18] = [
     "pwdMinAge",
     "pwdMaxAge",
     "pwdInHistory",
@@ -27,7 +27,12 @@ const NUMBERS: [&str; 16] = [
     "pwdMinDelay",
     "pwdMaxDelay",
     "pwdMaxIdle",
+    "pandoPwdMinClasses",
+    "pandoPwdMinScore",
 ];
+
+/// The highest number of kinds of characters, and the highest score: more would refuse every password.
+const HIGHEST: i64 = 4;
 
 /// The two delays: the least and the greatest.
 const DELAYS: [&str; 2] = ["pwdMinDelay", "pwdMaxDelay"];
@@ -101,6 +106,9 @@ impl Written {
                 ("pwdMinAge", _) => self.ages[0] = Some(number),
                 ("pwdMaxAge", _) => self.ages[1] = Some(number),
                 (_, Some(at)) => self.delays[at] = Some(Some(number)),
+                ("pandoPwdMinClasses" | "pandoPwdMinScore", _) if number > HIGHEST => {
+                    return Some(format!("{name} is a number from 0 to {HIGHEST}"));
+                }
                 (_, None) => {}
             }
         }

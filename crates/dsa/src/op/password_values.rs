@@ -15,7 +15,7 @@ use crate::password::{self, LATER, Later};
 use crate::policy::{self, New};
 use model::ResultCode;
 use model::attribute::split_options;
-use model::limits::{PASSWORD_BYTES_MAX, PASSWORD_VALUES_MAX};
+use model::limits::{PASSWORD_BYTES_MAX, PASSWORD_NAMES_MAX, PASSWORD_VALUES_MAX};
 use proto::list::{Attributes, attribute_list};
 use proto::message::{Message, Request};
 use proto::op::Add;
@@ -171,7 +171,16 @@ fn judge_add(
     let named =
         add.attributes.iter().find(|a| a.description.eq_ignore_ascii_case(policy::SUBENTRY.as_bytes()));
     let named = named.and_then(|attribute| attribute.values.iter().next());
-    let account = policy::Place::New(add.dn, named);
+    let is_name = |description: &[u8]| {
+        let (name, _) = split_options(description);
+        schema.find_type(name).is_some_and(|id| {
+            policy::NAMES.iter().any(|known| schema.find_type(known.as_bytes()) == Some(id))
+        })
+    };
+    let names = add.attributes.iter().filter(|attribute| is_name(attribute.description));
+    let names: Vec<&[u8]> =
+        names.flat_map(|attribute| attribute.values.iter()).take(PASSWORD_NAMES_MAX).collect();
+    let account = policy::Place::New { dn: add.dn, policy: named, names: &names };
     let mut state = policy::judge(reading, identity, account, &new, false)?;
     state.retain(|(_, name, _)| add.attributes.iter().all(|a| !a.description.eq_ignore_ascii_case(name)));
     Ok(state)

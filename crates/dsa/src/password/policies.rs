@@ -2,22 +2,31 @@
 //! them is [`crate::policy`]'s.
 
 mod lockout;
+mod quality;
 mod rule;
 mod verdict;
 
 pub(crate) use self::lockout::{Bounds, Lockouts, Try};
+pub(crate) use self::quality::Quality;
 pub use self::rule::PolicyRule;
 pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
+use super::dictionary::Dictionary;
 use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// May an attribute be one of a password policy? Their names begin with `pwd`; those that are written as an OID are looked up later.
+/// May an attribute be one of a password policy? Their names begin with `pwd` or `pandoPwd`; those that are written as an OID are looked up later.
 #[inline]
 pub(crate) fn may_be_of_policy(description: &[u8]) -> bool {
     match description {
         [first, second, third, ..] if !first.is_ascii_digit() => {
-            (first | 0x20, second | 0x20, third | 0x20) == (b'p', b'w', b'd')
+            match (first | 0x20, second | 0x20, third | 0x20) {
+                (b'p', b'w', b'd') => true,
+                (b'p', b'a', b'n') => {
+                    description.len() > 8 && description[..8].eq_ignore_ascii_case(b"pandoPwd")
+                }
+                _ => false,
+            }
         }
         [first, ..] => first.is_ascii_digit(),
         [] => false,
@@ -74,6 +83,8 @@ pub(crate) struct Policies {
     renewals: Rate,
     /// Failures in a row.
     pub(crate) lockouts: Arc<Lockouts>,
+    /// Words that are no passwords, if the server has some.
+    pub(crate) dictionary: OnceLock<Dictionary>,
 }
 
 /// Passwords that are stored anew in a second. Each takes the time of a bind, and a write.
@@ -87,6 +98,7 @@ impl Policies {
             renews: AtomicBool::new(choices.renew),
             renewals: Rate::default(),
             lockouts: Arc::default(),
+            dictionary: OnceLock::new(),
         }
     }
 
@@ -164,6 +176,8 @@ pub(crate) struct Policy {
     pub(crate) allow_user_change: bool,
     /// Do they need the old one for it?
     pub(crate) safe_modify: bool,
+    /// How good a new password must be, besides its length.
+    pub(crate) quality: Quality,
     /// Without a bind, after which the account is locked.
     pub(crate) max_idle: u64,
     /// Is it the built-in one? Then no state is kept for it.
@@ -195,6 +209,7 @@ impl Policy {
         must_change: false,
         allow_user_change: true,
         safe_modify: false,
+        quality: Quality::ANY,
         max_idle: 0,
         is_built_in: true,
         tells_locked: false,

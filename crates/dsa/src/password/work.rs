@@ -6,7 +6,7 @@
 //! changed. So an operation is written as if every verification were immediate, and nothing half done is kept.
 
 use crate::tokens::{Claims, Tokens};
-use ::password::{Memory, SALT_BYTES, Scheme, Stored};
+use ::password::{Memory, SALT_BYTES, Scheme, Stored, quality};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -23,6 +23,8 @@ enum Kind {
     Make(Scheme, [u8; SALT_BYTES]),
     /// What does it say, which is a token, if its issuer has signed it?
     Read(Arc<dyn Tokens>),
+    /// How hard is it to guess for somebody who knows these names?
+    Score(Vec<Vec<u8>>),
 }
 
 /// What came of a task.
@@ -30,6 +32,7 @@ pub(crate) enum Outcome {
     Verified(bool),
     Made(Result<Vec<u8>, &'static str>),
     Read(Option<Claims>),
+    Scored(u8),
 }
 
 /// A task with its outcome.
@@ -57,6 +60,10 @@ impl Task {
         Task { kind: Kind::Read(Arc::clone(tokens)), password: token.to_vec().into() }
     }
 
+    pub(super) fn score(password: &[u8], names: &[Vec<u8>]) -> Task {
+        Task { kind: Kind::Score(names.to_vec()), password: password.to_vec().into() }
+    }
+
     /// Does it.
     pub(super) fn run(self, memory: &mut Memory) -> Done {
         let outcome = match &self.kind {
@@ -66,6 +73,7 @@ impl Task {
             }
             Kind::Make(scheme, salt) => Outcome::Made(make(*scheme, &self.password, *salt, memory)),
             Kind::Read(tokens) => Outcome::Read(tokens.claims(&self.password)),
+            Kind::Score(names) => Outcome::Scored(quality::score(&self.password, names)),
         };
         Done { task: self, outcome }
     }
@@ -99,6 +107,16 @@ impl Done {
     pub(super) fn read(&self, token: &[u8]) -> Option<Option<Claims>> {
         match &self.outcome {
             Outcome::Read(claims) => (**self.task.password == *token).then(|| claims.clone()),
+            _ => None,
+        }
+    }
+
+    /// How hard this password is to guess, if that was the task.
+    pub(super) fn scored(&self, password: &[u8], with: &[Vec<u8>]) -> Option<u8> {
+        match (&self.task.kind, &self.outcome) {
+            (Kind::Score(names), Outcome::Scored(score)) => {
+                (names == with && **self.task.password == *password).then_some(*score)
+            }
             _ => None,
         }
     }

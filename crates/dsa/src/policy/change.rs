@@ -3,6 +3,7 @@
 
 use super::account::Account;
 use super::choice::{policy_of, policy_of_new, values};
+use super::quality::{self, Fault, Names};
 use crate::access::Action;
 use crate::context::Reading;
 use crate::events::{Event, EventKind};
@@ -43,15 +44,29 @@ impl<'a> New<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'e, 'r> {
     Entry(&'e EntryRef<'r>),
-    /// Of an entry that is to be added: its name, and that of its policy if it says one.
-    New(&'e [u8], Option<&'e [u8]>),
+    /// Of an entry that is to be added.
+    New {
+        /// Its name.
+        dn: &'e [u8],
+        /// The name of its policy, if it says one.
+        policy: Option<&'e [u8]>,
+        /// What its user is called ([`super::NAMES`]).
+        names: &'e [&'e [u8]],
+    },
 }
 
 impl<'e, 'r> Place<'e, 'r> {
     fn entry(self) -> Option<&'e EntryRef<'r>> {
         match self {
             Place::Entry(entry) => Some(entry),
-            Place::New(..) => None,
+            Place::New { .. } => None,
+        }
+    }
+
+    fn names(self) -> Names<'e, 'r> {
+        match self {
+            Place::Entry(entry) => Names::Of(entry),
+            Place::New { names, .. } => Names::Given(names),
         }
     }
 }
@@ -61,10 +76,6 @@ pub(crate) const LOOKS_HASHED: FixedRefusal = (
     ResultCode::ConstraintViolation,
     "the new password looks like a hash: send it in clear text, the server hashes it",
 );
-
-/// Code and text of a refusal, and what the control says of it.
-/// Texts say what is asked for, and never anything of the password.
-type Fault = (ResultCode, &'static str, Option<PolicyError>);
 
 /// A hash of anything would pass: nobody can say how long the word is.
 const HASHED: Fault = (LOOKS_HASHED.0, LOOKS_HASHED.1, Some(PolicyError::Quality));
@@ -114,7 +125,7 @@ pub(crate) fn judge(
     let entry = place.entry();
     let policy = match place {
         Place::Entry(entry) => policy_of(reading, Some(entry)),
-        Place::New(dn, named) => policy_of_new(reading, dn, named),
+        Place::New { dn, policy, .. } => policy_of_new(reading, dn, policy),
     };
     // Rights first: what an administrator sets is not judged at all, but its state is kept.
     let is_administrator = is_administrator(reading, identity, entry);
@@ -126,16 +137,25 @@ pub(crate) fn judge(
         if let Some(fault) = fault(reading, &policy, entry, new, proves) {
             return Err(refused(reading, fault));
         }
-        let word = new.iter().find_map(|new| match new {
+        let words = new.iter().filter_map(|new| match new {
             New::Word(word) => Some(*word),
             New::Hash | New::Generated => None,
         });
+        let words: Vec<&[u8]> = words.collect();
+        // Several are refused but by the built-in policy, which asks for no history.
+        let word = words.first().copied();
+        // It is one job with what the history has to verify, so what is lacking is looked at behind that.
+        let poor = quality::fault(reading, &policy, place.names(), &words);
+        if let Ok(Some(fault)) = poor {
+            return Err(refused(reading, fault));
+        }
         // It takes verifications, so it comes last.
         if let (Some(entry), Some(word)) = (entry, word)
             && was_used(reading, &policy, entry, word)?
         {
             return Err(refused(reading, IN_HISTORY));
         }
+        poor?;
     }
     // Without a policy there is no age and no history, but what another policy has left is cleared.
     if policy.is_built_in {
@@ -187,7 +207,7 @@ fn note_managed(reading: &mut Reading<'_>, identity: &Identity, place: Place<'_,
     if !place.entry().is_some_and(is_own) {
         let name = match place {
             Place::Entry(entry) => reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache),
-            Place::New(dn, _) => dn.to_vec(),
+            Place::New { dn, .. } => dn.to_vec(),
         };
         reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
             peer: reading.security.client(),

@@ -4,8 +4,9 @@
 
 use crate::access::each_value;
 use crate::context::Reading;
-use crate::password::policies::{Policy, PolicyRule};
+use crate::password::policies::{Policy, PolicyRule, Quality};
 use crate::worker::Scratch;
+use ::password::quality::{CLASSES_MAX, SCORE_MAX};
 use model::limits::PASSWORD_HISTORY_MAX;
 use store::search::Compiled;
 use store::search::evaluate::Truth;
@@ -150,9 +151,26 @@ fn policy_at(reading: &mut Reading<'_>, dn: &str) -> Option<Policy> {
         must_change: is("pwdMustChange").unwrap_or(false),
         allow_user_change: is("pwdAllowUserChange").unwrap_or(true),
         safe_modify: is("pwdSafeModify").unwrap_or(false),
+        quality: quality_of(&entry, read_point),
         max_idle: number("pwdMaxIdle"),
         is_built_in: false,
         tells_locked: false,
         last_success: 0,
     })
+}
+
+/// How good passwords must be under the policy that an entry is.
+/// What is written there was looked at; a number that is too high all the same asks for all that can be asked for.
+fn quality_of(entry: &EntryRef<'_>, at: ReadPoint<'_>) -> Quality {
+    let number = |name: &str, max: u8| {
+        let number = text(entry, name, at).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        u8::try_from(number).unwrap_or(max).min(max)
+    };
+    let is = |name: &str| text(entry, name, at).is_some_and(|text| text == "TRUE");
+    Quality {
+        min_classes: number("pandoPwdMinClasses", CLASSES_MAX),
+        min_score: number("pandoPwdMinScore", SCORE_MAX),
+        not_names: is("pandoPwdNotNames"),
+        dictionary: is("pandoPwdDictionary"),
+    }
 }

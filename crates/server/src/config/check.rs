@@ -137,6 +137,11 @@ impl Config {
                 problem("schema", format!("`{schema}`: {reason}"));
             }
         }
+        if let Some(path) = &self.dictionary
+            && let Err(reason) = readable(path)
+        {
+            problem("password-dictionary", format!("`{}`: {reason}", path.display()));
+        }
         for import in &self.import {
             if let Err(reason) = readable(import) {
                 problem("import", format!("`{}`: {reason}", import.display()));

@@ -34,6 +34,7 @@ pub use value::OnLogFailure;
 use crate::{Options, logs, tls};
 use dsa::Anonymous;
 use dsa::config::Scheme;
+use model::limits::DICTIONARY_BYTES_MAX;
 use schema::SchemaFile;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,8 @@ pub struct Config {
     pub root_dn: Option<String>,
     /// File whose first line is the password of `root_dn`.
     pub root_password_file: Option<PathBuf>,
+    /// Words that are refused as passwords.
+    pub dictionary: Option<PathBuf>,
     /// DNs that may act as others.
     pub proxies: Vec<String>,
     /// Names that may change every entry.
@@ -171,6 +174,7 @@ impl Default for Config {
             listener: Vec::new(),
             root_dn: None,
             root_password_file: None,
+            dictionary: None,
             proxies: Vec::new(),
             writers: Vec::new(),
             password_schemes: vec![Scheme::Argon2id],
@@ -238,7 +242,13 @@ impl Config {
 
     /// Takes relative names of files as relative to `folder`.
     fn locate_files(&mut self, folder: &Path) {
-        let one = [&mut self.data, &mut self.archive, &mut self.root_password_file, &mut self.tokens.keys];
+        let one = [
+            &mut self.data,
+            &mut self.archive,
+            &mut self.root_password_file,
+            &mut self.tokens.keys,
+            &mut self.dictionary,
+        ];
         let one = one.into_iter().flatten();
         let logs = &mut self.logs;
         let logs =
@@ -296,6 +306,19 @@ impl Config {
     /// Bytes that are kept for all clients together, with the default worked out.
     pub fn client_memory(&self) -> u64 {
         self.client_memory.unwrap_or_else(|| (self.memory_bytes_max() / 8).clamp(64 << 20, 4 << 30))
+    }
+
+    /// The text of the dictionary, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is longer than one is taken.
+    pub fn dictionary(&self) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(path) = &self.dictionary else { return Ok(None) };
+        if std::fs::metadata(path)?.len() > DICTIONARY_BYTES_MAX {
+            let text = format!("it has more than {} MiB", DICTIONARY_BYTES_MAX >> 20);
+            return Err(std::io::Error::other(text));
+        }
+        std::fs::read(path).map(Some)
     }
 
     /// The root password: the first line of its file.

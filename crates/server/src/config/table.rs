@@ -184,6 +184,18 @@ const ROWS: &[Row<Config>] = &[
         show: |c| scheme_words(&c.password_schemes),
     },
     Row {
+        // Read at the start: words that are refused today may be others tomorrow, but not while somebody chooses a password.
+        name: "password-dictionary",
+        form: "FILE",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "none",
+        text: "A file of words, one in each line, that are refused as passwords where a policy has `pandoPwdDictionary` \
+               ([quality](passwords.md#quality)): 64 MiB and 4,194,304 words at most. It is read at the start.",
+        set: |c, v| put(&mut c.dictionary, v, |t| path(t).map(Some)),
+        show: |c| paths(&c.dictionary),
+    },
+    Row {
         name: "anonymous",
         form: "none|read",
         values: Values::One,
