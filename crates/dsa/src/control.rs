@@ -49,12 +49,14 @@ pub(crate) struct Rare<'a> {
     pub(crate) non_transaction: bool,
     /// The client wants to know what the password policy says.
     pub(crate) password_policy: bool,
+    /// The client wants to know of each entry whether its user can bind.
+    pub(crate) account_usability: bool,
     /// Whose rights on the entries it wants to know, and whether the control is critical.
     pub(crate) effective_rights: Option<(RightsOf<'a>, bool)>,
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 10] = [
+pub(crate) const CONTROLS: [&[u8]; 11] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
@@ -64,6 +66,7 @@ pub(crate) const CONTROLS: [&[u8]; 10] = [
     control::transaction_specification::OID,
     control::password_policy::OID,
     control::effective_rights::OID,
+    control::account_usability::OID,
     control::queue_length::OID,
 ];
 
@@ -176,7 +179,14 @@ impl<'a> Requested<'a> {
                 let is_there = &mut self.rare.get_or_insert_default().password_policy;
                 return once(oid, std::mem::replace(is_there, true).then_some(()));
             }
-            control::password_policy::OID => return Err(ControlError::Malformed(oid)),
+            control::account_usability::OID if matches!(request, Search(_)) && control.value.is_none() => {
+                let is_there = &mut self.rare.get_or_insert_default().account_usability;
+                return once(oid, std::mem::replace(is_there, true).then_some(()));
+            }
+            control::account_usability::OID if !matches!(request, Search(_)) => {}
+            control::password_policy::OID | control::account_usability::OID => {
+                return Err(ControlError::Malformed(oid));
+            }
             control::effective_rights::OID if matches!(request, Search(_)) => {
                 let asked = effective_rights::read(control.value).map_err(|error| unfit(oid, &error))?;
                 let asked = asked.ok_or(ControlError::Malformed(oid))?;
@@ -284,6 +294,12 @@ impl<'a> Requested<'a> {
     /// It costs nothing to know it: a policy has said it already.
     pub(crate) fn asks_policy(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.password_policy)
+    }
+
+    /// Shall a search say of each entry whether its user can bind?
+    #[inline]
+    pub(crate) fn asks_usability(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.account_usability)
     }
 
     /// Whose rights on the entries a search shall show, and whether it must.

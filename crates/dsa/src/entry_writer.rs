@@ -9,6 +9,10 @@
 //! Everything here belongs to one thread and one shard: templates are found by the number that a shape has there. What an entry shows is
 //! decided in a template, so access rules are asked once for a shape and not for each entry.
 
+mod large;
+
+pub(crate) use self::large::Large;
+use self::large::{Part, SET_BYTES_AT_ONCE, begin_large, with_controls};
 use crate::access::{Requester, ViewId, Views, is_so};
 use crate::selection::Selection;
 use ::access::{Right, ValueTest};
@@ -16,6 +20,7 @@ use model::Description;
 use model::short::Short;
 use proto::answer::{BARE_DN_MAX, MessageId, PIECE_MAX, put_bare_entry};
 use proto::ber;
+use proto::control::{Control, put_controls};
 use proto::list::Octets;
 use proto::op::search::put_entry_head;
 use proto::tag;
@@ -36,10 +41,6 @@ const SELECTION_BYTES_MAX: usize = 4096;
 /// Shapes numbered higher than this get no lasting template.
 /// With all selections and shapes there may be this many times 64 templates; most are never made.
 const TEMPLATES_MAX: usize = 1 << 16;
-/// Big value sets up to this many bytes are put into the buffer at once.
-/// About what one write to a socket takes.
-const SET_BYTES_AT_ONCE: u64 = 32 << 10;
-
 /// One attribute of a template.
 /// In the order of the record's slots, so that one pass over the record fills all of them.
 #[derive(Debug)]
@@ -81,6 +82,8 @@ pub(crate) struct Templates {
     attributes: Vec<u8>,
     /// What the next entry shows besides.
     extra: Vec<u8>,
+    /// The controls that it comes with, encoded.
+    controls: Vec<u8>,
     dn: Vec<u8>,
 }
 
@@ -122,51 +125,6 @@ pub(crate) struct Chosen {
 /// A short answer that is put together before it goes to the out buffer.
 pub(crate) type Answer = Short<{ 2 * PIECE_MAX }>;
 
-/// The rest of an entry that is too long to be written at once.
-/// An entry may be larger than any buffer: a group of a million members has tens of megabytes. Its lengths are known before its first byte
-/// is written, for the record has the length of each set.
-#[derive(Default)]
-pub(crate) struct Large {
-    /// Where its message begins in the out buffer that it was begun in.
-    pub(crate) begin: usize,
-    parts: VecDeque<Part>,
-}
-
-/// A set keeps the place of its next leaf, not its values.
-enum Part {
-    Bytes(Vec<u8>),
-    Set(ValueSet, SetPosition),
-}
-
-impl Large {
-    /// Whole messages, which are more than is to be written at once. They begin in the out buffer there.
-    pub(crate) fn of_messages(begin: usize, messages: &[u8]) -> Large {
-        // In pieces, so that the output buffer does not grow by all of it at once.
-        let pieces = messages.chunks(SET_BYTES_AT_ONCE as usize);
-        Large { begin, parts: pieces.map(|piece| Part::Bytes(piece.to_vec())).collect() }
-    }
-
-    /// Goes on writing until `out` has `enough` bytes. True when the entry is complete.
-    /// The read point must be the one that the entry was begun at: a set is found by its tree's root, and is as long as the header says there.
-    pub(crate) fn go_on(&mut self, read_point: ReadPoint<'_>, out: &mut Vec<u8>, enough: usize) -> bool {
-        while out.len() < enough {
-            match self.parts.front_mut() {
-                None => return true,
-                Some(Part::Bytes(bytes)) => {
-                    out.extend_from_slice(bytes);
-                    self.parts.pop_front();
-                }
-                Some(Part::Set(set, position)) => {
-                    if !read_point.set_values(set, position, |value| ber::put_octets(out, value)) {
-                        self.parts.pop_front();
-                    }
-                }
-            }
-        }
-        self.parts.is_empty()
-    }
-}
-
 impl Templates {
     /// Looks up what is asked for. Good for entries of the same shard until another selection is looked up; longer
     /// if [`Templates::holds`] says so.
@@ -180,6 +138,12 @@ impl Templates {
     /// An entry that is long keeps them in its first part; they come before what is stored, for the order means nothing.
     pub(crate) fn show_besides(&mut self, attributes: Vec<u8>) {
         self.extra = attributes;
+    }
+
+    /// The entry that is written next comes with this control.
+    pub(crate) fn bring(&mut self, control: Control<'_>) {
+        self.controls.clear();
+        put_controls(&mut self.controls, &[control]);
     }
 
     /// Is a selection still what it was?
@@ -236,7 +200,7 @@ impl Templates {
         is_root_dse: bool,
     ) -> Option<Large> {
         let schema = read_point.shard().schema();
-        let Templates { made, attributes, extra, dn } = self;
+        let Templates { made, attributes, extra, controls, dn } = self;
         attributes.clear();
         // Nearly always there are none.
         attributes.append(extra);
@@ -250,6 +214,7 @@ impl Templates {
         }
         if large.is_none()
             && !is_root_dse
+            && controls.is_empty()
             && let Some(parts) = read_point.dn_parts(entry, cache)
         {
             put_entry_head(out, message_id, parts.len(), attributes.len());
@@ -261,6 +226,10 @@ impl Templates {
         if !is_root_dse {
             read_point.write_dn(entry, cache, dn);
         }
+        if !controls.is_empty() {
+            let parts = large.unwrap_or_default();
+            return with_controls(out, message_id, (dn, attributes), parts, std::mem::take(controls));
+        }
         let Some(parts) = large else {
             put_entry_head(out, message_id, dn.len(), attributes.len());
             out.extend_from_slice(dn);
@@ -269,28 +238,6 @@ impl Templates {
         };
         Some(begin_large(out, message_id, dn, attributes, parts))
     }
-}
-
-/// Appends the head of an entry whose attributes follow in parts.
-/// Small attributes are one part; they may come after a big set, for the order of attributes means nothing (RFC 4511 section 4.1.7).
-#[cold]
-fn begin_large(
-    out: &mut Vec<u8>,
-    message_id: i32,
-    dn: &[u8],
-    attributes: &[u8],
-    parts: VecDeque<Part>,
-) -> Large {
-    let mut large = Large { begin: out.len(), parts };
-    if !attributes.is_empty() {
-        large.parts.push_back(Part::Bytes(attributes.to_vec()));
-    }
-    assert!(!large.parts.is_empty(), "an entry is written in parts for one of them");
-    let attributes_len = large.parts.iter().map(Part::len).sum();
-    put_entry_head(out, message_id, dn.len(), attributes_len);
-    out.extend_from_slice(dn);
-    ber::put_header(out, tag::SEQUENCE, attributes_len);
-    large
 }
 
 impl Remembered {
@@ -511,16 +458,6 @@ impl Template {
                     }
                 }
             }
-        }
-    }
-}
-
-impl Part {
-    /// Bytes that it will take in the message.
-    fn len(&self) -> usize {
-        match self {
-            Part::Bytes(bytes) => bytes.len(),
-            Part::Set(set, _) => set.ber_bytes as usize,
         }
     }
 }

@@ -7,6 +7,7 @@
 //! write     the change of the state that it comes to
 //! change    what a new password must be, and what of the state changes with it
 //! quality   how good it must be
+//! usability whether the user of an account can bind
 //! ```
 //! What an agent knows of policies, and the failures of accounts, are [`crate::password::policies`]'s.
 //!
@@ -18,6 +19,7 @@ mod change;
 mod choice;
 mod login;
 mod quality;
+mod usability;
 mod write;
 
 use self::account::Account;
@@ -25,6 +27,7 @@ pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, must_change, passed, wrong};
 pub(crate) use self::quality::NAMES;
+pub(crate) use self::usability::usability;
 pub use self::write::ACTOR;
 pub(crate) use self::write::change_of;
 use crate::context::Reading;

@@ -117,6 +117,9 @@ fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> O
     if requested.effective_rights().is_some() {
         return Some("a search in a transaction does not show effective rights");
     }
+    if requested.asks_usability() {
+        return Some("a search in a transaction does not say whether accounts are usable");
+    }
     if shard.has_referrals() && !requested.manage_dsa_it {
         return Some("there are referral objects: a search in a transaction needs the control ManageDsaIT");
     }

@@ -156,7 +156,9 @@ pub(crate) fn run(
     // Limits do not matter here: one entry is within any of them.
     // The shortest way, which most reads take.
     let rights = effective_rights(reading, context, request, requested);
-    if request.scope == Scope::Base && requested.paged.is_none() && rights.is_none() {
+    // What a search shows besides, it shows on the long way.
+    let is_plain = rights.is_none() && !requested.asks_usability();
+    if request.scope == Scope::Base && requested.paged.is_none() && is_plain {
         let entry = read_point.entry(base.id).expect("the base was just found");
         if run_base(reading, context, &query, &entry, (&filter, &mut restricted), out) {
             return;
@@ -166,7 +168,7 @@ pub(crate) fn run(
     }
     if requested.paged.is_none()
         && special.is_none()
-        && rights.is_none()
+        && is_plain
         && request.size_limit == 0
         && request.scope != Scope::Base
         && let Some(candidates) = read_point.few_candidates(&filter)
@@ -186,6 +188,7 @@ pub(crate) fn run(
     let Some(mut running) = begun else { return };
     running.special = special;
     running.rights = rights;
+    running.shows_usability = requested.asks_usability();
     // Those that follow are of the first page.
     // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
     running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
@@ -440,7 +443,8 @@ fn run_cursor(
 ) {
     // Taken out and put back, for the slice borrows the scratch.
     let mut work = reading.scratch.work;
-    let rest = running.slice(reading.scratch, query, context.counters, &mut work, out);
+    let rest =
+        running.slice((reading.dsa, reading.now), reading.scratch, query, context.counters, &mut work, out);
     reading.scratch.work = work;
     let selectors = query.selectors;
     match rest {
@@ -574,9 +578,9 @@ impl SuspendedSearch {
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
         let running = &mut self.running;
         let query = running.query(read_point, who, selectors);
-        let Worker { scratch, counters, .. } = worker;
+        let Worker { dsa, now, scratch, counters, .. } = worker;
         let mut work = SLICE_WORK;
-        match running.slice(scratch, &query, counters, &mut work, out) {
+        match running.slice((dsa, *now), scratch, &query, counters, &mut work, out) {
             Rest::End(code) => running.end(counters, out, code),
             Rest::PageFull => running.end_page(read_point, out),
             Rest::Pause => return Progress::Paused,

@@ -56,8 +56,8 @@ impl Account {
             grace_uses: values(entry, "pwdGraceUseTime", at).len(),
             start_ms: time("pwdStartTime"),
             end_ms: time("pwdEndTime"),
-            delay_end_ms: stored(at, entry, "pwdAccountTmpLockoutEnd"),
             // What was noted in the last seconds is not in the entry yet.
+            delay_end_ms: stored(at, entry, "pwdAccountTmpLockoutEnd").max(waiting(Field::DelayEnd)),
             last_success_ms: stored(at, entry, "pwdLastSuccess").max(waiting(Field::LastSuccess)),
         }
     }

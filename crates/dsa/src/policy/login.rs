@@ -39,7 +39,7 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
 
 /// Is a delay in force that the entry has? It counts after a start, when the failures that led to it are forgotten.
 /// A password that was changed since ends it. When it began is not kept, so a change within the longest delay before its end counts as one since.
-fn is_delayed(policy: &Policy, account: &Account, now_ms: u64) -> bool {
+pub(super) fn is_delayed(policy: &Policy, account: &Account, now_ms: u64) -> bool {
     let Some(bounds) = policy.failures().filter(|bounds| bounds.min_delay > 0) else { return false };
     let begin_ms = |end: u64| end.saturating_sub(bounds.max_delay.saturating_mul(1000));
     account

@@ -457,6 +457,133 @@ fn test_y1_an_administrator_locks_and_unlocks() {
     });
 }
 
+/// The values of pandoPwdQuality, beside those of the policy.
+fn good(client: &mut Client, values: &[(&str, &str)]) {
+    let mut changes: Vec<(ModifyKind, &str, Vec<&str>)> = vec![(Add, "objectClass", vec!["pandoPwdQuality"])];
+    changes.extend(values.iter().map(|(name, value)| (Add, *name, vec![*value])));
+    let changes: Vec<(ModifyKind, &str, &[&str])> =
+        changes.iter().map(|(kind, name, values)| (*kind, *name, &values[..])).collect();
+    assert_eq!(client.another().modify(POLICY, &changes).code, Success);
+}
+
+#[test]
+fn test_y1_poor_passwords_are_refused_and_the_text_says_why() {
+    under(&[("pwdMinLength", "3")], |mut client| {
+        good(
+            &mut client,
+            &[("pandoPwdMinClasses", "2"), ("pandoPwdMinScore", "3"), ("pandoPwdNotNames", "TRUE")],
+        );
+        client.must_bind(ADA, "first-word");
+        let poor = [
+            ("lowercase", "kinds of characters"),
+            ("KING-size", "a name of its user"),
+            ("xx-ADA-99", "a name of its user"),
+            ("Password1", "too easy to guess"),
+            ("qwerty-123", "too easy to guess"),
+        ];
+        for (word, why) in poor {
+            assert_eq!(
+                client.renew("first-word", word),
+                (ConstraintViolation, Some((None, Some(5)))),
+                "{word}"
+            );
+            let changes: Changes<'_> =
+                &[(Delete, "userPassword", &["first-word"]), (Add, "userPassword", &[word])];
+            let text = client.modify(ADA, changes).text;
+            assert!(text.contains(why) && !text.contains(word), "{word}: {text}");
+        }
+        assert_eq!(client.renew("first-word", "kq7#vTz0!xPw2m").0, Success);
+        // An administrator may set any, also of an entry that is added; others may not.
+        let mut root = client.another();
+        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["ada"])]).code, Success);
+        // Without a dictionary nobody can say whether a word is in it.
+        assert_eq!(root.modify(POLICY, &[(Add, "pandoPwdDictionary", &["TRUE"])]).code, Success);
+        client.must_bind(ADA, "ada");
+        let lacking: Changes<'_> =
+            &[(Delete, "userPassword", &["ada"]), (Add, "userPassword", &["kq7#vTz0!xPw2n"])];
+        assert!(client.modify(ADA, lacking).text.contains("password-dictionary"));
+        client.dsa.refuse_words(b"Dragonfly\n").expect("it is short");
+        assert!(
+            client
+                .modify(ADA, &[(Delete, "userPassword", &["ada"]), (Add, "userPassword", &["12dragonFLY!"])])
+                .text
+                .contains("many people")
+        );
+        assert_eq!(client.modify(ADA, lacking).code, Success);
+    });
+}
+
+#[test]
+fn test_y7_quality_is_checked_when_it_is_written() {
+    under(&[("pwdMinLength", "3")], |mut client| {
+        good(&mut client, &[("pandoPwdMinClasses", "4"), ("pandoPwdMinScore", "0")]);
+        let mut root = client.another();
+        for (name, value) in
+            [("pandoPwdMinClasses", "5"), ("pandoPwdMinScore", "-1"), ("PANDOPWDMINSCORE", "5")]
+        {
+            let end = root.modify(POLICY, &[(Replace, name, &[value])]);
+            assert_eq!(end.code, ConstraintViolation, "{name}: {}", end.text);
+        }
+    });
+}
+
+/// What a search of the root DN with the account usability control says of Ada.
+fn usability(client: &Client) -> Vec<u8> {
+    let mut root = client.another();
+    root.at(client.now);
+    usability_of(&mut root, ADA).expect("she has a password")
+}
+
+fn usability_of(client: &mut Client, dn: &str) -> Option<Vec<u8>> {
+    const OID: &[u8] = b"1.3.6.1.4.1.42.2.27.9.5.8";
+    let asks = Control { oid: OID, critical: true, value: None };
+    let filter = proto::filter_string::parse(b"(objectClass=*)").expect("it is one");
+    let names = selection(&["1.1"]);
+    let request = Request::Search(search_for(dn, Scope::Base, filter.filter(), &names));
+    let (_, bytes) = client.encode(&request, &[asks]);
+    let (answers, _) = client.raw(&bytes);
+    assert_eq!(answers.len(), 2, "the entry and the end");
+    let control = answers[0].controls.first()?;
+    assert_eq!((control.0.as_bytes(), answers[1].controls.len()), (OID, 0));
+    control.1.clone()
+}
+
+/// Y2: what the control says, from never expires to expired, without a try and without a change.
+#[test]
+fn test_y2_account_usability_by_octets() {
+    let policy = [
+        ("pwdMaxAge", "1000"),
+        ("pwdGraceAuthNLimit", "2"),
+        ("pwdLockout", "TRUE"),
+        ("pwdMaxFailure", "2"),
+        ("pwdLockoutDuration", "60"),
+        ("pwdMustChange", "TRUE"),
+    ];
+    under(&policy, |mut client| {
+        assert_eq!(usability(&client), [0x80, 2, 3, 0xe7], "999 s are left");
+        for _ in 0..2 {
+            assert!(!client.binds(ADA, "wrong"));
+        }
+        client.wait(10);
+        let inactive = [0xa1, 12, 0x80, 1, 0xff, 0x81, 1, 0, 0x82, 1, 0, 0x84, 1, 50];
+        assert_eq!(usability(&client), inactive);
+        client.wait(1000);
+        let expired = [0xa1, 12, 0x80, 1, 0, 0x81, 1, 0, 0x82, 1, 0xff, 0x83, 1, 2];
+        assert_eq!(usability(&client), expired);
+        let mut root = client.another();
+        root.at(client.now);
+        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
+        assert_eq!(usability(&client), [0xa1, 9, 0x80, 1, 0, 0x81, 1, 0xff, 0x82, 1, 0]);
+        let none: Changes<'_> = &[(Replace, "pwdReset", &[]), (Replace, "pwdChangedTime", &[])];
+        assert_eq!(root.modify(ADA, none).code, Success);
+        assert_eq!(usability(&client), [0x80, 1, 0xff]);
+        // Of an entry without a password there is nothing to say, nor to somebody without the right to compare it.
+        assert_eq!(usability_of(&mut root, GRACE), None);
+        client.must_bind(ADA, "second");
+        assert_eq!(usability_of(&mut client, ADA), None);
+    });
+}
+
 /// X7: what is kept of a password is not the user's to change.
 #[test]
 fn test_x7_users_do_not_write_their_state() {

@@ -1,5 +1,6 @@
 //! Controls (RFC 4511 section 4.1.11): the envelope here, one file per control for its value.
 
+pub mod account_usability;
 pub mod assertion;
 pub mod effective_rights;
 pub mod manage_dsa_it;

@@ -120,6 +120,22 @@ impl<'a> SearchEntry<'a> {
     }
 }
 
+/// As [`put_entry_head`], of a message that has `controls_len` bytes of controls behind the entry.
+pub fn put_entry_head_before(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    dn_len: usize,
+    attributes_len: usize,
+    controls_len: usize,
+) {
+    let op = ber::tlv_len(dn_len) + ber::tlv_len(attributes_len);
+    let message = 2 + ber::integer_len(message_id as i64) + ber::tlv_len(op) + controls_len;
+    ber::put_header(out, tag::SEQUENCE, message);
+    ber::put_integer(out, message_id as i64);
+    ber::put_header(out, tag::SEARCH_ENTRY, op);
+    ber::put_header(out, tag::OCTET_STRING, dn_len);
+}
+
 /// Appends the head of a message for an entry: everything up to the contents of its DN. The caller appends exactly
 /// `dn_len` bytes of DN, [`ber::put_header`] of a SEQUENCE with `attributes_len`, and so many bytes of ready
 /// PartialAttribute elements; then the message is complete. Nothing is moved.

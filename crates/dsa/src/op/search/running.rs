@@ -11,19 +11,24 @@ use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
 use crate::access::{Bounds, Requester, ViewId, tighter};
+use crate::context::Reading;
 use crate::control::effective_rights::{EffectiveRights, Written};
+use crate::engine::Dsa;
 use crate::entry_writer::{Large, RequestedSelection};
 use crate::faults::holes;
 use crate::monitor::{Counters, count};
 use crate::outcome::{self, limit_text};
+use crate::policy;
 use crate::recent::Again;
 use crate::refusals::Limit;
+use crate::session::security::Security;
 use crate::worker::Scratch;
 use ::access::Right;
+use env::clock::Now;
 use env::planted;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{EntryId, ResultCode};
-use proto::control::effective_rights;
+use proto::control::{account_usability, effective_rights};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::result::encode_result;
@@ -90,6 +95,33 @@ impl Query<'_> {
             scratch.recent.note_view(again, view, chosen);
         }
         large
+    }
+
+    /// The entry that is written next says whether its user can bind, if it has a password that the requester may compare. Returns its view,
+    /// which looking at groups of policies may have dropped.
+    #[cold]
+    fn bring(
+        &self,
+        dsa: &Dsa,
+        now: Now,
+        scratch: &mut Scratch,
+        view: ViewId,
+        entry: &EntryRef<'_>,
+        work: &mut u64,
+    ) -> ViewId {
+        let (who, read_point) = (self.who, self.read_point);
+        // The server's own entries are no accounts.
+        if self.base.is_system {
+            return view;
+        }
+        // Which policy holds may take filters and groups.
+        *work = work.saturating_sub(4 * WRITTEN_ENTRY);
+        let mut reading = Reading { dsa, read_point, scratch, now, security: Security::INTERNAL };
+        if let Some(usability) = policy::usability(&mut reading, who, entry) {
+            let value = usability.encode();
+            scratch.writer(false).0.bring(account_usability::control(&value));
+        }
+        scratch.view(who, self.base.action(), entry, read_point)
     }
 
     /// Whether, and by which view, an entry is returned that matches as far as the requester may test it anywhere. Not if it is hidden, if
@@ -221,6 +253,8 @@ pub(super) struct Running {
     pub(super) over: Option<ResultCode>,
     /// What it shows of somebody's rights on its entries.
     pub(super) rights: Option<Box<EffectiveRights>>,
+    /// Does it say of each entry whether its user can bind?
+    pub(super) shows_usability: bool,
     restricted: Restricted,
     types_only: bool,
     is_restricted: bool,
@@ -258,6 +292,7 @@ impl Running {
             hidden: Vec::new(),
             over: None,
             rights: None,
+            shows_usability: false,
             restricted: Restricted::default(),
             types_only: query.types_only,
             is_restricted: query.is_restricted,
@@ -323,6 +358,7 @@ impl Running {
     /// comes further, so a search ends however small its slices are.
     pub(super) fn slice(
         &mut self,
+        (dsa, now): (&Dsa, Now),
         scratch: &mut Scratch,
         query: &Query<'_>,
         counters: &Counters,
@@ -396,6 +432,8 @@ impl Running {
                     scratch.view(who, action, &entry, read_point)
                 }
             };
+            let view =
+                if self.shows_usability { query.bring(dsa, now, scratch, view, &entry, work) } else { view };
             if let Some(large) = query.put(scratch, view, counters, &entry, out) {
                 return Rest::Large(large);
             }
