@@ -11,7 +11,7 @@ import pytest
 from ldap.controls.ppolicy import PasswordPolicyControl
 
 from certificates import Authority
-from conftest import ADMIN, DATA, PANDO, PATIENCE, PEOPLE, SUFFIX, connect, run, wait_for
+from conftest import ADMIN, DATA, PANDO, PATIENCE, PEOPLE, SECRET, SUFFIX, connect, run, wait_for
 from test_tls_clients import GO
 from test_unboundid import JAR
 
@@ -275,3 +275,42 @@ def test_y8_last_success(keep, tmp_path):
     assert [line["op"] for line in map(json.loads, audit.read_text().splitlines()) if line.get("entry") == ADA] == ["modify"]
     assert f"authTimestamp: {written[0][:8]}" in run(PANDO, "export", "--data", keep.data).out
     assert "times of accounts" in run(PANDO, "dump", "--data", keep.data).out
+
+
+def test_y1_words_that_are_no_passwords(server, tmp_path):
+    """The refusal reaches the user, and says why."""
+    config, words = tmp_path / "pando.toml", tmp_path / "words"
+    words.write_text("Dragonfly\nletmein\n")
+    config.write_text('password-dictionary = "words"\n')
+    here = server("--config", config)
+    admin = put_policy(here, pwdMinLength=4)
+    quality = [("pandoPwdNotNames", b"TRUE"), ("pandoPwdDictionary", b"TRUE"), ("pandoPwdMinScore", b"2")]
+    added = [(ldap.MOD_ADD, name, [value]) for name, value in [("objectClass", b"pandoPwdQuality"), *quality]]
+    admin.modify_s(POLICY, added)
+    change = ["ldappasswd", "-x", "-H", here.url, "-D", ADA, "-w", WORD, "-s"]
+    for word, why in [("99dragonfly!", "many people"), ("x-okafor-x", "a name of its user"), ("qwerty12", "too easy")]:
+        said = run(*change, word, ADA, code=1).said
+        assert why in said and word not in said
+    run(*change, "kq7#vTz0!xPw2m", ADA)
+    config.write_text('password-dictionary = "nowhere"\n')
+    assert "nowhere`: cannot be read" in run(PANDO, "check-config", config, code=1).said
+
+
+def test_y2_account_usability(fresh):
+    """What ldapsearch and UnboundID's SDK read of an account that is usable, and of one that is not."""
+    admin = put_policy(fresh, pwdMaxAge=1000, pwdGraceAuthNLimit=2)
+    tool = "com.unboundid.ldap.sdk.unboundidds.tools.LDAPSearch"
+    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", JAR, tool, "--hostname", "127.0.0.1", "--port", fresh.port]
+    java += ["--bindDN", ADMIN, "--bindPassword", SECRET, "--baseDN", ADA, "--scope", "base", "--accountUsable", "(objectClass=*)", "1.1"]
+
+    def read():
+        by_sdk = run(*java, timeout=120).out if JAR else None
+        return fresh.search("-b", ADA, "-s", "base", "-E", "!accountUsability", "1.1").out, by_sdk
+
+    by_tool, by_sdk = read()
+    assert "accountUsability: available expire=" in by_tool
+    assert by_sdk is None or "Account Is Usable:  true" in by_sdk
+    admin.modify_s(ADA, [(ldap.MOD_REPLACE, "pwdChangedTime", [b"20200101000000Z"])])
+    by_tool, by_sdk = read()
+    assert "accountUsability: not available (expired) grace=2" in by_tool
+    assert by_sdk is None or ("Password Is Expired:  true" in by_sdk and "Remaining Grace Logins:  2" in by_sdk)
