@@ -8,7 +8,7 @@ import time
 import ldap
 import pytest
 
-from conftest import ADMIN, PANDO, PEOPLE, SECRET, SUFFIX, connect, run, start
+from conftest import ADMIN, PANDO, PEOPLE, SECRET, SUFFIX, connect, run, start, wait_for
 from test_access_slapd import MODULES, SLAPD, Slapd
 
 ADA = f"uid=ada,{PEOPLE}"
@@ -250,3 +250,35 @@ def test_p2_users_of_slapd_bind_with_their_old_passwords(tmp_path):
             assert binds(here, dn, word) and not binds(here, dn, word + "x"), scheme
     finally:
         here.end()
+
+
+def test_p9_verified_passwords(server):
+    """P9: nothing is remembered by default; where it is, a changed, a locked and a deleted account do not pass."""
+    def done(here):
+        """Verifications and hashes so far, as the monitor shows them from time to time."""
+        [(_, entry)] = connect(here).search_s("cn=Done,cn=Passwords,cn=Monitor", 0, attrlist=["+"])
+        return int(entry["monitorCounter"][0])
+
+    def bind(here, dn, word):
+        return run("ldapwhoami", "-x", "-H", here.url, "-D", dn, "-w", word, code=None).code
+
+    ada, word = f"uid=ada,{PEOPLE}", "the word of ada"
+    # One hash, and a verification for each bind; or for the first and the wrong one.
+    for seconds, expected in ((None, 7), (60, 3)):
+        here = server()
+        admin = connect(here)
+        if seconds:
+            admin.modify_s("cn=config", [(2, "pandoPasswordsCacheSeconds", [str(seconds).encode()])])
+        admin.modify_s(ada, [(2, "userPassword", [word.encode()])])
+        assert [bind(here, ada, each) for each in (word, word, word, word, word, "wrong")] == [0] * 5 + [49]
+        wait_for(lambda: done(here) == expected, f"{done(here)}, and not {expected}")
+    policy = f"cn=policy,{PEOPLE}"
+    admin.add_s(policy, [("objectClass", [b"pwdPolicy", b"device"]), ("pwdAttribute", [b"userPassword"]), ("pwdLockout", [b"TRUE"])])
+    admin.modify_s(ada, [(0, "pwdPolicySubentry", [policy.encode()]), (0, "pwdAccountLockedTime", [b"000001010000Z"])])
+    assert bind(here, ada, word) == 49
+    admin.modify_s(ada, [(1, "pwdAccountLockedTime", None)])
+    assert bind(here, ada, word) == 0
+    admin.modify_s(ada, [(2, "userPassword", [b"another word"])])
+    assert (bind(here, ada, word), bind(here, ada, "another word")) == (49, 0)
+    admin.delete_s(ada)
+    assert bind(here, ada, "another word") == 49

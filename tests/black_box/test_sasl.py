@@ -1,5 +1,6 @@
 """SASL binds of foreign clients over TCP and TLS; those over Unix sockets are in test_ldapi.py. The ids are rows of docs/sasl.md."""
 
+import os
 import ssl
 
 import ldap3
@@ -60,3 +61,31 @@ def test_s1_plain_is_neither_listed_nor_taken_in_the_clear(served):
     assert made.server.info.supported_sasl_mechanisms == ["PLAIN"], "it was asked again after StartTLS"
     external = connection(served, None, mechanism=ldap3.EXTERNAL)
     assert not external.bind() and external.result["result"] == 48
+
+
+def test_s6_one_verdict_on_all_ways(tmp_path, server):
+    """By PLAIN, SCRAM, EXTERNAL and the control, as ldap-utils ask for it: Bruno may act as users, and nobody as the root DN."""
+    socket, ada, bruno, word = tmp_path / "ldapi", f"uid=ada,{PEOPLE}", f"uid=bruno,{PEOPLE}", "a long word"
+    url = "ldapi://" + str(socket).replace("/", "%2F")
+    config = tmp_path / "pando.toml"
+    config.write_text(f"""password-scheme = ["ssha", "scram-sha-256"]
+index = ["uid:eq"]
+proxy-dn = ["{bruno}"]
+[[identity.peer]]
+uid = {os.getuid()}
+dn = "{bruno}"
+[[listener]]
+url = "{url}"
+""")
+    here = server("--config", config)
+    run("ldappasswd", *here.admin, "-s", word, bruno)
+    sasl = ["ldapwhoami", "-Q", "-O", "none", "-w", word, "-H", here.url, "-U", "bruno"]
+    seen = {}
+    for asked in ("u:ada", f"dn:{ada.upper()}", "u:bruno", "u:nobody", f"dn:{ADMIN}"):
+        tools = [run(*sasl, "-Y", mechanism, "-X", asked, code=None) for mechanism in ("PLAIN", "SCRAM-SHA-256")]
+        tools.append(run("ldapwhoami", "-Q", "-Y", "EXTERNAL", "-H", url, "-X", asked, code=None))
+        assert {tool.code for tool in tools} <= {0, 49}, tools
+        tools.append(run("ldapwhoami", "-x", "-H", here.url, "-D", bruno, "-w", word, "-e", f"!authzid={asked}", code=None))
+        seen[asked] = {tool.out.strip() if tool.code == 0 else None for tool in tools}
+    assert all(len(verdicts) == 1 for verdicts in seen.values()), seen
+    assert seen["u:ada"] == {f"dn:{ada}"} and seen[f"dn:{ADMIN}"] == {None} and seen["u:nobody"] == {None} and seen["u:bruno"] == {f"dn:{bruno}"}

@@ -22,6 +22,11 @@ impl OwnEntry {
         OwnEntry { id: entry.id, created: entry.stamps().created }
     }
 
+    /// It in octets, for a hash.
+    pub(crate) fn octets(self) -> Vec<u8> {
+        [&self.id.0.to_be_bytes()[..], &self.created.0.to_be_bytes()].concat()
+    }
+
     /// May it be the entry with this id?
     #[inline]
     pub(crate) fn has(self, id: EntryId) -> bool {

@@ -8,6 +8,7 @@ mod forms;
 pub mod policies;
 mod pool;
 mod values;
+mod verified;
 mod work;
 
 pub(crate) use self::dictionary::Dictionary;

@@ -49,6 +49,10 @@ pub const DICTIONARY_WORDS_MAX: usize = 1 << 22;
 pub const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
 /// Times of accounts that wait to be written to the log.
 pub const ACCOUNT_TIMES_MAX: usize = 1 << 20;
+/// Verified passwords that are remembered.
+pub const VERIFIED_MAX: usize = 1 << 16;
+/// Seconds for which they are, at most.
+pub const VERIFIED_SECONDS_MAX: u64 = 300;
 /// Jobs of passwords that wait for the pool; one more is answered busy.
 pub const PASSWORD_JOBS_MAX: u64 = 1024;
 /// Jobs of the clients of one address that are worked on at once.

@@ -19,6 +19,7 @@ mod scheme;
 pub mod scram;
 mod split;
 mod stored;
+mod tag;
 
 pub use compare::same;
 pub use memory::Memory;
@@ -26,3 +27,4 @@ pub use refused::Refused;
 pub use scheme::{NotMade, SALT_BYTES, Scheme};
 pub use split::split_scheme;
 pub use stored::{FAST_NS, Stored};
+pub use tag::{TAG_BYTES, TAG_KEY_BYTES, tag};

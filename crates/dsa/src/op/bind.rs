@@ -35,6 +35,7 @@ use proto::control::{Control, netscape_password};
 use proto::op::bind::{Authentication, Bind, BindResponse};
 use proto::sasl::oauth_bearer::INVALID_TOKEN;
 use proto::tag::BIND_RESPONSE;
+use store::EntryRef;
 
 /// The only version that is spoken.
 const VERSION: u8 = 3;
@@ -377,13 +378,33 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
     // The value that was right is kept, for it may be one that is to be renewed. A bind that is refused for another reason renews nothing.
     let mut stored = None;
     let found = account::identified(reading, anonymous, &entry, is_root, |reading| {
-        stored = reading.scratch.passwords.find(read_point, &entry, password)?;
+        stored = right_value(reading, &entry, password)?;
         Ok(stored.is_some())
     });
     if let (Some(_), Some(stored)) = (&found, &stored) {
         renewal::renew(reading, &entry, stored, password);
     }
     found
+}
+
+/// The stored value of an entry that a password is right for. One that was verified not long ago may be remembered.
+fn right_value(
+    reading: &mut Reading<'_>,
+    entry: &EntryRef<'_>,
+    password: &[u8],
+) -> Result<Option<Vec<u8>>, password::Later> {
+    let (dsa, now_ns) = (reading.dsa, reading.now.monotonic_ns);
+    let verified = &dsa.policies.verified;
+    if verified.is_on()
+        && let Some(value) = verified.find(reading.read_point, entry, password, now_ns)
+    {
+        return Ok(Some(value));
+    }
+    let found = reading.scratch.passwords.find(reading.read_point, entry, password)?;
+    if let Some(value) = found.as_ref().filter(|_| verified.is_on()) {
+        verified.remember(entry, (value, password), now_ns, |key| dsa.entropy().fill(key));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

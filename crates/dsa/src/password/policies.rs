@@ -11,6 +11,7 @@ pub(crate) use self::quality::Quality;
 pub use self::rule::PolicyRule;
 pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
 use super::dictionary::Dictionary;
+use super::verified::Verified;
 use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -50,6 +51,8 @@ pub struct Choices {
     pub last_success: u64,
     /// Whether a password that is stored otherwise than new ones are is stored anew at a bind.
     pub renew: bool,
+    /// Seconds for which a password that was verified is remembered; 0: not at all.
+    pub cache_seconds: u64,
 }
 
 impl Default for Choices {
@@ -62,6 +65,7 @@ impl Default for Choices {
             netscape: true,
             last_success: 0,
             renew: true,
+            cache_seconds: 0,
         }
     }
 }
@@ -81,6 +85,8 @@ pub(crate) struct Policies {
     renews: AtomicBool,
     /// Passwords that were stored anew.
     renewals: Rate,
+    /// Passwords that were right.
+    pub(crate) verified: Verified,
     /// Failures in a row.
     pub(crate) lockouts: Arc<Lockouts>,
     /// Words that are no passwords, if the server has some.
@@ -92,7 +98,10 @@ const RENEWALS_PER_SECOND: u32 = 50;
 
 impl Policies {
     pub(crate) fn new(choices: &Choices) -> Policies {
+        let verified = Verified::default();
+        verified.set(choices.cache_seconds);
         Policies {
+            verified,
             choices: RwLock::new(Arc::new(choices.clone())),
             has_default: AtomicBool::new(choices.have_policy()),
             renews: AtomicBool::new(choices.renew),
@@ -107,6 +116,7 @@ impl Policies {
         *self.choices.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(choices.clone());
         self.has_default.store(choices.have_policy(), Ordering::Relaxed);
         self.renews.store(choices.renew, Ordering::Relaxed);
+        self.verified.set(choices.cache_seconds);
     }
 
     /// Are passwords stored anew at binds?

@@ -13,7 +13,7 @@ use crate::password::policies::PolicyRule;
 use crate::transaction::Precedence;
 use model::limits::{
     POLICY_RULES_MAX, PRECEDENCES_MAX, TRANSACTION_AGE_MS_MAX, TRANSACTION_BYTES_MAX,
-    TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX,
+    TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX, VERIFIED_SECONDS_MAX,
 };
 
 /// The key called `name`.
@@ -254,6 +254,20 @@ impl<T: Holds> Row<T> {
             text: "Whether a password that is not stored by `password-scheme` is stored so when a client binds with it, at most 50 in a second.",
             set: |c, v| put(&mut c.choices_mut().passwords.renew, v, switch),
             show: |c| vec![on_off(c.choices().passwords.renew)],
+        },
+        Row {
+            // Off by default: for its time a password that was right is as cheap to try as a fast digest, for who has it.
+            name: "passwords.cache-seconds",
+            form: "SECONDS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "0",
+            text: "For how many seconds it is remembered that a password was right which is slow to verify, at most 300; 0: not at all. \
+                   Whether the account may bind is judged each time.",
+            set: |c, v| {
+                put(&mut c.choices_mut().passwords.cache_seconds, v, |t| number(t, 0, VERIFIED_SECONDS_MAX))
+            },
+            show: |c| vec![c.choices().passwords.cache_seconds.to_string()],
         },
         Row {
             name: "access.rule",

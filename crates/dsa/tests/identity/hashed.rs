@@ -10,7 +10,7 @@ use proto::op::Extended;
 use proto::op::ModifyKind::{self, *};
 use std::sync::Arc;
 
-type Changes<'c> = &'c [(ModifyKind, &'c str, &'c [&'c str])];
+pub(super) type Changes<'c> = &'c [(ModifyKind, &'c str, &'c [&'c str])];
 
 const HASH: &str = "{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0";
 const NEW: &str = "uid=new,ou=people,dc=example";
@@ -158,7 +158,12 @@ fn several_schemes_are_one_password() {
 
 /// A directory whose passwords take long, with a thread for them.
 pub(super) fn pooled(test: impl Fn(Client)) {
-    let config = Config { password_schemes: vec![Scheme::Argon2id], ..with_tool() };
+    pooled_with(with_tool(), test);
+}
+
+/// The same of another configuration.
+pub(super) fn pooled_with(config: Config, test: impl Fn(Client)) {
+    let config = Config { password_schemes: vec![Scheme::Argon2id], ..config };
     each_with(&config, |mut client| {
         let pool = Arc::clone(client.dsa.password_pool());
         pool.will_be_served();

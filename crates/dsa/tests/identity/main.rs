@@ -16,9 +16,11 @@ mod policy;
 mod renewal;
 mod root_dn;
 mod sasl;
+mod scram;
 mod secrets;
 mod strength;
 mod tokens;
+mod verified;
 
 use common::journal::journaled_with;
 use common::*;

@@ -1,5 +1,6 @@
 //! SASL binds (RFC 4511 section 4.2, RFC 4513 section 5.2): EXTERNAL over Unix sockets, PLAIN, and what comes between steps.
 
+use super::scram::Scram;
 use crate::common::*;
 use dsa::config::{MappedTo, PeerMapping, Peers, Security};
 use dsa::{Config, Session, State};
@@ -13,6 +14,7 @@ use proto::{Request, tag};
 use store::{IndexKind, IndexSettings};
 
 const GRACE: &str = "uid=grace,ou=people,dc=example";
+const UNIX: &str = "uid=unix,ou=people,dc=example";
 
 fn sasl(client: &mut Client, mechanism: &str, credentials: Option<&[u8]>) -> Outcome {
     let authentication = Authentication::Sasl { mechanism: mechanism.as_bytes(), credentials };
@@ -52,8 +54,12 @@ fn mapping(uid: Option<u32>, gid: Option<u32>, to: MappedTo) -> PeerMapping {
 
 /// A directory where user 1000 is ada by her number, and the server runs as user 77.
 fn mapped(mappings: Vec<PeerMapping>) -> Client {
+    mapped_with(config(), mappings)
+}
+
+fn mapped_with(config: Config, mappings: Vec<PeerMapping>) -> Client {
     let mut config =
-        Config { peers: Peers { mappings, own_uid: Some(77) }, proxies: vec![GRACE.to_owned()], ..config() };
+        Config { peers: Peers { mappings, own_uid: Some(77) }, proxies: vec![GRACE.to_owned()], ..config };
     config.store.indexes.push(IndexSettings::of("uidNumber", [IndexKind::Equality]));
     let mut client = Client::with(config);
     client.must_add(
@@ -224,65 +230,81 @@ fn s1_plain_is_not_offered_in_the_clear() {
     assert_eq!(plain(&mut client, "", &format!("dn:{ROOT_DN}"), PASSWORD).code, Success);
 }
 
-/// S6: the authorization identity of PLAIN, that of EXTERNAL and the control come to one verdict.
+/// Identities that clients ask for: users and names of entries in all forms, also such as mean nothing.
+fn asked() -> Vec<String> {
+    let users = ["ada", "ADA", "grace", "unix", "nobody", "admin", "*", "ada)(uid=*", "", " ada"];
+    let names = [
+        ADA,
+        GRACE,
+        UNIX,
+        ROOT_DN,
+        "CN=Admin, DC=example",
+        "uid=nobody,ou=people,dc=example",
+        "dc=example",
+        "cn=monitor",
+        "cn=config",
+        "nonsense",
+        "",
+    ];
+    let of_users =
+        users.iter().flat_map(|user| [format!("u:{user}"), format!("U:{user}"), (*user).to_owned()]);
+    let of_names = names
+        .iter()
+        .flat_map(|dn| [format!("dn:{dn}"), format!("dn:{}", dn.to_uppercase()), format!("x:{dn}")]);
+    of_users.chain(of_names).collect()
+}
+
+/// S6: the identity that is asked for by PLAIN, by EXTERNAL, by SCRAM and by the control has one verdict, for each of 200 pairs.
 #[test]
 fn s6_one_verdict_for_all_ways_to_ask_for_another_identity() {
     let dn = |dn: &str| MappedTo::Dn(dn.to_owned());
-    let mut client = mapped(vec![mapping(Some(1), None, dn(ADA)), mapping(Some(2), None, dn(GRACE))]);
-    let who_am_i = Request::Extended(Extended { oid: proto::ext::who_am_i::OID, value: None });
-    let asked = [
-        "",
-        "dn:",
-        "u:",
-        "u:ada",
-        "u:ADA",
-        "u:grace",
-        "u:unix",
-        "u:nobody",
-        "u:*",
-        "u:ada)(uid=*",
-        "ada",
-        "dn:nonsense",
-        "dn:dc=example",
-        "dn:uid=ada,ou=people,dc=example",
-        "dn:uid=GRACE,ou=people,dc=example",
-        "dn:uid=nobody,dc=example",
-        "dn:cn=monitor",
-        "dn:cn=admin,dc=example",
-        "DN:CN=Admin,DC=example",
-        "x:ada",
-    ];
-    let mut granted = 0;
-    for (uid, name, password) in
-        [(1, "ada", "lace"), (2, "grace", "hop"), (0, "dn:cn=admin,dc=example", PASSWORD)]
-    {
-        for authorization_id in asked {
+    let mappings = [(1, ADA), (2, GRACE), (3, UNIX)].map(|(uid, name)| mapping(Some(uid), None, dn(name)));
+    let (scram, mut config) = (Scram::new(PASSWORD), config());
+    config.root_password = Some(scram.stored().into_bytes());
+    config.password_schemes.push(dsa::config::Scheme::ScramSha256);
+    config.settings.configured.passwords.renew = false;
+    let mut client = mapped_with(config, mappings.to_vec());
+    for name in [ADA, GRACE, UNIX] {
+        let stored: &[&str] = &[&scram.stored()];
+        assert_eq!(client.modify(name, &[(ModifyKind::Replace, "userPassword", stored)]).code, Success);
+    }
+    let (asked, mut pairs, mut granted) = (asked(), 0, 0);
+    for (uid, name) in [(1, "ada"), (2, "grace"), (3, "unix"), (0, "dn:cn=admin,dc=example")] {
+        for authorization_id in &asked {
             client.session = Session::new(&mut client.worker);
             let mut verdicts = Vec::new();
-            let end = plain(&mut client, authorization_id, name, password);
+            let end = plain(&mut client, authorization_id, name, PASSWORD);
             verdicts.push((end.code == Success).then(|| client.who_am_i()));
+            verdicts.push(scram.binds(&mut client, name, authorization_id).then(|| client.who_am_i()));
             connect(&mut client, uid, 5);
             let end = external(&mut client, authorization_id);
             verdicts.push((end.code == Success).then(|| client.who_am_i()));
             assert_eq!(external(&mut client, "").code, Success);
-            let control = [proxied_authorization::control(authorization_id.as_bytes())];
-            let end = client.ask(&who_am_i, &control).end;
-            let text =
-                |value: Option<Vec<u8>>| String::from_utf8(value.expect("there is one")).expect("UTF-8");
-            // An empty identity is that of nobody to the control, and that of oneself in SASL.
-            let by_control = match authorization_id {
-                "" => Some(client.who_am_i()),
-                _ => (end.code == Success).then(|| text(end.value)),
-            };
-            verdicts.push(by_control);
+            verdicts.push(by_control(&mut client, authorization_id));
             assert!(
                 verdicts.windows(2).all(|two| two[0] == two[1]),
                 "{name} as {authorization_id:?}: {verdicts:?}"
             );
+            // Who may do everything is nobody's to assume but its own.
+            let is_root = verdicts[0].as_deref() == Some(&format!("dn:{ROOT_DN}"));
+            assert!(!is_root || uid == 0, "{name} as {authorization_id:?}");
+            pairs += 1;
             granted += usize::from(verdicts[0].is_some());
         }
     }
-    assert!(granted > 10 && granted < 50, "{granted}");
+    assert!(pairs > 200 && granted > 20 && granted < 100, "{granted} of {pairs}");
+}
+
+/// Whom the control makes a client, if it may be that.
+fn by_control(client: &mut Client, authorization_id: &str) -> Option<String> {
+    // An empty identity is that of nobody to the control, and that of oneself in SASL.
+    if authorization_id.is_empty() {
+        return Some(client.who_am_i());
+    }
+    let who_am_i = Request::Extended(Extended { oid: proto::ext::who_am_i::OID, value: None });
+    let end = client.ask(&who_am_i, &[proxied_authorization::control(authorization_id.as_bytes())]).end;
+    let text = |value: Option<Vec<u8>>| String::from_utf8(value.expect("there is one")).expect("UTF-8");
+    (end.code == Success).then(|| text(end.value))
 }
 
 /// S9, T2: between the steps of a bind all other requests are refused, in the same bundle and in later ones; a bind of another kind drops it.
