@@ -123,9 +123,9 @@ SETS = [
 
 class Slapd:
     """slapd with one rule set, on a port of the system's choice. `before`: lines of its configuration before that of the database; `level`: what
-    it writes to its file `log`."""
+    it writes to its file `log`; `also`: another URL on which it listens."""
 
-    def __init__(self, folder, rules, before=(), level="0"):
+    def __init__(self, folder, rules, before=(), level="0", also=""):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -140,7 +140,7 @@ class Slapd:
         self.url = f"ldap://127.0.0.1:{self.port}"
         self.log = folder / "log"
         self.process = subprocess.Popen(
-            [SLAPD, "-f", str(conf), "-h", self.url, "-d", level],
+            [SLAPD, "-f", str(conf), "-h", f"{self.url} {also}", "-d", level],
             stderr=self.log.open("wb"),
             stdout=subprocess.DEVNULL,
             env={**os.environ, "LD_LIBRARY_PATH": LIBRARIES},
