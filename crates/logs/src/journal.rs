@@ -5,6 +5,7 @@ use crate::frame;
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::open::{Open, Pending, Slots};
 use crate::record::{Record, Stamp};
+use crate::redact::{self, Redactor};
 use proto::tag;
 use std::collections::BTreeMap;
 
@@ -12,6 +13,8 @@ use std::collections::BTreeMap;
 const SAMPLE_LINES: u64 = 1000;
 /// Connections that are known at the same time. Where records of their ends were lost, these would be more and more.
 const CONNECTIONS_MAX: usize = 1 << 18;
+/// Requests that are over whose memory is kept for the next.
+const SPARE_MAX: usize = 1024;
 /// An operation that took so many nanoseconds has a line in every sample.
 const SLOW_NS: u64 = 10_000_000;
 
@@ -37,6 +40,9 @@ pub struct Journal {
     connections: BTreeMap<u64, Open>,
     slots: Slots,
     sample: Sample,
+    /// None where records come without secrets.
+    redactor: Option<Redactor>,
+    spare: Vec<Pending>,
 }
 
 /// Which of the ordinary operations have a line: one in so many that there are not more than [`SAMPLE_LINES`] in a second.
@@ -74,7 +80,15 @@ impl Journal {
             connections: BTreeMap::new(),
             slots: Slots::default(),
             sample: Sample::default(),
+            redactor: None,
+            spare: Vec::new(),
         }
+    }
+
+    /// The same of records that may have secrets, which come into no line.
+    #[must_use]
+    pub fn redacted_by(self, redactor: Redactor) -> Journal {
+        Journal { redactor: Some(redactor), ..self }
     }
 
     /// Appends what a file begins with.
@@ -82,10 +96,15 @@ impl Journal {
         self.lines.header(out);
     }
 
-    /// Takes a record without secrets ([`crate::redact`]) and appends the lines that it makes complete.
+    /// Takes a record and appends the lines that it makes complete. What has no line is not looked through for secrets: in a sample
+    /// that is nearly all, and it would cost more than all else here.
     pub fn take(&mut self, stamp: Stamp, record: Record<'_>, out: &mut Vec<u8>) {
         // Under full load nothing is brought together that a reader can bring together.
         if (self.form, self.access) == (Form::Binary, Access::All) {
+            let record = match &mut self.redactor {
+                Some(redactor) => redactor.redact(record),
+                None => record,
+            };
             return frame::put(stamp, &record, out);
         }
         match record {
@@ -190,21 +209,14 @@ impl Journal {
 
     fn request(&mut self, stamp: Stamp, record: &Record<'_>, out: &mut Vec<u8>) {
         let Record::Request { number, id, op, target, detail, controls, acting } = *record else { return };
+        let mut pending = self.spare.pop().unwrap_or_default();
+        (pending.number, pending.id, pending.op) = (number, id, op);
+        (pending.wall_ms, pending.began_ns) = (stamp.wall_ms, stamp.monotonic_ns);
+        pending.becomes = None;
+        pending.put_texts([target, detail, controls, acting]);
         let open = self.connection(stamp);
         open.operations = number;
         open.has_unbound |= op == tag::UNBIND;
-        let pending = Pending {
-            number,
-            id,
-            wall_ms: stamp.wall_ms,
-            began_ns: stamp.monotonic_ns,
-            op,
-            target: target.to_vec(),
-            detail: detail.to_vec(),
-            controls: controls.to_vec(),
-            acting: acting.to_vec(),
-            becomes: None,
-        };
         // What has no answer is over.
         if tag::response_to(op).is_none() {
             return self.finish(stamp, pending, None, out);
@@ -215,20 +227,40 @@ impl Journal {
     }
 
     /// An operation is over: it has a line, or is counted.
-    fn finish(&mut self, stamp: Stamp, pending: Pending, outcome: Option<Outcome<'_>>, out: &mut Vec<u8>) {
+    fn finish(
+        &mut self,
+        stamp: Stamp,
+        mut pending: Pending,
+        mut outcome: Option<Outcome<'_>>,
+        out: &mut Vec<u8>,
+    ) {
         let was_bound = pending.op == tag::BIND && !self.connection(stamp).dn.is_empty();
         if pending.op == tag::BIND {
             self.bound(stamp, &pending, outcome.map(|outcome| outcome.code));
         }
         if !self.has_line(stamp, &pending, outcome.as_ref()) {
             *self.connection(stamp).counted.entry(pending.op).or_default() += 1;
-            return;
+            return self.spare(pending);
+        }
+        if let Some(redactor) = &mut self.redactor {
+            pending.redact(redactor);
+            if let Some(Outcome { code, text, .. }) = &mut outcome {
+                *text = redact::text(*code, text);
+            }
         }
         self.begin(stamp, out);
-        let (pending, ended_ms) = (&pending, stamp.wall_ms);
+        let ended_ms = stamp.wall_ms;
         self.with_place(stamp, |lines, place| {
-            lines.operation(&Operation { place, pending, outcome, ended_ms, was_bound }, out);
+            lines.operation(&Operation { place, pending: &pending, outcome, ended_ms, was_bound }, out);
         });
+        self.spare(pending);
+    }
+
+    /// A request is over.
+    fn spare(&mut self, pending: Pending) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(pending);
+        }
     }
 
     fn has_line(&mut self, stamp: Stamp, pending: &Pending, outcome: Option<&Outcome<'_>>) -> bool {

@@ -1,6 +1,7 @@
 //! What is known of a connection while its records come.
 
 use crate::record::Record;
+use crate::redact::Redactor;
 use proto::message::{Message, Request};
 use proto::op::Search;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const PENDING_MAX: usize = 1 << 16;
 
 /// A request whose answer has not come.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// Number of the operation within the connection, from 1 on.
     pub(crate) number: u64,
@@ -27,6 +28,22 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Puts target, detail, controls and who it acts as into the memory of those of another request.
+    pub(crate) fn put_texts(&mut self, texts: [&[u8]; 4]) {
+        let Pending { target, detail, controls, acting, .. } = self;
+        for (place, text) in [target, detail, controls, acting].into_iter().zip(texts) {
+            place.clear();
+            place.extend_from_slice(text);
+        }
+    }
+
+    /// Takes secrets out of it.
+    pub(crate) fn redact(&mut self, redactor: &mut Redactor) {
+        let Record::Request { target, detail, acting, .. } = redactor.redact(self.record()) else { return };
+        let texts = [target, detail, acting].map(<[u8]>::to_vec);
+        [self.target, self.detail, self.acting] = texts;
+    }
+
     /// Its record.
     pub(crate) fn record(&self) -> Record<'_> {
         let Pending { number, id, op, ref target, ref detail, ref controls, ref acting, .. } = *self;

@@ -32,8 +32,8 @@ impl Redactor {
     pub fn redact<'a>(&'a mut self, record: Record<'a>) -> Record<'a> {
         let Redactor { schema, target: names, detail: details, acting: ids } = self;
         match record {
-            Record::Answer { id, code: INVALID_DN_SYNTAX, entries, bytes, .. } => {
-                Record::Answer { id, code: INVALID_DN_SYNTAX, text: b"", entries, bytes }
+            Record::Answer { id, code, text: said, entries, bytes } => {
+                Record::Answer { id, code, text: text(code, said), entries, bytes }
             }
             Record::Request { number, id, op, target, detail, controls, acting } => {
                 let target = kept(hide::name(schema, target), names);
@@ -51,6 +51,11 @@ impl Redactor {
             other => other,
         }
     }
+}
+
+/// What may be logged of the text of an answer.
+pub(crate) fn text(code: u16, text: &[u8]) -> &[u8] {
+    if code == INVALID_DN_SYNTAX { b"" } else { text }
 }
 
 /// What may be logged, in `place` if it is not what came.

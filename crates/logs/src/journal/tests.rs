@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 /// A connection whose requests are answered at once.
 struct Fixture {
-    redactor: Redactor,
     journal: Journal,
     tap: Tap,
     memory: Memory,
@@ -23,8 +22,7 @@ impl Fixture {
         let schema = Arc::new(schema::Builder::new().standard().build().expect("it is good"));
         let origin = Origin { started_ms: 16, process: 7, host: "h".to_owned(), version: "1".to_owned() };
         let mut fixture = Fixture {
-            redactor: Redactor::new(schema),
-            journal: Journal::new(access, form, origin),
+            journal: Journal::new(access, form, origin).redacted_by(Redactor::new(schema)),
             tap: Tap::default(),
             memory: Memory::default(),
             out: Vec::new(),
@@ -36,8 +34,8 @@ impl Fixture {
     }
 
     fn put(&mut self, record: &Record<'_>) {
-        let Fixture { redactor, journal, memory, out, .. } = self;
-        memory.put(stamp(), record, &mut |record| take(redactor, journal, record, out));
+        let Fixture { journal, memory, out, .. } = self;
+        memory.put(stamp(), record, &mut |record| take(journal, record, out));
     }
 
     fn ask(&mut self, request: &Request<'_>, acting: Option<&[u8]>, code: model::ResultCode) {
@@ -48,9 +46,9 @@ impl Fixture {
         if let Some(response) = tag::response_to(request.tag()) {
             encode_done(&mut answer, self.id, response, code);
         }
-        let Fixture { redactor, journal, tap, memory, out, .. } = self;
-        tap.requests(stamp(), &input, memory, &mut |record| take(redactor, journal, record, out));
-        tap.answers(stamp(), &answer, memory, &mut |record| take(redactor, journal, record, out));
+        let Fixture { journal, tap, memory, out, .. } = self;
+        tap.requests(stamp(), &input, memory, &mut |record| take(journal, record, out));
+        tap.answers(stamp(), &answer, memory, &mut |record| take(journal, record, out));
     }
 
     fn bind(&mut self, name: &[u8], password: &[u8], code: model::ResultCode) {
@@ -74,9 +72,9 @@ impl Fixture {
     }
 }
 
-fn take(redactor: &mut Redactor, journal: &mut Journal, record: &[u8], out: &mut Vec<u8>) {
+fn take(journal: &mut Journal, record: &[u8], out: &mut Vec<u8>) {
     let (stamp, record) = Record::decode(record).expect("it is a record");
-    journal.take(stamp, redactor.redact(record), out);
+    journal.take(stamp, record, out);
 }
 
 fn stamp() -> Stamp {

@@ -53,7 +53,8 @@ impl Writer {
         if security.is_some() {
             dsa.events().open();
         }
-        let journal = Journal::new(settings.access(), settings.format, origin(dsa));
+        let redactor = Redactor::new(Arc::clone(dsa.shard().schema()));
+        let journal = Journal::new(settings.access(), settings.format, origin(dsa)).redacted_by(redactor);
         let mut header = Vec::new();
         journal.header(&mut header);
         let access = is_access.then(|| Target::open("log.access-file", settings.access_file.clone(), header));
@@ -67,7 +68,6 @@ impl Writer {
         let logs = Logs {
             dsa: Arc::clone(dsa),
             rings,
-            redactor: Redactor::new(Arc::clone(dsa.shard().schema())),
             journal,
             access: access.transpose()?,
             security,
@@ -95,7 +95,6 @@ fn origin(dsa: &Dsa) -> Origin {
 struct Logs {
     dsa: Arc<Dsa>,
     rings: Vec<Taking>,
-    redactor: Redactor,
     journal: Journal,
     access: Option<Target>,
     security: Option<Target>,
@@ -137,7 +136,7 @@ impl Logs {
                 let mut left = TURN;
                 while left > 0 && target.has_room() && ring.take(&mut record) {
                     if let Some((stamp, record)) = Record::decode(&record) {
-                        self.journal.take(stamp, self.redactor.redact(record), &mut target.lines);
+                        self.journal.take(stamp, record, &mut target.lines);
                     }
                     left -= 1;
                 }
