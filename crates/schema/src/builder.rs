@@ -106,7 +106,9 @@ impl Builder {
 
     /// What [`Schema::write_rules`] wrote, of this or of an earlier version, with the attributes of this server's own entries, settings apart.
     pub fn recorded(text: &str) -> Builder {
-        let own = Builder::new().builtin(builtin::OWN).expect("it is built in");
+        // What the rules define themselves comes later, and replaces it.
+        let needed = Builder::new().file("what own entries need", builtin::OWN_NEEDS);
+        let own = needed.builtin(builtin::OWN).expect("it is built in");
         own.file(RECORDED, text)
     }
 

@@ -32,5 +32,11 @@ pub(crate) const STANDARD: &[&str] =
 /// The file of what the server shows of itself and of its settings.
 pub(crate) const OWN: &str = "monitor";
 
+/// What that file needs of others. Rules that were recorded need not define it: of a directory without the standard files.
+pub(crate) const OWN_NEEDS: &str = "attributetype ( 2.5.4.34 NAME 'seeAlso' SUP distinguishedName )
+attributetype ( 1.3.6.1.4.1.250.1.57 NAME ( 'labeledURI' 'labeledUrl' ) EQUALITY caseExactMatch
+  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+";
+
 /// What the attributes are called that [`crate::Builder::settings`] makes; no path of a file is it.
 pub(crate) const SETTINGS: &str = "\0settings";

@@ -77,15 +77,14 @@ pub fn config(superblock: Superblock) -> dsa::Config {
 }
 
 /// By which users write the entries that are open. The right hangs on what an entry holds.
-const WRITERS: &str =
+pub const WRITERS: &str =
     "writers: subtree=\"dc=x\" filter=(l=open) attrs=description; users; allow=write rank=1";
 /// By which nobody but the root DN writes anything, though another rule allows it.
-const NOBODY: &str = "nobody: subtree=\"dc=x\" attrs=entry,**; users; deny=write rank=2";
+pub const NOBODY: &str = "nobody: subtree=\"dc=x\" attrs=entry,**; users; deny=write rank=2";
 
-/// Limits that transactions come up against, and rules that let users write some entries.
+/// Limits that transactions come up against.
 fn settings() -> dsa::settings::Start {
     let mut start = dsa::settings::Start::default();
-    start.configured.access.rules = rules(&[WRITERS]);
     start.configured.transactions.updates_max = 8;
     start.configured.transactions.age_max_ms = 40;
     start
@@ -127,8 +126,8 @@ pub struct StartOptions {
     pub accepts_difference: bool,
     /// Entries are not held to the schema.
     pub has_no_schema_check: bool,
-    /// No rule lets users write.
-    pub is_closed: bool,
+    /// Access rules besides those that are built in.
+    pub access: &'static [&'static str],
     /// Settings that are given, where they are recorded.
     pub settings: Option<Texts>,
     /// Another schema than [`schema`].
@@ -172,9 +171,7 @@ fn recover_once(
         }
     };
     config.store.schema_check = !asked.has_no_schema_check;
-    if asked.is_closed {
-        config.settings.configured.access.rules = rules(&[WRITERS, NOBODY]);
-    }
+    config.settings.configured.access.rules = rules(asked.access);
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);

@@ -12,7 +12,7 @@ use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
 use crate::late::Group;
-use crate::node::{Node, StartOptions, recover_with};
+use crate::node::{NOBODY, Node, StartOptions, WRITERS, recover_with};
 use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
@@ -319,10 +319,10 @@ impl World {
         let changes = self.has_other_rules && self.has_started && self.random.chance(500);
         let has_schema_check = self.oracle.has_schema_check() != changes;
         let seed = self.random.number();
-        // The model goes by the same rules at all times: what is in the log does not depend on them.
-        let is_closed = self.random.chance(250);
+        // The model has none of them: what is in the log does not depend on them.
+        let access: &[&str] = if self.random.chance(250) { &[WRITERS, NOBODY] } else { &[WRITERS] };
         let has_no_schema_check = !has_schema_check;
-        StartOptions { seed, has_no_schema_check, is_closed, ..StartOptions::default() }
+        StartOptions { seed, has_no_schema_check, access, ..StartOptions::default() }
     }
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.

@@ -398,3 +398,14 @@ fn what_decides_changes_comes_back_without_the_servers_own_entries() {
         assert_eq!(again.find_class(b"foot").is_some(), schema.find_class(b"foot").is_some());
     }
 }
+
+/// Rules of a directory that had not the standard files, of which the server's own entries need something.
+#[test]
+fn recorded_rules_need_no_standard_file() {
+    let schema = Builder::recorded("").build().expect("it is sound");
+    assert!(schema.find_class(b"monitor").is_some());
+    let other = "attributetype ( 2.5.4.34 NAME 'seeAlso' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )";
+    let schema = Builder::recorded(other).build().expect("it is sound");
+    let see_also = schema.find_type(b"seeAlso").expect("it is defined");
+    assert!(schema.attribute_type(see_also).definition.sup.is_none(), "the recorded definition counts");
+}
