@@ -33,7 +33,9 @@ pub(crate) const STANDARD: &[&str] =
 pub(crate) const OWN: &str = "monitor";
 
 /// What that file needs of others. Rules that were recorded need not define it: of a directory without the standard files.
-pub(crate) const OWN_NEEDS: &str = "attributetype ( 2.5.4.34 NAME 'seeAlso' SUP distinguishedName )
+pub(crate) const OWN_NEEDS: &str = "attributetype ( 2.5.4.13 NAME 'description' EQUALITY caseIgnoreMatch
+  SUBSTR caseIgnoreSubstringsMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+attributetype ( 2.5.4.34 NAME 'seeAlso' SUP distinguishedName )
 attributetype ( 1.3.6.1.4.1.250.1.57 NAME ( 'labeledURI' 'labeledUrl' ) EQUALITY caseExactMatch
   SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
 ";
