@@ -106,10 +106,10 @@ impl Builder {
 
     /// What [`Schema::write_rules`] wrote, of this or of an earlier version, with the attributes of this server's own entries, settings apart.
     pub fn recorded(text: &str) -> Builder {
-        // What the rules define themselves comes later, and replaces it.
-        let needed = Builder::new().file("what own entries need", builtin::OWN_NEEDS);
-        let own = needed.builtin(builtin::OWN).expect("it is built in");
-        own.file(RECORDED, text)
+        let lacking = builtin::OWN_NEEDS.iter().filter(|(begin, _)| !text.contains(begin));
+        let lacking: String = lacking.flat_map(|(begin, rest)| [*begin, *rest]).collect();
+        let own = Builder::new().builtin(builtin::OWN).expect("it is built in");
+        own.file(RECORDED, text).file("what own entries need", &lacking)
     }
 
     /// Adds a built-in file by its bare name, such as `rfc2307bis` (replaces what it shares with nis) or `dvtds`.

@@ -32,13 +32,20 @@ pub(crate) const STANDARD: &[&str] =
 /// The file of what the server shows of itself and of its settings.
 pub(crate) const OWN: &str = "monitor";
 
-/// What that file needs of others. Rules that were recorded need not define it: of a directory without the standard files.
-pub(crate) const OWN_NEEDS: &str = "attributetype ( 2.5.4.13 NAME 'description' EQUALITY caseIgnoreMatch
-  SUBSTR caseIgnoreSubstringsMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
-attributetype ( 2.5.4.34 NAME 'seeAlso' SUP distinguishedName )
-attributetype ( 1.3.6.1.4.1.250.1.57 NAME ( 'labeledURI' 'labeledUrl' ) EQUALITY caseExactMatch
-  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
-";
+/// Attribute types that the file needs of others, by what begins their definition. Rules that were recorded need not have them: those of a directory
+/// without the standard files.
+pub(crate) const OWN_NEEDS: [(&str, &str); 3] = [
+    (
+        "attributetype ( 2.5.4.13 ",
+        "NAME 'description' EQUALITY caseIgnoreMatch SUBSTR caseIgnoreSubstringsMatch \
+         SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n",
+    ),
+    ("attributetype ( 2.5.4.34 ", "NAME 'seeAlso' SUP distinguishedName )\n"),
+    (
+        "attributetype ( 1.3.6.1.4.1.250.1.57 ",
+        "NAME 'labeledURI' EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n",
+    ),
+];
 
 /// What the attributes are called that [`crate::Builder::settings`] makes; no path of a file is it.
 pub(crate) const SETTINGS: &str = "\0settings";
