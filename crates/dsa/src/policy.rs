@@ -25,7 +25,7 @@ mod write;
 use self::account::Account;
 pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
-pub(crate) use self::login::{admit, must_change, passed, wrong};
+pub(crate) use self::login::{admit, is_open, must_change, passed, wrong};
 pub(crate) use self::quality::NAMES;
 pub(crate) use self::usability::usability;
 pub use self::write::ACTOR;

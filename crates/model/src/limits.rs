@@ -43,6 +43,8 @@ pub const PASSWORD_HISTORY_MAX: usize = 24;
 pub const LOCKOUT_ACCOUNTS_MAX: usize = 1 << 20;
 /// Names of a user that are looked for in a new password.
 pub const PASSWORD_NAMES_MAX: usize = 64;
+/// Octets of such a name that are looked at.
+pub const PASSWORD_NAME_BYTES_MAX: usize = 256;
 /// Words of a dictionary that passwords are looked for in.
 pub const DICTIONARY_WORDS_MAX: usize = 1 << 22;
 /// Bytes of the file of a dictionary.

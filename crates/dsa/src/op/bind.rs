@@ -237,7 +237,16 @@ fn claimed(
             prove(reading, anonymous, name, password)
         }
     };
+    let is_password = matches!(claim.proof, Proof::Password { .. });
+    let found = found.filter(|who| is_password || is_open(reading, who));
     acting(reading, mechanism, found.ok_or(WRONG)?, claim.authorization_id)
+}
+
+/// Is the account of somebody open who has proved who it is without a password? Who it is by that is not for a policy to say, but an account that
+/// an administrator has locked or that has ended is nobody's. The root DN is never locked.
+fn is_open(reading: &mut Reading<'_>, who: &Identity) -> bool {
+    let entry = who.own_entry(reading.read_point).filter(|_| !who.is_root);
+    entry.is_none_or(|entry| policy::is_open(reading, &entry))
 }
 
 /// A step of SCRAM: the first if nothing was kept of one, else the last.
@@ -275,7 +284,7 @@ fn by_token(
     message: &[u8],
 ) -> Result<Outcome, FixedRefusal> {
     let shown = token::read(message)?;
-    let owner = token::owner_of(reading, shown.token);
+    let owner = token::owner_of(reading, shown.token).filter(|owner| is_open(reading, owner));
     let who = owner.and_then(|owner| acting(reading, mechanism, owner, &shown.authorization_id).ok());
     exchange.has_failed = who.is_none();
     Ok(match who {
@@ -376,35 +385,34 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
     };
     // Referral objects and aliases have no password of their own that counts: their names are looked up like any other.
     // The value that was right is kept, for it may be one that is to be renewed. A bind that is refused for another reason renews nothing.
-    let mut stored = None;
-    let found = account::identified(reading, anonymous, &entry, is_root, |reading| {
-        stored = right_value(reading, &entry, password)?;
-        Ok(stored.is_some())
+    let mut proven = None;
+    let found = account::identified(reading, anonymous, &entry, is_root, |reading, may_recall| {
+        proven = right_value(reading, &entry, password, may_recall)?;
+        Ok(proven.is_some())
     });
-    if let (Some(_), Some(stored)) = (&found, &stored) {
+    if let (Some(_), Some((stored, is_recalled))) = (&found, &proven) {
+        if !is_recalled {
+            let (verified, now_ns) = (&dsa.policies.verified, reading.now.monotonic_ns);
+            verified.remember(&entry, (stored, password), now_ns, |key| dsa.entropy().fill(key));
+        }
         renewal::renew(reading, &entry, stored, password);
     }
     found
 }
 
-/// The stored value of an entry that a password is right for. One that was verified not long ago may be remembered.
+/// The stored value of an entry that a password is right for, and whether it was known from before, which it may be if `may_recall`.
 fn right_value(
     reading: &mut Reading<'_>,
     entry: &EntryRef<'_>,
     password: &[u8],
-) -> Result<Option<Vec<u8>>, password::Later> {
-    let (dsa, now_ns) = (reading.dsa, reading.now.monotonic_ns);
-    let verified = &dsa.policies.verified;
-    if verified.is_on()
-        && let Some(value) = verified.find(reading.read_point, entry, password, now_ns)
-    {
-        return Ok(Some(value));
+    may_recall: bool,
+) -> Result<Option<(Vec<u8>, bool)>, password::Later> {
+    let (verified, now_ns) = (&reading.dsa.policies.verified, reading.now.monotonic_ns);
+    if may_recall && let Some(value) = verified.find(reading.read_point, entry, password, now_ns) {
+        return Ok(Some((value, true)));
     }
     let found = reading.scratch.passwords.find(reading.read_point, entry, password)?;
-    if let Some(value) = found.as_ref().filter(|_| verified.is_on()) {
-        verified.remember(entry, (value, password), now_ns, |key| dsa.entropy().fill(key));
-    }
-    Ok(found)
+    Ok(found.map(|value| (value, false)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a policy says of a bind: whether its password is verified, what a failure leads to, and what is in order about a password that is right.
 
 use super::account::Account;
+use super::choice::policy_of;
 use crate::account_times::{AccountTime, Field};
 use crate::context::Reading;
 use crate::generalized_time::write as time_text;
@@ -25,9 +26,7 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     let now_ms = reading.now.wall_ms;
     // The order of the specification: lock, begin and end come before the password, age and grace behind it.
     let account = Account::of(reading, entry);
-    let is_blocked = account.is_locked(policy.lockout_duration, now_ms)
-        || account.start_ms.is_some_and(|start| now_ms < start)
-        || account.end_ms.is_some_and(|end| now_ms >= end)
+    let is_blocked = is_shut(policy, &account, now_ms)
         || account.is_idle(policy.max_idle, now_ms)
         || is_delayed(policy, &account, now_ms);
     let is_admitted = !is_blocked && begin(reading, entry, policy, account.changed_ms);
@@ -35,6 +34,20 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
         reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
     }
     (is_admitted, account)
+}
+
+/// Is an account locked, not begun or ended?
+fn is_shut(policy: &Policy, account: &Account, now_ms: u64) -> bool {
+    account.is_locked(policy.lockout_duration, now_ms)
+        || account.start_ms.is_some_and(|start| now_ms < start)
+        || account.end_ms.is_some_and(|end| now_ms >= end)
+}
+
+/// May somebody be the owner of an account by other proof than a password?
+pub(crate) fn is_open(reading: &mut Reading<'_>, entry: &EntryRef<'_>) -> bool {
+    let policy = policy_of(reading, Some(entry));
+    let account = Account::of(reading, entry);
+    !is_shut(&policy, &account, reading.now.wall_ms)
 }
 
 /// Is a delay in force that the entry has? It counts after a start, when the failures that led to it are forgotten.

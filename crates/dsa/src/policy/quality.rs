@@ -10,7 +10,7 @@ use crate::password::LATER;
 use crate::password::policies::Policy;
 use ::password::quality;
 use model::ResultCode;
-use model::limits::PASSWORD_NAMES_MAX;
+use model::limits::{PASSWORD_NAME_BYTES_MAX, PASSWORD_NAMES_MAX};
 use proto::control::password_policy::PolicyError;
 use store::EntryRef;
 
@@ -92,10 +92,15 @@ fn in_dictionary(reading: &Reading<'_>, word: &[u8]) -> Option<Fault> {
     }
 }
 
+/// The part of a name that is looked at. A value may have megabytes, and each word in it is compared with the password.
+fn cut(name: &[u8]) -> Vec<u8> {
+    name[..name.len().min(PASSWORD_NAME_BYTES_MAX)].to_vec()
+}
+
 /// Names of the user whose password it is. Their copies wait with the request, for the estimate counts for these very names.
 fn names(reading: &Reading<'_>, whose: Names<'_, '_>) -> Vec<Vec<u8>> {
     let entry = match whose {
-        Names::Given(names) => return names.iter().map(|name| name.to_vec()).collect(),
+        Names::Given(names) => return names.iter().map(|name| cut(name)).collect(),
         Names::Of(entry) => entry,
     };
     let (at, mut names) = (reading.read_point, Vec::new());
@@ -103,7 +108,7 @@ fn names(reading: &Reading<'_>, whose: Names<'_, '_>) -> Vec<Vec<u8>> {
         // An entry may have a million of them. Those that are looked at are bounded; so many are no names that somebody is called by.
         each_value(entry, id, at, &mut |value| {
             if names.len() < PASSWORD_NAMES_MAX {
-                names.push(value.to_vec());
+                names.push(cut(value));
             }
         });
     }

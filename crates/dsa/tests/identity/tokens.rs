@@ -170,6 +170,23 @@ fn s7_whose_entry_a_name_is() {
     }
 }
 
+/// An account that is locked or has ended is nobody's, also by a token.
+#[test]
+fn s7_a_locked_account_is_not_bound() {
+    let (mut client, _) = served();
+    let token = "ada_issuer_ldap_100_";
+    let mut root = client.another_as(ROOT_DN, PASSWORD);
+    for (state, value) in [("pwdAccountLockedTime", "000001010000Z"), ("pwdEndTime", "20010101000000Z")] {
+        let set = |root: &mut Client, values: &[&str]| {
+            assert_eq!(root.modify(ADA, &[(proto::op::ModifyKind::Replace, state, values)]).code, Success);
+        };
+        set(&mut root, &[value]);
+        assert_eq!(who(&mut client, "", token), None, "{state}");
+        set(&mut root, &[]);
+        assert_eq!(who(&mut client, "", token), Some(format!("dn:{ADA}")), "{state}");
+    }
+}
+
 /// S7: it is offered where a password may pass, and an issuer is configured.
 #[test]
 fn s7_where_it_is_offered() {

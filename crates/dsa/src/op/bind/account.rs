@@ -13,18 +13,23 @@ use store::EntryRef;
 /// root DN, which is never locked, for it is what unlocks others.
 ///
 /// The password is verified also where it cannot succeed, for the time that it takes, and the right is asked last: the answer tells no more than
-/// that of a wrong password. `None` too if the verification is lacking; then the bind is run again.
+/// that of a wrong password. `None` too if the verification is lacking; then the bind is run again. `verify` also gets whether the bind succeeds if
+/// the password is right, as far as it is known: only then may a verification be left out that was made before. Else the time of an answer would
+/// say of a locked account which password is right.
 pub(super) fn identified<'r>(
     reading: &mut Reading<'r>,
     anonymous: Requester,
     entry: &EntryRef<'r>,
     is_root: bool,
-    verify: impl FnOnce(&mut Reading<'r>) -> Result<bool, Later>,
+    verify: impl FnOnce(&mut Reading<'r>, bool) -> Result<bool, Later>,
 ) -> Option<Identity> {
     let policy = (!is_root).then(|| policy::policy_of(reading, Some(entry)));
     let admitted = policy.as_ref().map(|policy| policy::admit(reading, entry, policy));
     let is_admitted = admitted.as_ref().is_none_or(|(is_admitted, _)| *is_admitted);
-    let is_right = verify(reading).ok()?;
+    let may_recall = reading.dsa.policies.verified.is_on()
+        && is_admitted
+        && (is_root || may_be_verified(reading, anonymous, entry));
+    let is_right = verify(reading, may_recall).ok()?;
     if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
         policy::wrong(reading, entry, policy);
     }

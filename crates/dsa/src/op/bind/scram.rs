@@ -101,7 +101,7 @@ pub(super) fn finish(
         (false, Who::Root) => proven.is_some().then(|| dsa.root()),
         (false, Who::Entry(own)) => own.find(reading.read_point).and_then(|entry| {
             let dn = reading.read_point.dn(&entry, &mut reading.scratch.evaluator.cache);
-            identified(reading, anonymous, &entry, dsa.is_root(&dn), |_| Ok(proven.is_some()))
+            identified(reading, anonymous, &entry, dsa.is_root(&dn), |_, _| Ok(proven.is_some()))
         }),
     };
     // As in a simple bind: failures of an account count, whatever the mechanism.

@@ -1,7 +1,7 @@
 //! The step of OAUTHBEARER (RFC 7628): a token, whose owner is looked for by what its issuer calls him.
 //!
 //! A challenge says to a client that it is refused, whatever is wrong, and the bind fails when it has answered that. No policy of passwords is
-//! asked: how somebody logs in at the issuer is the issuer's business.
+//! asked but whether the account is open: how somebody logs in at the issuer is the issuer's business.
 
 use crate::context::Reading;
 use crate::identity::Identity;
