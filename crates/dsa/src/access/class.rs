@@ -455,10 +455,12 @@ impl Class {
     /// Is there a rule that allows a right, on whatever it is?
     /// Denials are not looked at, so it may say yes where in the end there is nothing. Where the answer guards something
     /// (who may be assumed by whom) that is the safe side.
-    pub(crate) fn allows_somewhere(&self, right: Right) -> bool {
-        self.members
-            .iter()
-            .any(|member| !member.allows.is_empty() && self.set.rules[member.rule].allow.has(right))
+    /// `by_entries`: do rules of entries count?
+    pub(crate) fn is_given(&self, right: Right, by_entries: bool) -> bool {
+        let counts = |member: &Member| by_entries || member.within.is_none();
+        self.members.iter().any(|member| {
+            counts(member) && !member.allows.is_empty() && self.set.rules[member.rule].allow.has(right)
+        })
     }
 
     /// Of the questions that it asks, those whose answer can change while an entry keeps its name, with the answer of these facts:

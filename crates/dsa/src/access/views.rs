@@ -137,8 +137,9 @@ impl Views {
     /// no by itself: without groups no update changes anybody's class.
     #[inline]
     pub(crate) fn is_up_to_date(&self, access: &Access, shard: &Shard) -> bool {
-        self.version == access.version()
-            && access.has_those_of_entries(shard)
+        // In this order: the change is counted before it is said that the rules of entries were read.
+        access.has_those_of_entries(shard)
+            && self.version == access.version()
             && (self.groups.is_empty() || self.groups.sequence() == shard.sequence())
     }
 
@@ -307,9 +308,9 @@ impl Views {
         class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.writes_all)
     }
 
-    /// Is there anything that this class has a right on?
-    pub(crate) fn may_somewhere(&self, class: ClassId, right: Right) -> bool {
-        class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.allows_somewhere(right))
+    /// Is there anything that this class has a right on? `by_entries`: also by rules of entries, which give rights there and nowhere else.
+    pub(crate) fn may_somewhere(&self, class: ClassId, right: Right, by_entries: bool) -> bool {
+        class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.is_given(right, by_entries))
     }
 
     /// What the thread knows of groups.

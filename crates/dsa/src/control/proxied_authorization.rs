@@ -33,7 +33,7 @@ pub(crate) fn authorize(
     // Who may change everything, or relax the rules anywhere, can be assumed by the root DN only: else the right to act as users would be
     // the right to give oneself any other.
     let (views, class) = (&reading.scratch.views, acting.requester().class);
-    let is_mighty = views.writes_all(class) || views.may_somewhere(class, Right::Manage);
+    let is_mighty = views.writes_all(class) || views.may_somewhere(class, Right::Manage, true);
     let is_own = acting.entry.is_some() && acting.entry == client.entry;
     let is_mighty = is_mighty && !planted::is(holes::MIGHTY_ASSUMED);
     let may = client.is_root || is_own || !is_mighty;
@@ -63,7 +63,7 @@ fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]
         // Nobody is no entry that a rule could be about: who may act as somebody may act as nobody.
         AuthzId::Anonymous => {
             let class = client.requester().class;
-            return reading.scratch.views.may_somewhere(class, Right::Proxy).then(Identity::anonymous);
+            return reading.scratch.views.may_somewhere(class, Right::Proxy, false).then(Identity::anonymous);
         }
         AuthzId::Dn(dn) if dsa.is_root(dn) => return is_root.then(|| dsa.root()),
         AuthzId::Dn(dn) => read_point.resolve(dn, &mut evaluator.cache).ok()?,

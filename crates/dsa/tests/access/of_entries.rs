@@ -131,6 +131,29 @@ fn x7_rules_are_written_by_those_who_manage() {
     }
 }
 
+/// Who gives others the right to manage in its part of the tree makes no password administrator of them elsewhere.
+#[test]
+fn x7_manage_in_one_place_sets_no_password_in_another() {
+    as_ada(&["add: all attrs=entry,**; users; allow=create,write"], |mut ada| {
+        let mut root = ada.root();
+        let short: Given<'_> =
+            &[("objectClass", &["account", "simpleSecurityObject"]), ("userPassword", &["x"])];
+        let policy: Given<'_> = &[
+            ("objectClass", &["device", "pwdPolicy"]),
+            ("pwdAttribute", &["userPassword"]),
+            ("pwdMinLength", &["8"]),
+            ("pwdCheckQuality", &["2"]),
+        ];
+        root.must_add("cn=policy,dc=example", policy);
+        root.must_modify("cn=config", &[(Replace, "pandoPasswordsDefaultPolicy", &["cn=policy,dc=example"])]);
+        assert_eq!(ada.add("uid=a,ou=people,dc=example", short).code, ConstraintViolation);
+        root.must_modify(GROUPS, &[(Add, RULE, &["boss: all attrs=entry,**; anyone; allow=manage"])]);
+        assert_eq!(ada.add("uid=a,ou=people,dc=example", short).code, ConstraintViolation);
+        // Nor is a name made of rules, by anybody.
+        assert_ne!(ada.rename(GRACE, "pandoAccess=r: all; users; allow=see", false, None).code, Success);
+    });
+}
+
 /// A rule that is none is refused with its fault, also of the root DN, and changes nothing.
 #[test]
 fn a3_what_is_no_rule_is_refused() {
