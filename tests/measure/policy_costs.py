@@ -159,7 +159,8 @@ class Bench:
         folder.mkdir()
         top = [f'write-dn = ["{USER}"]']
         limits = ["[limits]", 'trusted = ["127.0.0.1"]']
-        names = {}
+        # No bind makes an Argon2 of a digest here.
+        names = {"passwords": ['renew = "off"']}
         for line in lines:
             section, _, text = line.partition("|")
             names.setdefault(section, []).append(text)
@@ -295,9 +296,7 @@ def c7(bench):
 def c9(bench):
     off, on = bench.serve("c9-off", durable=True), bench.serve("c9-on", *POLICY, durable=True)
     rounds = bundles("bind", 1, 2000)
-    log = sum(file.stat().st_size for file in (bench.folder / "c9-on/data").rglob("*") if file.is_file())
     compare("C9", "SSHA bind, lockout and last-success on", ">= 90 %", off, on, rounds, 5)
-    print(f"| C9 | bytes of the data directory, before and after | {log} | {sum(file.stat().st_size for file in (bench.folder / 'c9-on/data').rglob('*') if file.is_file())} | | |")
     bench.end()
 
 
