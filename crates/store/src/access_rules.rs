@@ -8,7 +8,7 @@ use model::EntryId;
 use std::sync::atomic::Ordering;
 
 impl Shard {
-    /// Sequence of the last change of an entry that has access rules: they are the same at every read point from then on. It may be that
+    /// Sequence of the last change of an access rule: they are the same at every read point from then on. It may be that
     /// of a batch that is not published yet.
     #[inline]
     pub fn access_rules_changed(&self) -> u64 {
@@ -27,16 +27,22 @@ impl ReadPoint<'_> {
 }
 
 impl Writer<'_> {
-    /// An entry with access rules is about to be seen.
+    /// An entry with access rules is about to be seen. One that had some before may have the same.
     pub(crate) fn note_access_rules(&mut self, id: u32) {
         let (shard, view) = (self.shard, self.view());
-        shard.kinds.with_access_rules.insert(id, view, &mut self.state.garbage);
-        shard.access_rules_changed.store(self.sequence, Ordering::Release);
+        if shard.kinds.with_access_rules.insert(id, view, &mut self.state.garbage) {
+            self.access_rules_change();
+        }
+    }
+
+    /// A rule has changed, has come or has gone. Not for other changes of an entry that has some: all rules are read for it.
+    pub(crate) fn access_rules_change(&mut self) {
+        self.shard.access_rules_changed.store(self.sequence, Ordering::Release);
     }
 
     /// An entry has no access rules any more, from this batch on.
     pub(crate) fn leave_access_rules(&mut self, id: u32) {
-        self.shard.access_rules_changed.store(self.sequence, Ordering::Release);
+        self.access_rules_change();
         self.later(Later::AccessRules(id));
     }
 
@@ -69,6 +75,9 @@ mod tests {
         let mut reader = Reader::register(&shard).unwrap();
         let with = |reader: &mut Reader| reader.pin().read_point().with_access_rules(9);
         assert_eq!(with(&mut reader), [id]);
+        // The rules stay where something else of the entry changes.
+        change(&shard, "ou=a,dc=com", ChangeKind::Add, "description", &["a", "b"]).unwrap();
+        assert_eq!((shard.access_rules_changed(), with(&mut reader)), (noted, vec![id]));
         // Another entry, and the children of this one, have none.
         add(&shard, "ou=b,ou=a,dc=com", &[("objectClass", &["organizationalUnit"])]).unwrap();
         assert_eq!(shard.access_rules_changed(), noted);
@@ -76,6 +85,15 @@ mod tests {
             .unwrap();
         let changed = shard.access_rules_changed();
         assert!(changed > noted && with(&mut reader) == [id]);
+        // So many that they are no part of the record, and one more.
+        let many: Vec<String> = (0..300).map(|n| format!("r{n}: all; users; allow=see")).collect();
+        for some in [&many[..299], &many[299..]] {
+            let before = shard.access_rules_changed();
+            let some: Vec<&str> = some.iter().map(String::as_str).collect();
+            change(&shard, "ou=a,dc=com", ChangeKind::Add, "pandoAccess", &some).unwrap();
+            assert!(shard.access_rules_changed() > before && with(&mut reader) == [id]);
+        }
+        let changed = shard.access_rules_changed();
         change(&shard, "ou=a,dc=com", ChangeKind::Delete, "pandoAccess", &[]).unwrap();
         assert!(shard.access_rules_changed() > changed && with(&mut reader).is_empty());
         let unit =

@@ -122,7 +122,7 @@ pub struct Shard {
     pub(crate) names_changed: AtomicU64,
     /// Sequence of the last change that can make a remembered DN wrong for older read points: an add.
     pub(crate) names_added: AtomicU64,
-    /// Sequence of the last change of an entry that has access rules, or had some until then.
+    /// Sequence of the last change of an access rule of an entry.
     pub(crate) access_rules_changed: AtomicU64,
     entries: AtomicU64,
     ids_end: AtomicU64,

@@ -444,6 +444,12 @@ impl<'s> Writer<'s> {
             sets.extend(after.map(|after| (set.description, after)));
         }
         self.write_entry(&Write { id, parent, entry: &checked, sets: &sets, naming, stamps })?;
+        let rule = shard.schema.well_known().access_rule;
+        if edit.touched.iter().any(|touched| touched.attribute_type == rule)
+            || edit.sets.iter().any(|set| set.description.attribute_type == rule && !set.is_unchanged())
+        {
+            self.access_rules_change();
+        }
         // A change of object classes can make an alias or a referral object of an entry, or a plain one again. The new kind was
         // noted when the record was written; the old one stays in its set for readers of older batches.
         if old.shape.kind != Kind::Plain || old.shape.has_access_rules {
