@@ -26,14 +26,33 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     let now_ms = reading.now.wall_ms;
     // The order of the specification: lock, begin and end come before the password, age and grace behind it.
     let account = Account::of(reading, entry);
-    let is_blocked = is_shut(policy, &account, now_ms)
-        || account.is_idle(policy.max_idle, now_ms)
-        || is_delayed(policy, &account, now_ms);
-    let is_admitted = !is_blocked && begin(reading, entry, policy, account.changed_ms);
+    let is_admitted =
+        !is_blocked(policy, &account, now_ms) && begin(reading, entry, policy, account.changed_ms);
     if !is_admitted && policy.tells_locked {
         reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
     }
     (is_admitted, account)
+}
+
+/// Is an account such that no password is right for it?
+pub(super) fn is_blocked(policy: &Policy, account: &Account, now_ms: u64) -> bool {
+    is_shut(policy, account, now_ms)
+        || account.is_idle(policy.max_idle, now_ms)
+        || is_delayed(policy, account, now_ms)
+}
+
+/// When the password of an account expires, if it does, in Unix milliseconds.
+pub(super) fn expires_ms(policy: &Policy, account: &Account) -> Option<u64> {
+    let changed_ms = account.changed_ms.filter(|_| policy.max_age > 0);
+    changed_ms.map(|changed| changed.saturating_add(policy.max_age.saturating_mul(1000)))
+}
+
+/// Grace logins that are left with a password that expired at `end_ms`.
+pub(super) fn grace_left(policy: &Policy, account: &Account, end_ms: u64, now_ms: u64) -> u32 {
+    let over_ms = end_ms.saturating_add(policy.grace_expiry.saturating_mul(1000));
+    let is_over = policy.grace_expiry > 0 && now_ms >= over_ms;
+    let left = if is_over { 0 } else { policy.grace_limit.saturating_sub(account.grace_uses) };
+    u32::try_from(left).unwrap_or(u32::MAX)
 }
 
 /// Is an account locked, not begun or ended?
@@ -114,19 +133,16 @@ pub(crate) fn passed(
         changes.push((ModifyKind::Replace, b"pwdAccountLockedTime".to_vec(), Vec::new()));
     }
     let mut assertion = None;
-    let changed_ms = account.changed_ms.filter(|_| policy.max_age > 0);
-    let end_ms = changed_ms.map(|changed| changed.saturating_add(policy.max_age.saturating_mul(1000)));
-    match end_ms {
+    match expires_ms(policy, account) {
         // An administrator has set it: it is changed now, however old it is.
         _ if account.is_reset => verdict.response.error = Some(PolicyError::MustChange),
         Some(end) if now_ms >= end => {
-            let grace_end = end.saturating_add(policy.grace_expiry.saturating_mul(1000));
-            let left = policy.grace_limit.saturating_sub(account.grace_uses);
-            if left == 0 || (policy.grace_expiry > 0 && now_ms >= grace_end) {
+            let left = grace_left(policy, account, end, now_ms);
+            if left == 0 {
                 reading.scratch.passwords.verdict = Verdict::of(PolicyError::Expired);
                 return false;
             }
-            verdict.response.warning = Some(Warning::Grace(u32::try_from(left - 1).unwrap_or(u32::MAX)));
+            verdict.response.warning = Some(Warning::Grace(left - 1));
             changes.push((ModifyKind::Add, b"pwdGraceUseTime".to_vec(), vec![time_text(now_ms)]));
             // Of two at the same time one is counted first, and the other one finds less left.
             assertion = Some(crate::rights::unchanged(reading, entry));

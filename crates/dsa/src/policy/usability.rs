@@ -3,7 +3,7 @@
 
 use super::account::{Account, Locked};
 use super::choice::policy_of;
-use super::login::is_delayed;
+use super::login::{expires_ms, grace_left, is_blocked, is_delayed};
 use crate::access::{Action, Requester};
 use crate::context::Reading;
 use crate::password;
@@ -36,23 +36,13 @@ fn of_account(policy: &Policy, account: &Account, now_ms: u64) -> Usability {
     let is_locked = account.is_locked(policy.lockout_duration, now_ms);
     let is_delayed = is_delayed(policy, account, now_ms);
     // Age counts as at a bind: not of a password that must be changed in any case.
-    let changed_ms = account.changed_ms.filter(|_| policy.max_age > 0 && !account.is_reset);
-    let end_ms = changed_ms.map(|changed| changed.saturating_add(policy.max_age.saturating_mul(1000)));
+    let end_ms = expires_ms(policy, account).filter(|_| !account.is_reset);
     let expired = end_ms.is_some_and(|end| now_ms >= end);
-    let inactive = is_locked
-        || is_delayed
-        || account.start_ms.is_some_and(|start| now_ms < start)
-        || account.end_ms.is_some_and(|end| now_ms >= end)
-        || account.is_idle(policy.max_idle, now_ms);
+    let inactive = is_blocked(policy, account, now_ms);
     if !inactive && !expired && !account.is_reset {
         return Usability::Available(end_ms.map(|end| seconds(end - now_ms)));
     }
-    let grace = end_ms.filter(|_| expired).map(|end| {
-        let over = end.saturating_add(policy.grace_expiry.saturating_mul(1000));
-        let is_over = policy.grace_expiry > 0 && now_ms >= over;
-        let left = if is_over { 0 } else { policy.grace_limit.saturating_sub(account.grace_uses) };
-        u32::try_from(left).unwrap_or(u32::MAX)
-    });
+    let grace = end_ms.filter(|_| expired).map(|end| grace_left(policy, account, end, now_ms));
     let unlocked_ms = match (account.locked, account.delay_end_ms) {
         (Some(Locked::Since(since)), _) if is_locked && policy.lockout_duration > 0 => {
             Some(since.saturating_add(policy.lockout_duration.saturating_mul(1000)))
