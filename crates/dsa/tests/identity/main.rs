@@ -9,10 +9,12 @@ mod fixture;
 
 mod certificates;
 mod hashed;
+mod lockout;
 mod names;
 mod own_entry;
 mod own_password;
 mod policy;
+mod quality;
 mod renewal;
 mod root_dn;
 mod sasl;
@@ -20,6 +22,7 @@ mod scram;
 mod secrets;
 mod strength;
 mod tokens;
+mod usability;
 mod verified;
 
 use common::journal::journaled_with;

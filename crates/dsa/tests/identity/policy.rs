@@ -1,26 +1,25 @@
-//! Password policies: which one holds, what it says of binds and of new passwords, and what a client is report.
+//! Password policies: which one holds, what it says of binds and of new passwords, and what a client learns of it.
 
 use super::*;
 use crate::fixture::each;
 use env::clock::Now;
 use model::ResultCode::*;
-use model::Scope;
 use proto::Request;
 use proto::control::password_policy::{self, PolicyResponse, Warning};
 use proto::control::{Control, proxied_authorization};
 use proto::op::ModifyKind::{self, *};
 use proto::op::modify::{Changes as ChangeList, Modify};
 
-type Changes<'c> = &'c [(ModifyKind, &'c str, &'c [&'c str])];
+pub(super) type Changes<'c> = &'c [(ModifyKind, &'c str, &'c [&'c str])];
 
-const POLICY: &str = "cn=policy,dc=example";
+pub(super) const POLICY: &str = "cn=policy,dc=example";
 /// What a client learns of a policy: warning, and number of the error.
-type Report = Option<(Option<Warning>, Option<u8>)>;
+pub(super) type Report = Option<(Option<Warning>, Option<u8>)>;
 
-const ASKS: Control<'static> = Control { oid: password_policy::OID, critical: false, value: None };
+pub(super) const ASKS: Control<'static> = Control { oid: password_policy::OID, critical: false, value: None };
 
 impl Client {
-    fn wait(&mut self, seconds: u64) {
+    pub(super) fn wait(&mut self, seconds: u64) {
         let Now { wall_ms, monotonic_ns } = self.now;
         self.at(Now {
             wall_ms: wall_ms + seconds * 1000,
@@ -29,7 +28,11 @@ impl Client {
     }
 
     /// Asks what the policy says of a request.
-    fn report_of(&mut self, request: &Request<'_>, controls: &[Control<'_>]) -> (ResultCode, Report) {
+    pub(super) fn report_of(
+        &mut self,
+        request: &Request<'_>,
+        controls: &[Control<'_>],
+    ) -> (ResultCode, Report) {
         let (_, bytes) = self.encode(request, controls);
         let (mut answers, _) = self.raw(&bytes);
         let answer = answers.pop().expect("it is answered");
@@ -44,12 +47,12 @@ impl Client {
         }
     }
 
-    fn bind_and_report(&mut self, dn: &str, password: &str) -> (ResultCode, Report) {
+    pub(super) fn bind_and_report(&mut self, dn: &str, password: &str) -> (ResultCode, Report) {
         self.report_of(&common::bind(dn, password), &[ASKS])
     }
 
     /// What a bind is answered that does not ask: its code, and the last digit and the value of a control of the Netscape server.
-    fn bind_unasked(&mut self, password: &str) -> (ResultCode, Option<(char, String)>) {
+    pub(super) fn bind_unasked(&mut self, password: &str) -> (ResultCode, Option<(char, String)>) {
         let (_, bytes) = self.encode(&common::bind(ADA, password), &[]);
         let (mut answers, _) = self.raw(&bytes);
         let answer = answers.pop().expect("it is answered");
@@ -64,23 +67,23 @@ impl Client {
         }
     }
 
-    fn modify_and_report(&mut self, dn: &str, changes: Changes<'_>) -> (ResultCode, Report) {
+    pub(super) fn modify_and_report(&mut self, dn: &str, changes: Changes<'_>) -> (ResultCode, Report) {
         let list = changes_of(changes);
         let changes = ChangeList::parse(&list).expect("just encoded");
         self.report_of(&Request::Modify(Modify { dn: dn.as_bytes(), changes }), &[ASKS])
     }
 
     /// Ada changes its password, with the old one.
-    fn renew(&mut self, old: &str, new: &str) -> (ResultCode, Report) {
+    pub(super) fn renew(&mut self, old: &str, new: &str) -> (ResultCode, Report) {
         self.modify_and_report(ADA, &[(Delete, "userPassword", &[old]), (Add, "userPassword", &[new])])
     }
 
-    fn state(&self, name: &str) -> Vec<String> {
+    pub(super) fn state(&self, name: &str) -> Vec<String> {
         self.another().read(ADA, &[name]).values(name).unwrap_or_default()
     }
 
     /// What was noted of accounts is written, as the server does every few seconds. A second client reads what a commit has changed.
-    fn write_times(&mut self) {
+    pub(super) fn write_times(&mut self) {
         self.wait(5);
         self.worker.write_account_times(self.now);
         if let Some(commit) = &self.commit {
@@ -89,13 +92,13 @@ impl Client {
     }
 
     /// What a change of the entry would change.
-    fn stamps(&self) -> Vec<Option<Vec<String>>> {
+    pub(super) fn stamps(&self) -> Vec<Option<Vec<String>>> {
         let names = ["entryCSN", "modifyTimestamp", "modifiersName"];
         let found = self.another().read(ADA, &names);
         names.map(|name| found.values(name)).to_vec()
     }
 
-    fn set_policy(&mut self, values: &[(&str, &str)]) {
+    pub(super) fn set_policy(&mut self, values: &[(&str, &str)]) {
         let mut root = self.another();
         let values: Vec<(&str, [&str; 1])> = values.iter().map(|(name, value)| (*name, [*value])).collect();
         let mut all: Vec<(&str, &[&str])> =
@@ -106,7 +109,7 @@ impl Client {
 }
 
 /// With this policy for all accounts, with a log and without, and with passwords that take long.
-fn under(values: &[(&str, &str)], test: impl Fn(Client)) {
+pub(super) fn under(values: &[(&str, &str)], test: impl Fn(Client)) {
     let begin = |mut client: Client| {
         client.set_policy(values);
         let mut root = client.another();
@@ -123,7 +126,9 @@ fn under(values: &[(&str, &str)], test: impl Fn(Client)) {
     hashed::pooled(begin);
 }
 
-const SAYS_LOCKED: &str = "pandoPasswordsTellLocked";
+pub(super) const DELAYS: [&str; 2] = ["pwdMinDelay", "pwdMaxDelay"];
+
+pub(super) const SAYS_LOCKED: &str = "pandoPasswordsTellLocked";
 
 #[test]
 fn test_y1_lengths_at_their_edges() {
@@ -274,313 +279,6 @@ fn test_y1_who_may_change_a_password_and_how() {
         assert_eq!(client.renew("first-word", "second"), (InsufficientAccessRights, Some((None, Some(3)))));
         let mut root = client.another();
         assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
-    });
-}
-
-#[test]
-fn test_y1_failures_lock_an_account() {
-    let policy = [
-        ("pwdLockout", "TRUE"),
-        ("pwdMaxFailure", "3"),
-        ("pwdLockoutDuration", "60"),
-        ("pwdFailureCountInterval", "30"),
-    ];
-    under(&policy, |mut client| {
-        let wrong = (InvalidCredentials, Some((None, None)));
-        for _ in 0..2 {
-            assert_eq!(client.bind_and_report(ADA, "wrong"), wrong);
-        }
-        assert!(client.binds(ADA, "first-word"), "a success ends the count");
-        for _ in 0..2 {
-            assert_eq!(client.bind_and_report(ADA, "wrong"), wrong);
-        }
-        client.wait(30);
-        assert_eq!(client.bind_and_report(ADA, "wrong"), wrong);
-        assert_eq!(client.state("pwdAccountLockedTime"), [""; 0], "the interval ends it too");
-        for _ in 0..2 {
-            assert_eq!(client.bind_and_report(ADA, "wrong"), wrong);
-        }
-        assert_eq!(client.state("pwdAccountLockedTime").len(), 1);
-        let by = client.another().read(ADA, &["modifiersName"]).values("modifiersName");
-        assert_eq!(by, Some(vec!["cn=Password Policy".to_owned()]));
-        assert_eq!(client.bind_and_report(ADA, "first-word"), wrong, "it does not tell");
-        assert_eq!(client.another().modify("cn=config", &[(Replace, SAYS_LOCKED, &["on"])]).code, Success);
-        for word in ["first-word", "wrong"] {
-            assert_eq!(
-                client.bind_and_report(ADA, word),
-                (InvalidCredentials, Some((None, Some(1)))),
-                "{word}"
-            );
-        }
-        client.wait(59);
-        assert!(!client.binds(ADA, "first-word"));
-        client.wait(1);
-        assert!(client.binds(ADA, "first-word"));
-        assert_eq!(client.state("pwdAccountLockedTime"), [""; 0], "the lock has gone");
-    });
-}
-
-const DELAYS: [&str; 2] = ["pwdMinDelay", "pwdMaxDelay"];
-
-#[test]
-fn test_y1_failures_delay_the_next_try() {
-    under(&[(DELAYS[0], "2"), (DELAYS[1], "5"), ("pwdMaxRecordedFailure", "9")], |mut client| {
-        // The delay doubles, up to its maximum. A try in it is answered as any, and counts for nothing.
-        for delay in [2, 4, 5, 5] {
-            assert!(!client.binds(ADA, "wrong"));
-            for _ in 1..delay {
-                client.wait(1);
-                let refused = client.bind_and_report(ADA, "first-word");
-                assert_eq!(refused, (InvalidCredentials, Some((None, None))), "{delay}");
-            }
-            client.wait(1);
-        }
-        assert!(client.binds(ADA, "first-word"));
-        assert!(!client.binds(ADA, "wrong"), "it begins anew");
-        client.wait(2);
-        assert!(client.binds(ADA, "first-word"));
-        assert!(!client.binds(ADA, "wrong"));
-        client.wait(1);
-        assert_eq!(client.another().modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
-        assert!(client.binds(ADA, "second"), "another password ends it");
-        assert_eq!(client.state("pwdAccountLockedTime"), [""; 0]);
-    });
-}
-
-/// The end of a delay is written, so it is there after a start, and a success takes it away. Both are no change of the entry.
-#[test]
-fn test_y1_a_delay_is_kept_in_the_entry() {
-    under(&[(DELAYS[0], "60"), (DELAYS[1], "60")], |mut client| {
-        let before = client.stamps();
-        assert!(!client.binds(ADA, "wrong"));
-        assert_eq!(client.state(DELAY_END), [""; 0]);
-        client.write_times();
-        assert_eq!(client.state(DELAY_END).len(), 1);
-        assert!(!client.binds(ADA, "first-word"));
-        client.wait(55);
-        assert!(client.binds(ADA, "first-word"));
-        client.write_times();
-        assert_eq!(client.state(DELAY_END), [""; 0]);
-        assert_eq!(client.stamps(), before);
-        // As after a start: no failure is known, and the entry says until when.
-        let mut root = client.another();
-        assert_eq!(root.modify(ADA, &[(Replace, DELAY_END, &["20990101000000Z"])]).code, Success);
-        assert!(!client.binds(ADA, "first-word"));
-        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
-        assert_eq!(client.state(DELAY_END), [""; 0], "a new password ends it");
-        assert!(client.binds(ADA, "second"));
-    });
-}
-
-const DELAY_END: &str = "pwdAccountTmpLockoutEnd";
-const LAST_SUCCESS: &str = "pwdLastSuccess";
-
-/// Y8: the time of the last bind has its precision, and the entry does not change by it.
-#[test]
-fn test_y8_the_last_bind_is_kept_by_its_precision() {
-    under(&[("pwdMinLength", "3")], |mut client| {
-        assert!(client.binds(ADA, "first-word"));
-        client.write_times();
-        assert_eq!(client.state(LAST_SUCCESS), [""; 0], "by default it is not");
-        let precision: Changes<'_> = &[(Replace, "pandoPasswordsLastSuccess", &["100"])];
-        assert_eq!(client.another().modify("cn=config", precision).code, Success);
-        let before = client.stamps();
-        assert!(!client.binds(ADA, "wrong"));
-        client.write_times();
-        assert_eq!(client.state(LAST_SUCCESS), [""; 0]);
-        assert!(client.binds(ADA, "first-word"));
-        assert_eq!(client.state(LAST_SUCCESS), [""; 0], "with the next batch");
-        client.write_times();
-        let first = client.state(LAST_SUCCESS);
-        assert_eq!((first.len(), client.state("authTimestamp")), (1, first.clone()));
-        client.wait(94);
-        assert!(client.binds(ADA, "first-word"));
-        client.write_times();
-        assert_eq!(client.state(LAST_SUCCESS), first, "it is not old enough");
-        assert!(client.binds(ADA, "first-word"));
-        client.write_times();
-        assert!(client.state(LAST_SUCCESS) > first);
-        assert_eq!(client.stamps(), before);
-        let found =
-            client.another().search("dc=example", Scope::Subtree, "(authTimestamp>=20200101000000Z)", &[]);
-        assert_eq!(found.dns(), [ADA]);
-    });
-}
-
-#[test]
-fn test_y1_an_idle_account_is_locked() {
-    under(&[("pwdMaxIdle", "1000")], |mut client| {
-        for _ in 0..3 {
-            client.wait(900);
-            assert!(client.binds(ADA, "first-word"), "each bind begins it anew");
-        }
-        client.write_times();
-        assert_eq!(client.state(LAST_SUCCESS).len(), 1, "it is kept for the policy");
-        client.wait(1000);
-        assert_eq!(client.bind_and_report(ADA, "first-word"), (InvalidCredentials, Some((None, None))));
-        let mut root = client.another();
-        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
-        assert!(client.binds(ADA, "second"), "so does a new password");
-        // One of which nothing is known, as after an import, is not idle.
-        let unknown: Changes<'_> = &[(Replace, LAST_SUCCESS, &[]), (Replace, "pwdChangedTime", &[])];
-        assert_eq!(root.modify(ADA, unknown).code, Success);
-        client.write_times();
-        assert_eq!(root.modify(ADA, unknown).code, Success);
-        client.wait(2000);
-        assert!(client.binds(ADA, "second"));
-    });
-}
-
-#[test]
-fn test_y1_an_administrator_locks_and_unlocks() {
-    under(&[("pwdLockout", "TRUE"), ("pwdMaxFailure", "2")], |mut client| {
-        let mut root = client.another();
-        for _ in 0..2 {
-            assert!(!client.binds(ADA, "wrong"));
-        }
-        client.wait(1_000_000);
-        assert!(!client.binds(ADA, "first-word"), "until an administrator says so");
-        assert_eq!(root.modify(ADA, &[(Delete, "pwdAccountLockedTime", &[])]).code, Success);
-        assert!(client.binds(ADA, "first-word"));
-        let forever: Changes<'_> = &[(Replace, "pwdAccountLockedTime", &["000001010000Z"])];
-        assert_eq!(root.modify(ADA, forever).code, Success);
-        assert!(!client.binds(ADA, "first-word"));
-        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
-        assert!(client.binds(ADA, "second"), "a new password unlocks");
-        let later: Changes<'_> = &[(Replace, "pwdStartTime", &["20991231235959Z"])];
-        assert_eq!(root.modify(ADA, later).code, Success);
-        assert!(!client.binds(ADA, "second"));
-        let over: Changes<'_> =
-            &[(Replace, "pwdStartTime", &[]), (Replace, "pwdEndTime", &["20200101000000Z"])];
-        assert_eq!(root.modify(ADA, over).code, Success);
-        assert!(!client.binds(ADA, "second"));
-    });
-}
-
-/// The values of pandoPwdQuality, beside those of the policy.
-fn good(client: &mut Client, values: &[(&str, &str)]) {
-    let mut changes: Vec<(ModifyKind, &str, Vec<&str>)> = vec![(Add, "objectClass", vec!["pandoPwdQuality"])];
-    changes.extend(values.iter().map(|(name, value)| (Add, *name, vec![*value])));
-    let changes: Vec<(ModifyKind, &str, &[&str])> =
-        changes.iter().map(|(kind, name, values)| (*kind, *name, &values[..])).collect();
-    assert_eq!(client.another().modify(POLICY, &changes).code, Success);
-}
-
-#[test]
-fn test_y1_poor_passwords_are_refused_and_the_text_says_why() {
-    under(&[("pwdMinLength", "3")], |mut client| {
-        good(
-            &mut client,
-            &[("pandoPwdMinClasses", "2"), ("pandoPwdMinScore", "3"), ("pandoPwdNotNames", "TRUE")],
-        );
-        client.must_bind(ADA, "first-word");
-        let poor = [
-            ("lowercase", "kinds of characters"),
-            ("KING-size", "a name of its user"),
-            ("xx-ADA-99", "a name of its user"),
-            ("Password1", "too easy to guess"),
-            ("qwerty-123", "too easy to guess"),
-        ];
-        for (word, why) in poor {
-            assert_eq!(
-                client.renew("first-word", word),
-                (ConstraintViolation, Some((None, Some(5)))),
-                "{word}"
-            );
-            let changes: Changes<'_> =
-                &[(Delete, "userPassword", &["first-word"]), (Add, "userPassword", &[word])];
-            let text = client.modify(ADA, changes).text;
-            assert!(text.contains(why) && !text.contains(word), "{word}: {text}");
-        }
-        assert_eq!(client.renew("first-word", "kq7#vTz0!xPw2m").0, Success);
-        // An administrator may set any, also of an entry that is added; others may not.
-        let mut root = client.another();
-        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["ada"])]).code, Success);
-        // Without a dictionary nobody can say whether a word is in it.
-        assert_eq!(root.modify(POLICY, &[(Add, "pandoPwdDictionary", &["TRUE"])]).code, Success);
-        client.must_bind(ADA, "ada");
-        let lacking: Changes<'_> =
-            &[(Delete, "userPassword", &["ada"]), (Add, "userPassword", &["kq7#vTz0!xPw2n"])];
-        assert!(client.modify(ADA, lacking).text.contains("password-dictionary"));
-        client.dsa.refuse_words(b"Dragonfly\n").expect("it is short");
-        assert!(
-            client
-                .modify(ADA, &[(Delete, "userPassword", &["ada"]), (Add, "userPassword", &["12dragonFLY!"])])
-                .text
-                .contains("many people")
-        );
-        assert_eq!(client.modify(ADA, lacking).code, Success);
-    });
-}
-
-#[test]
-fn test_y7_quality_is_checked_when_it_is_written() {
-    under(&[("pwdMinLength", "3")], |mut client| {
-        good(&mut client, &[("pandoPwdMinClasses", "4"), ("pandoPwdMinScore", "0")]);
-        let mut root = client.another();
-        for (name, value) in
-            [("pandoPwdMinClasses", "5"), ("pandoPwdMinScore", "-1"), ("PANDOPWDMINSCORE", "5")]
-        {
-            let end = root.modify(POLICY, &[(Replace, name, &[value])]);
-            assert_eq!(end.code, ConstraintViolation, "{name}: {}", end.text);
-        }
-    });
-}
-
-/// What a search of the root DN with the account usability control says of Ada.
-fn usability(client: &Client) -> Vec<u8> {
-    let mut root = client.another();
-    root.at(client.now);
-    usability_of(&mut root, ADA).expect("she has a password")
-}
-
-fn usability_of(client: &mut Client, dn: &str) -> Option<Vec<u8>> {
-    const OID: &[u8] = b"1.3.6.1.4.1.42.2.27.9.5.8";
-    let asks = Control { oid: OID, critical: true, value: None };
-    let filter = proto::filter_string::parse(b"(objectClass=*)").expect("it is one");
-    let names = selection(&["1.1"]);
-    let request = Request::Search(search_for(dn, Scope::Base, filter.filter(), &names));
-    let (_, bytes) = client.encode(&request, &[asks]);
-    let (answers, _) = client.raw(&bytes);
-    assert_eq!(answers.len(), 2, "the entry and the end");
-    let control = answers[0].controls.first()?;
-    assert_eq!((control.0.as_bytes(), answers[1].controls.len()), (OID, 0));
-    control.1.clone()
-}
-
-/// Y2: what the control says, from never expires to expired, without a try and without a change.
-#[test]
-fn test_y2_account_usability_by_octets() {
-    let policy = [
-        ("pwdMaxAge", "1000"),
-        ("pwdGraceAuthNLimit", "2"),
-        ("pwdLockout", "TRUE"),
-        ("pwdMaxFailure", "2"),
-        ("pwdLockoutDuration", "60"),
-        ("pwdMustChange", "TRUE"),
-    ];
-    under(&policy, |mut client| {
-        assert_eq!(usability(&client), [0x80, 2, 3, 0xe7], "999 s are left");
-        for _ in 0..2 {
-            assert!(!client.binds(ADA, "wrong"));
-        }
-        client.wait(10);
-        let inactive = [0xa1, 12, 0x80, 1, 0xff, 0x81, 1, 0, 0x82, 1, 0, 0x84, 1, 50];
-        assert_eq!(usability(&client), inactive);
-        client.wait(1000);
-        let expired = [0xa1, 12, 0x80, 1, 0, 0x81, 1, 0, 0x82, 1, 0xff, 0x83, 1, 2];
-        assert_eq!(usability(&client), expired);
-        let mut root = client.another();
-        root.at(client.now);
-        assert_eq!(root.modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
-        assert_eq!(usability(&client), [0xa1, 9, 0x80, 1, 0, 0x81, 1, 0xff, 0x82, 1, 0]);
-        let none: Changes<'_> = &[(Replace, "pwdReset", &[]), (Replace, "pwdChangedTime", &[])];
-        assert_eq!(root.modify(ADA, none).code, Success);
-        assert_eq!(usability(&client), [0x80, 1, 0xff]);
-        // Of an entry without a password there is nothing to say, nor to somebody without the right to compare it.
-        assert_eq!(usability_of(&mut root, GRACE), None);
-        client.must_bind(ADA, "second");
-        assert_eq!(usability_of(&mut client, ADA), None);
     });
 }
 
