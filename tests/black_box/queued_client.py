@@ -13,7 +13,7 @@ import socket
 import struct
 import sys
 
-from ber import integer, tlv
+from ber import element, integer, tlv
 
 QUEUE_LENGTH = b"2.25.42716394719518537185369042681176305868"
 DATA_SEGMENTS_IN = 152  # of struct tcp_info, linux/tcp.h
@@ -43,17 +43,6 @@ def modify(message_id, dn, attribute, value, controls=b""):
     """A modify that replaces the values of one attribute by one."""
     change = tlv(0x30, integer(2, 0x0A) + tlv(0x30, tlv(4, attribute.encode()) + tlv(0x31, tlv(4, value.encode()))))
     return tlv(0x30, integer(message_id) + tlv(0x66, tlv(4, dn.encode()) + tlv(0x30, change)) + controls)
-
-
-def element(data, at):
-    """Tag, begin and end of the contents of the element at `at`; None if it is not all there."""
-    if len(data) < at + 2:
-        return None
-    size, begin = data[at + 1], at + 2
-    if size & 0x80:
-        begin += size & 0x7F
-        size = int.from_bytes(data[at + 2:begin], "big")
-    return (data[at], begin, begin + size) if len(data) >= begin + size else None
 
 
 class Client:

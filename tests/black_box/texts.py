@@ -12,6 +12,8 @@ import weakref
 
 import ldap.ldapobject
 
+from ber import head
+
 # A test puts it into values that its clients may not read, and into names that they may not know.
 CANARY = "canary-"
 WORDS = ("ada's password", "bruno's password")
@@ -38,28 +40,17 @@ def leaks():
     return sorted(pair for pair in received if CANARY in pair[1] or STORED.search(pair[1]) or any(word in pair[1] for word in WORDS))
 
 
-def element(data, at):
-    """Tag, begin and end of the contents of an element; None if its head is not whole."""
-    if len(data) < at + 2:
-        return None
-    size, begin = data[at + 1], at + 2
-    if size & 0x80:
-        begin += size & 0x7F
-        size = int.from_bytes(data[at + 2 : begin], "big")
-    return (data[at], begin, begin + size) if len(data) >= begin else None
-
-
 def note_message(client, message):
     """A whole message, of which a result is noted."""
     try:
-        _, at, _ = element(message, 0)
-        _, _, at = element(message, at)
-        tag, at, _ = element(message, at)
+        _, at, _ = head(message, 0)
+        _, _, at = head(message, at)
+        tag, at, _ = head(message, at)
         if tag not in RESULTS:
             return
-        _, _, at = element(message, at)
+        _, _, at = head(message, at)
         for _ in range(2):
-            tag, begin, at = element(message, at)
+            tag, begin, at = head(message, at)
             assert tag == 4
             note(client, message[begin:at])
     except (TypeError, AssertionError):
@@ -78,7 +69,7 @@ class Stream:
         skipped = min(self.skip, len(data))
         self.skip -= skipped
         self.data += data[skipped:]
-        while found := element(self.data, 0):
+        while found := head(self.data, 0):
             tag, _, end = found
             if tag != 0x30:
                 self.is_ldap, self.data = False, b""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "black_box"))
 
-from ber import integer, ldap_bind, tlv  # noqa: E402
+from ber import element, integer, ldap_bind, tlv  # noqa: E402
 from certificates import Authority  # noqa: E402
 from conftest import ADMIN, PEOPLE, SECRET, SUFFIX, run, start  # noqa: E402
 from test_access_slapd import Slapd  # noqa: E402
@@ -30,6 +30,7 @@ PAIRS = 5
 QUEUE = 100
 USER, WORD = f"uid=u1,{PEOPLE}", "a long word"
 FILL = "x" * 90
+SEARCH_ENTRY = 0x64
 
 
 def ssha(word, salt):
@@ -93,19 +94,14 @@ class Client:
             more = self.socket.recv(1 << 18)
             assert more, "the server has closed the connection"
             data += more
-            while len(data) - at >= 6:
-                size, head = data[at + 1], 2
-                if size & 0x80:
-                    head = 2 + (size & 0x7F)
-                    size = int.from_bytes(data[at + 2: at + head], "big")
-                if len(data) - at < head + size:
-                    break
-                body = at + head
-                tag = data[body + 2 + data[body + 1]]
-                if tag != 0x64:
+            while message := element(data, at):
+                _, _, operation = element(data, message[1])
+                tag, begin, _ = element(data, operation)
+                if tag != SEARCH_ENTRY:
                     ends += 1
-                    assert data[body + 2 + data[body + 1] + (2 if data[body + 3 + data[body + 1]] < 128 else 2 + (data[body + 3 + data[body + 1]] & 127)) + 2] == 0, bytes(data[at:at + 200])
-                at += head + size
+                    # The result code comes first.
+                    assert data[begin + 2] == 0, bytes(data[at : message[2]])
+                at = message[2]
         return ends
 
 
