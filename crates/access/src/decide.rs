@@ -6,6 +6,7 @@ mod subject;
 mod target;
 
 pub use query::{Failure, Item, Query};
+pub use target::is_withheld;
 pub(crate) use target::selects;
 
 use crate::name::Name;

@@ -24,7 +24,7 @@ mod truth;
 mod world;
 
 pub use check::{check, check_all, check_limits, with_rdn};
-pub use decide::decide;
+pub use decide::{decide, is_withheld};
 pub use evaluate::evaluate;
 pub use limit::{LimitRule, Limits, Unindexed};
 pub use name::Name;

@@ -10,23 +10,11 @@ use crate::world::{Entry, Requester, World, includes};
 use model::attribute::split_options;
 use schema::Schema;
 
-/// Operational attributes that `+` does not select: rules of entries, and the state of passwords. Those that the schema does not have are
-/// nobody's.
-const STATE: [&str; 13] = [
-    "pandoAccess",
-    "pwdChangedTime",
-    "pwdAccountLockedTime",
-    "pwdFailureTime",
-    "pwdHistory",
-    "pwdGraceUseTime",
-    "pwdReset",
-    "pwdPolicySubentry",
-    "pwdStartTime",
-    "pwdEndTime",
-    "pwdLastSuccess",
-    "pwdAccountTmpLockoutEnd",
-    "authTimestamp",
-];
+/// Is the operational attribute with this name one that `+` does not select: does it decide rights, or tell the state of a password?
+pub fn is_withheld(name: &str) -> bool {
+    ["pandoAccess", "authTimestamp"].iter().any(|other| name.eq_ignore_ascii_case(other))
+        || name.get(..3).is_some_and(|begin| name.len() > 3 && begin.eq_ignore_ascii_case("pwd"))
+}
 
 /// Is it covered? Undefined if a filter is. An error names what does not cover it.
 pub(super) fn covers<W: World + ?Sized>(
@@ -102,10 +90,10 @@ pub(crate) fn selects(schema: &Schema, selectors: &[AttributeSelector], attribut
 fn is_of_star(schema: &Schema, attribute: &str, operational: bool) -> bool {
     let name = split_options(attribute.as_bytes()).0;
     let Some(id) = schema.find_type(name) else { return false };
-    let is_state = || STATE.iter().any(|state| includes(schema, state, attribute));
-    schema.attribute_type(id).is_operational() == operational
+    let kind = schema.attribute_type(id);
+    kind.is_operational() == operational
         && !schema.is_secret(id)
-        && !(operational && is_state())
+        && !(operational && is_withheld(kind.name()))
 }
 
 /// Does an object class require or allow an attribute, or one that it is a subtype of?
@@ -148,5 +136,23 @@ fn value<W: World + ?Sized>(world: &W, test: &ValueTest, who: &Requester, query:
             let alone = Entry { dn: query.entry.dn.clone(), name: query.entry.name.clone(), attributes };
             evaluate(schema, &filter.filter(), &alone)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the standard schema has of the state of a password, each attribute of it.
+    #[test]
+    fn a_plus_selects_no_state() {
+        let schema = schema::Builder::new().standard().build().expect("it is sound");
+        let selects = |name: &str| selects(&schema, &[AttributeSelector::Operational], name);
+        for name in
+            ["pandoAccess", "pwdFailureTime", "pwdReset", "PWDHISTORY", "authTimestamp", "pwdLastSuccess"]
+        {
+            assert!(!selects(name), "{name}");
+        }
+        assert!(selects("entryUUID") && !selects("cn") && !selects("pwdMaxAge"));
     }
 }

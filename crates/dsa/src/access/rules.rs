@@ -15,7 +15,7 @@ use crate::config::SearchLimits;
 use crate::system::{CONFIG_DN, MONITOR_DN, is_root_dse};
 use ::access::{
     AttributeSelector, Condition, Items, LimitRule, Limits, Operations, Pattern, Place, Reach, Rights, Rule,
-    Subject, ValueTest, with_rdn,
+    Subject, ValueTest, is_withheld, with_rdn,
 };
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
@@ -285,12 +285,6 @@ impl Attributes {
         }
         Ok(())
     }
-}
-
-/// Operational attributes that `+` does not select: they decide rights, or tell the state of a password.
-fn is_withheld(name: &str) -> bool {
-    ["pandoAccess", "authTimestamp"].iter().any(|other| name.eq_ignore_ascii_case(other))
-        || (name.len() > 3 && name[..3].eq_ignore_ascii_case("pwd"))
 }
 
 impl RuleSet {
