@@ -6,18 +6,14 @@ use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::open::{Open, Pending, Slots};
 use crate::record::{Record, Stamp};
 use crate::redact::{self, Redactor};
+use crate::sample::{self, Sample};
 use proto::tag;
 use std::collections::BTreeMap;
 
-/// Lines of ordinary operations a second, in a sample.
-const SAMPLE_LINES: u64 = 1000;
 /// Connections that are known at the same time. Where records of their ends were lost, these would be more and more.
 const CONNECTIONS_MAX: usize = 1 << 18;
 /// Requests that are over whose memory is kept for the next.
 const SPARE_MAX: usize = 1024;
-/// An operation that took so many nanoseconds has a line in every sample.
-const SLOW_NS: u64 = 10_000_000;
-
 /// Which operations have a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
@@ -43,30 +39,6 @@ pub struct Journal {
     /// None where records come without secrets.
     redactor: Option<Redactor>,
     spare: Vec<Pending>,
-}
-
-/// Which of the ordinary operations have a line: one in so many that there are not more than [`SAMPLE_LINES`] in a second.
-#[derive(Debug, Default)]
-struct Sample {
-    second: u64,
-    /// Ordinary operations in this second.
-    seen: u64,
-    /// One in so many has a line.
-    one_in: u64,
-}
-
-impl Sample {
-    fn takes(&mut self, wall_ms: u64) -> bool {
-        let second = wall_ms / 1000;
-        if second != self.second {
-            // As many as in the last second will come in this one. After a pause it begins anew.
-            let seen = if second == self.second + 1 { self.seen } else { 0 };
-            *self = Sample { second, seen: 0, one_in: seen.div_ceil(SAMPLE_LINES).max(1) };
-        }
-        self.seen += 1;
-        // A burst after a quiet second is thinned out within the second.
-        self.seen.is_multiple_of(self.one_in.max(self.seen / SAMPLE_LINES + 1))
-    }
 }
 
 impl Journal {
@@ -264,12 +236,11 @@ impl Journal {
     }
 
     fn has_line(&mut self, stamp: Stamp, pending: &Pending, outcome: Option<&Outcome<'_>>) -> bool {
-        let is_plain = matches!(pending.op, tag::SEARCH | tag::COMPARE);
-        // Compare answers with a code of its own, true or false; both are what was asked for.
-        let is_good = |outcome: &Outcome<'_>| matches!(outcome.code, 0 | 5 | 6) && outcome.ns < SLOW_NS;
         match outcome {
             _ if self.access == Access::All => true,
-            Some(outcome) if is_plain && is_good(outcome) => self.sample.takes(stamp.wall_ms),
+            Some(Outcome { code, ns, .. }) if sample::is_ordinary(pending.op, *code, *ns) => {
+                self.sample.takes(stamp.wall_ms)
+            }
             Some(_) => true,
             // A connection ended before it was answered; or it is no operation.
             None => pending.op == 0 || tag::response_to(pending.op).is_some(),

@@ -11,6 +11,7 @@ pub mod object;
 mod open;
 pub mod record;
 pub mod redact;
+pub mod sample;
 pub mod tap;
 
 pub use form::operation_of;

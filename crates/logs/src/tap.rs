@@ -1,5 +1,6 @@
 //! What the access log takes of a connection: its requests as they are done with, and the answers as they are written. Nothing is decoded
-//! that need not be, and passwords, credentials and values are not copied.
+//! that need not be, and passwords, credentials and values are not copied. Where the log is a sample, a request whose answer is there at
+//! once, and that has no line, makes no record: it is counted.
 //!
 //! | operation | target | detail |
 //! |---|---|---|
@@ -13,6 +14,7 @@
 //! | abandon | - | messageID of the other request |
 
 use crate::record::{Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
+use crate::sample::{self, Sample};
 use proto::control::{Controls, proxied_authorization};
 use proto::op::Extended;
 use proto::op::given::AllGiven;
@@ -51,6 +53,10 @@ pub struct Tap {
     counts: Vec<Count>,
     /// An answer could not be followed: nothing more is logged of answers.
     is_lost: bool,
+    /// Searches that have no record.
+    searches: u64,
+    /// Compares that have none.
+    compares: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +70,50 @@ impl Tap {
     /// Requests that came so far.
     pub fn operations(&self) -> u64 {
         self.operations
+    }
+
+    /// Takes requests and the answers to them that belong into no record off the begin of both: they are counted. Where
+    /// `sample` wants one, it has its records. Ends at the first request that is not answered yet, and at a bind: who the client is then
+    /// comes between its records.
+    pub fn ordinary(
+        &mut self,
+        (came, answered): (Stamp, Stamp),
+        (requests, answers): (&mut &[u8], &mut &[u8]),
+        sample: &mut Sample,
+        memory: &mut Memory,
+        put: &mut impl FnMut(&[u8]),
+    ) {
+        if self.rest != 0 || self.is_lost || !self.counts.is_empty() {
+            return;
+        }
+        let ns = answered.monotonic_ns.saturating_sub(came.monotonic_ns);
+        while let Some(pair) = Pair::of(requests, answers) {
+            let (request, rest_of_requests) = requests.split_at(pair.request);
+            let (answer, rest_of_answers) = answers.split_at(pair.answer);
+            match pair.op {
+                tag::BIND => return,
+                op if !sample::is_ordinary(op, pair.code, ns) || sample.takes(came.wall_ms) => {
+                    self.requests(came, request, memory, put);
+                    self.answers(answered, answer, memory, put);
+                }
+                op => {
+                    self.operations += 1;
+                    let count = if op == tag::SEARCH { &mut self.searches } else { &mut self.compares };
+                    *count += 1;
+                }
+            }
+            (*requests, *answers) = (rest_of_requests, rest_of_answers);
+        }
+    }
+
+    /// Tells of the operations that had no record, when the connection ends.
+    pub fn counted(&mut self, stamp: Stamp, memory: &mut Memory, put: &mut impl FnMut(&[u8])) {
+        for (op, count) in [(tag::SEARCH, &mut self.searches), (tag::COMPARE, &mut self.compares)] {
+            let count = std::mem::take(count);
+            if count != 0 {
+                memory.put(stamp, &Record::Counted { op, count }, put);
+            }
+        }
     }
 
     /// Tells of the requests in `input`, which are whole messages but for the last, of a stream that cannot be followed.
@@ -141,7 +191,37 @@ impl Tap {
     }
 }
 
-/// What the first octets of an answer say.
+/// A request and the answer to it that follows at once.
+struct Pair {
+    /// Octets of the request.
+    request: usize,
+    /// Octets of its answer, with entries and references.
+    answer: usize,
+    /// Tag of the request.
+    op: u8,
+    /// Result code.
+    code: u16,
+}
+
+impl Pair {
+    /// That at the begin of both, if both are there as a whole.
+    fn of(requests: &[u8], answers: &[u8]) -> Option<Pair> {
+        let asked = Head::of(requests).filter(|head| head.len <= requests.len())?;
+        let expected = tag::response_to(asked.op)?;
+        let mut answer = 0;
+        loop {
+            let rest = &answers[answer..];
+            let head = Head::of(rest).filter(|head| head.len <= rest.len() && head.id == asked.id)?;
+            answer += head.len;
+            if head.op == expected {
+                let (code, _) = result_of(&rest[..head.len])?;
+                return Some(Pair { request: asked.len, answer, op: asked.op, code });
+            }
+        }
+    }
+}
+
+/// What the first octets of a message say.
 struct Head {
     len: usize,
     id: i32,

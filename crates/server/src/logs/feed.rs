@@ -4,7 +4,9 @@ use dsa::Session;
 use env::clock::{Clock, Now, SystemClock};
 use env::net::PeerAddress;
 use env::ring::Putting;
+use logs::journal::Access;
 use logs::record::{Record, Stamp};
+use logs::sample::Sample;
 use logs::tap::{Memory, Tap};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,13 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Feed {
     ring: Putting,
     memory: Memory,
+    /// None if all operations are logged.
+    sample: Option<Sample>,
     /// The number of the last connection, of all threads.
     connections: Arc<AtomicU64>,
 }
 
 impl Feed {
-    pub(super) fn new(ring: Putting, connections: Arc<AtomicU64>) -> Feed {
-        Feed { ring, memory: Memory::default(), connections }
+    pub(super) fn new(ring: Putting, access: Access, connections: Arc<AtomicU64>) -> Feed {
+        let sample = (access == Access::Sample).then(Sample::default);
+        Feed { ring, memory: Memory::default(), sample, connections }
     }
 
     fn put(&mut self, stamp: Stamp, record: &Record<'_>) {
@@ -84,14 +89,18 @@ impl Logged {
         &mut self,
         log: Log<'_>,
         (session, came): (&mut Session, Now),
-        requests: &[u8],
-        answers: &[u8],
+        mut requests: &[u8],
+        mut answers: &[u8],
     ) {
         let Some(feed) = log.feed else { return };
-        let Feed { ring, memory, .. } = &mut *feed.borrow_mut();
-        let stamp = self.stamp(came);
-        self.tap.requests(stamp, requests, memory, &mut |record| ring.put(record));
-        self.tell_answers(log.clock.now(), (ring, memory), session, answers);
+        let Feed { ring, memory, sample, .. } = &mut *feed.borrow_mut();
+        let (stamp, now) = (self.stamp(came), log.clock.now());
+        let put = &mut |record: &[u8]| ring.put(record);
+        if let Some(sample) = sample {
+            self.tap.ordinary((stamp, self.stamp(now)), (&mut requests, &mut answers), sample, memory, put);
+        }
+        self.tap.requests(stamp, requests, memory, put);
+        self.tell_answers(now, (ring, memory), session, answers);
     }
 
     /// Answers were written to requests that came before.
@@ -116,7 +125,12 @@ impl Logged {
     }
 
     /// The connection is over.
-    pub(crate) fn close(&self, log: Log<'_>) {
-        self.put(log, &Record::Close { operations: self.tap.operations() });
+    pub(crate) fn close(&mut self, log: Log<'_>) {
+        let Some(feed) = log.feed else { return };
+        let Feed { ring, memory, .. } = &mut *feed.borrow_mut();
+        let stamp = self.stamp(log.clock.now());
+        self.tap.counted(stamp, memory, &mut |record| ring.put(record));
+        let closed = Record::Close { operations: self.tap.operations() };
+        memory.put(stamp, &closed, &mut |record| ring.put(record));
     }
 }

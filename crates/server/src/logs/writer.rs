@@ -62,7 +62,7 @@ impl Writer {
         let (mut feeds, mut rings) = (Vec::new(), Vec::new());
         for _ in 0..if is_access { threads } else { 0 } {
             let (putting, taking) = ring(RING_BYTES);
-            feeds.push(Feed::new(putting, Arc::clone(&connections)));
+            feeds.push(Feed::new(putting, settings.access(), Arc::clone(&connections)));
             rings.push(taking);
         }
         let logs = Logs {
