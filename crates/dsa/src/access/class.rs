@@ -24,8 +24,8 @@ use store::ReadPoint;
 /// of more than [`Class::is_simple`] looks at, so it lies in place for all rule sets but the largest.
 pub(crate) type Facts = SmallVec<[u64; 4]>;
 
-/// The facts of a simple class are one word.
-const SIMPLE_PLACES_MAX: usize = 62;
+/// With a question, the facts of a class that has no more places are one word.
+const PLACES_IN_WORD_MAX: usize = 62;
 
 /// In a built-in rule: all controls, or all extended operations.
 pub(super) const EVERY_OID: &str = "*";
@@ -63,6 +63,8 @@ pub(crate) struct Class {
     /// Is no more asked of an entry of the directory than whether it is the requester's?
     /// Nearly all classes are. Then a view is found without a walk up the tree, by a comparison of two words.
     pub(crate) is_simple: bool,
+    /// Is no more asked of an entry than where it lies and whether it is the requester's, in one word?
+    pub(crate) is_placed: bool,
     /// May every entry and every attribute be changed?
     /// It opens the door to updates that nothing else looks at ([`crate::bundle`]), so it may only be true where no
     /// right of any update could be missing: also none to disclose the entry.
@@ -161,6 +163,7 @@ impl Class {
             questions: Vec::new(),
             by_operation: false,
             is_simple: false,
+            is_placed: false,
             writes_all: false,
             uses_all: false,
         };
@@ -170,9 +173,9 @@ impl Class {
         class.writes_all = class.may_write_all(schema);
         class.uses_all = class.may_use_all();
         let of_system = |place: &usize| set.bases[set.places[*place].base].is_system;
-        class.is_simple = class.places.iter().all(of_system)
-            && class.places.len() <= SIMPLE_PLACES_MAX
+        class.is_placed = class.places.len() <= PLACES_IN_WORD_MAX
             && class.questions.iter().all(|question| set.questions[*question] == Question::Own);
+        class.is_simple = class.is_placed && class.places.iter().all(of_system);
         class
     }
 

@@ -54,6 +54,29 @@ impl Finder {
         self.directory = address(read_point);
     }
 
+    /// The generation of the places of an entry of the directory, if those of its siblings are the same.
+    pub(super) fn generation_of(&self, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Option<u64> {
+        let [places, _] = &self.places;
+        let is_directory = address(read_point) == self.directory;
+        (is_directory && !places.may_be_base(entry.id)).then(|| places.generation())
+    }
+
+    /// Are the places of an entry those that entries of its superior had in a generation?
+    #[inline]
+    pub(super) fn holds(
+        &self,
+        set: &Arc<RuleSet>,
+        generation: u64,
+        id: EntryId,
+        read_point: ReadPoint<'_>,
+    ) -> bool {
+        let [places, _] = &self.places;
+        places.holds(generation, read_point.sequence())
+            && !places.may_be_base(id)
+            && address(read_point) == self.directory
+            && self.set.as_ref().is_some_and(|own| Arc::ptr_eq(own, set))
+    }
+
     /// Is about a rule set from here on. It is mostly the one that it was about before.
     /// Two rule sets alternate only while sessions keep the classes that they bound with (`access.refresh = "bind"`), or
     /// while the committer reads for an answer that was decided under former rules. Then all of this is made anew at each turn:

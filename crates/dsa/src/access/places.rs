@@ -17,6 +17,8 @@ use store::{DnCache, ReadPoint};
 
 /// Superiors that are remembered: direct-mapped, so bounded.
 const SUPERIORS: usize = 256;
+/// A directory with a hundred rules of entries still finds nine in ten of the others without a bit.
+const NAMED_BITS: usize = 1024;
 /// An entry that lies so deep, or deeper, below a DN.
 const DEEP: u8 = super::rules::Placed::DEEP;
 /// An entry that does not lie below a DN.
@@ -38,13 +40,45 @@ pub(super) struct Places {
     superiors: Vec<(u32, Levels)>,
     /// Of the entry that was asked for last.
     levels: Levels,
+    /// Changes with everything that is known of superiors. 0 is that of no place.
+    generation: u64,
+    /// A bit for the ids of entries with the DNs, modulo their number: an entry without a bit has none of the DNs.
+    named: [u64; NAMED_BITS / 64],
 }
 
 impl Places {
     /// Forgets everything: there are other DNs.
     pub(super) fn forget(&mut self) {
         self.ids.clear();
+        self.forget_superiors();
+    }
+
+    fn forget_superiors(&mut self) {
         self.superiors.clear();
+        self.generation += 1;
+        self.named = [0; NAMED_BITS / 64];
+        for id in self.ids.iter().flatten() {
+            let bit = *id as usize % NAMED_BITS;
+            self.named[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+
+    /// The number of what is known of superiors.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Is what was known in a generation true at a commit sequence?
+    #[inline]
+    pub(super) fn holds(&self, generation: u64, sequence: u64) -> bool {
+        (self.generation, self.sequence) == (generation, sequence)
+    }
+
+    /// May an entry have one of the DNs?
+    #[inline]
+    pub(super) fn may_be_base(&self, id: EntryId) -> bool {
+        let bit = id.0 as usize % NAMED_BITS;
+        self.named[bit / 64] >> (bit % 64) & 1 == 1
     }
 
     /// Levels of an entry below each DN; [`u8::MAX`] where it does not lie below.
@@ -123,7 +157,7 @@ impl Places {
             });
         }
         if !holds || self.ids != former {
-            self.superiors.clear();
+            self.forget_superiors();
         }
         self.sequence = sequence;
     }

@@ -10,11 +10,11 @@
 //! query templates are kept by these ids and are not invalidated when a view is forgotten. They are just never asked for again. An id that
 //! was given twice would show one requester what was made for another; so ids of views have 64 bits, which no client uses up.
 //!
-//! A look at the rights on an entry compares two words where a class asks nothing of entries but whether they are the requester's;
-//! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
 mod explained;
+mod find;
 
+use self::find::Found;
 use super::bounds::Bounds;
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
@@ -25,8 +25,7 @@ use super::rules::RuleSet;
 use crate::own_entry::OwnEntry;
 use ::access::{Operation, Refresh, Right, Rights, Truth, ValueTest};
 use hashbrown::HashTable;
-use model::{Description, EntryId, OptionsId, TypeId};
-use smallvec::SmallVec;
+use model::{Description, OptionsId, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::search::evaluate::Evaluator;
@@ -34,8 +33,6 @@ use store::{DnCache, EntryRef, ReadPoint, Shard};
 
 /// Classes and views that a thread remembers. With one more all are forgotten, and made anew as they are needed.
 const CLASSES_MAX: usize = 16_384;
-/// A view has up to 12 bytes for each attribute type of the schema: 48 MiB for a schema of a thousand types.
-const VIEWS_MAX: usize = 4_096;
 /// Rules that are left in all classes together: about a hundred bytes each. Who can make itself a member of many groups can make a class of
 /// each choice of them, and each may have all rules.
 const CLASS_RULES_MAX: usize = 1 << 19;
@@ -77,13 +74,11 @@ struct View {
 }
 
 /// A class, and what is remembered of it.
-/// `last` saves the hash for runs of entries of which the same is true, which is nearly every search.
 struct Kept {
     class: Arc<Class>,
     /// By attribute type; for the directory and for the server's own entries.
     searchable: Vec<Option<Searchable>>,
-    /// The view that was found last, by what it depends on.
-    last: (Action, u64, ViewId),
+    found: Found,
 }
 
 /// What a thread remembers of rights.
@@ -194,7 +189,7 @@ impl Views {
         self.views.clear();
         self.view_of.clear();
         for kept in &mut self.classes {
-            kept.last.2 = ViewId::NONE;
+            kept.found.forget_views();
         }
     }
 
@@ -255,8 +250,7 @@ impl Views {
         let id = self.first_class + self.classes.len() as u32;
         let class = make();
         let hash = |key: &[u64]| hash(key, read_point);
-        let action = Action::of(Operation::Bind);
-        self.classes.push(Kept { class, searchable: Vec::new(), last: (action, 0, ViewId::NONE) });
+        self.classes.push(Kept { class, searchable: Vec::new(), found: Found::default() });
         let (classes, first) = (&self.classes, self.first_class);
         self.class_of.insert_unique(hash(key), id, |id| hash(&classes[(*id - first) as usize].class.key));
         ClassId(id)
@@ -316,161 +310,6 @@ impl Views {
     /// What the thread knows of groups.
     pub(crate) fn groups(&mut self) -> &mut Groups {
         &mut self.groups
-    }
-
-    /// The view of a requester on an entry.
-    /// A requester whose class is not known has the view that allows nothing. There is no other default anywhere.
-    #[inline]
-    pub(crate) fn of(
-        &mut self,
-        who: Requester,
-        action: Action,
-        entry: &EntryRef<'_>,
-        read_point: ReadPoint<'_>,
-        evaluator: &mut Evaluator,
-    ) -> ViewId {
-        if who.class == ClassId::ROOT {
-            return ViewId::ROOT;
-        }
-        let Some(kept) = self.kept(who.class) else { return ViewId::NONE };
-        let class = &*kept.class;
-        // One view for all operations where rules make no difference between them. The server's own entries keep theirs.
-        let action =
-            if class.by_operation { action } else { Action { operation: Operation::Search, ..action } };
-        // Nearly all classes ask no more of an entry of the directory than whether it is the requester's.
-        if class.is_simple && !action.is_system {
-            let is_own = !class.questions.is_empty() && who.own.is_some_and(|own| own.is(entry));
-            let facts = if is_own { 0b11 << class.places.len() } else { 0 };
-            let (last_action, last_facts, last) = kept.last;
-            if last_action == action && last_facts == facts && last != ViewId::NONE {
-                return last;
-            }
-            return self.view(who.class, action, Facts::from_slice(&[facts]), read_point);
-        }
-        self.of_complex(who, action, entry, read_point, evaluator)
-    }
-
-    /// As [`Views::of`], of an entry that need not be looked at for most requesters.
-    #[inline]
-    pub(crate) fn of_id(
-        &mut self,
-        who: Requester,
-        action: Action,
-        id: EntryId,
-        read_point: ReadPoint<'_>,
-        evaluator: &mut Evaluator,
-    ) -> ViewId {
-        if who.class == ClassId::ROOT {
-            return ViewId::ROOT;
-        }
-        if let Some(kept) = self.kept(who.class)
-            && kept.class.is_simple
-            && !action.is_system
-            && !kept.class.by_operation
-            && who.own.is_none_or(|own| !own.has(id))
-        {
-            let (_, last_facts, last) = kept.last;
-            if last_facts == 0 && last != ViewId::NONE && !kept.last.0.is_system {
-                return last;
-            }
-        }
-        match read_point.entry(id) {
-            Some(entry) => self.of(who, action, &entry, read_point, evaluator),
-            None => ViewId::NONE,
-        }
-    }
-
-    /// Apart and not inlined: the way above stays short enough to be laid into each search.
-    #[inline(never)]
-    fn of_complex(
-        &mut self,
-        who: Requester,
-        action: Action,
-        entry: &EntryRef<'_>,
-        read_point: ReadPoint<'_>,
-        evaluator: &mut Evaluator,
-    ) -> ViewId {
-        let Some(class) = self.class_of(who.class) else { return ViewId::NONE };
-        let facts = self.finder.facts(&class, (who, action, &mut self.groups), entry, read_point, evaluator);
-        if let [facts] = facts[..]
-            && let Some((last_action, last_facts, last)) = self.kept(who.class).map(|kept| kept.last)
-            && last_action == action
-            && last_facts == facts
-            && last != ViewId::NONE
-        {
-            return last;
-        }
-        self.view(who.class, action, facts, read_point)
-    }
-
-    /// The view on an entry that is not there yet: what would be true of it is known to the caller.
-    pub(crate) fn of_facts(
-        &mut self,
-        class: ClassId,
-        action: Action,
-        facts: Facts,
-        read_point: ReadPoint<'_>,
-    ) -> ViewId {
-        match class {
-            ClassId::ROOT => ViewId::ROOT,
-            class if self.kept(class).is_none() => ViewId::NONE,
-            class => self.view(class, action, facts, read_point),
-        }
-    }
-
-    /// The view of a class on entries of which these facts are true, by this action. It is looked up by a hash, and made at its first use: there
-    /// are as many as kinds of entries, by the rules, and not as many as entries. When there are too many all are dropped, and ids of
-    /// dropped ones are never given again, so an answer template that names one finds nothing.
-    fn view(&mut self, class: ClassId, action: Action, facts: Facts, read_point: ReadPoint<'_>) -> ViewId {
-        let shard = read_point.shard();
-        // Keyed: which facts there are is to a part the choice of clients, who write entries.
-        let hash = |class: ClassId, action: Action, facts: &Facts| {
-            let mut bytes: SmallVec<[u8; 64]> = SmallVec::new();
-            bytes.extend_from_slice(&[action.operation as u8, u8::from(action.is_system)]);
-            bytes.extend_from_slice(&class.0.to_le_bytes());
-            facts.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
-            shard.keyed_hash(&bytes)
-        };
-        let (views, first) = (&self.views, self.first_view);
-        let is_it = |id: &u64| {
-            let view = &views[(id - first) as usize];
-            view.class == class && view.action == action && view.facts == facts
-        };
-        let found = self.view_of.find(hash(class, action, &facts), is_it).copied();
-        let id = found.unwrap_or_else(|| {
-            if self.views.len() >= VIEWS_MAX {
-                self.forget_views();
-            }
-            let id = self.first_view + self.views.len() as u64;
-            let kept = self.kept(class).expect("its class was just found");
-            let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
-            let hashed = hash(class, action, &facts);
-            self.views.push(View { class, action, facts, entry, attributes: Vec::new() });
-            let (views, first) = (&self.views, self.first_view);
-            self.view_of.insert_unique(hashed, id, |id| {
-                let view = &views[(*id - first) as usize];
-                hash(view.class, view.action, &view.facts)
-            });
-            id
-        });
-        let view = &self.views[(id - self.first_view) as usize];
-        if let [facts] = view.facts[..] {
-            let at = (class.0 - self.first_class) as usize;
-            self.classes[at].last = (action, facts, ViewId(id));
-        }
-        ViewId(id)
-    }
-
-    /// What is true of an entry in this place, without an answer to any question.
-    pub(crate) fn place_facts(
-        &mut self,
-        class: &Class,
-        action: Action,
-        place: (EntryId, EntryId),
-        read_point: ReadPoint<'_>,
-        cache: &mut DnCache,
-    ) -> Facts {
-        self.finder.place_facts(class, action, place, read_point, cache)
     }
 
     /// A class, if it is known here.
