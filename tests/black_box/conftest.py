@@ -18,6 +18,9 @@ import texts
 
 PANDO = os.environ.get("PANDO", str(Path(__file__).parents[2] / "target/release/pando"))
 DATA = Path(__file__).parent / "data"
+# What the programs of Java are run with: the jars of tests/java.xml lie in one folder.
+JARS = Path(os.environ.get("UNBOUNDID_JAR", "")).parent / "*"
+LDAPTIVE = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", JARS, DATA / "Ldaptive.java"]
 SUFFIX = "dc=example,dc=com"
 ADMIN = "cn=admin,dc=example,dc=com"
 SECRET = "secret"

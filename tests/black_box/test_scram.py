@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import ssl
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import scramp
 
 from certificates import Authority
-from conftest import ADMIN, PATIENCE, PEOPLE, connect, run
+from conftest import ADMIN, LDAPTIVE, PATIENCE, PEOPLE, connect, run
 from scram import Scram, answer, bind_request
 from test_tls import Raw, start_tls
 
@@ -106,6 +107,25 @@ def test_s2_scramp(served):
         assert [by_scramp(served, user, word, **settings) for user, word in (("ada", WORD), ("ada", "wrong"), ("nobody", WORD))] == [0, 49, 49], settings
 
 
+def test_s2_ldaptive(served):
+    """A client of yet another author, which checks the server's signature, in the clear and under TLS."""
+    words = f"ada\t{WORD}\nada\twrong\nnobody\t{WORD}\n"
+    out = run(*LDAPTIVE, "scram", served.port, served.authority.certificate, stdin=words, timeout=120).out
+    assert out.splitlines() == [f"code 0 dn:{ADA}"] * 2 + ["code 49 "] * 4
+
+
+def test_s3_openldaps_tools(served):
+    """libldap tells libsasl what the channel is bound by. By the name of the mechanism alone nothing is bound."""
+    asked = ["ldapwhoami", "-O", "none", "-ZZ", "-H", served.url, "-U", "ada", "-o", "SASL_CBINDING=tls-endpoint", "-d", 2]
+    for mechanism, header in (("SCRAM-SHA-256-PLUS", "p=ldap,,"), (None, "p=ldap,,"), ("SCRAM-SHA-256", "n,,")):
+        named = ["-Y", mechanism] if mechanism else []
+        for word, code in ((WORD, 0), ("wrong", 49)):
+            done = run(*asked, *named, "-w", word, code=code, env=served.env)
+            assert (done.out.strip() == f"dn:{ADA}") == (code == 0)
+            # What it sends is shown as a dump, sixteen octets a line.
+            assert header in "".join(re.findall(r"^  [0-9a-f]{4}:  .{51}(.{16})", done.err, re.MULTILINE)), done.err
+
+
 def test_s2_every_failure_is_the_same(served):
     """Wrong word, unknown name, a user without a value, a user with another form: the same messages with the same sizes."""
     def failed(user, password="wrong"):
@@ -151,13 +171,15 @@ def test_s2_it_is_listed_where_it_is_served(served, server):
 
 
 def test_s3_bound_to_the_certificate(served):
-    """By the two names that clients have for it; another certificate, as somebody in the middle has, is none."""
-    for header, data in ((b"p=tls-server-end-point,,", end_point(served)), (b"p=ldap,,", b"tls-server-end-point:" + end_point(served))):
+    """By the two names that clients have for it; another certificate, as somebody in the middle has, is none. libsasl names the mechanism without -PLUS."""
+    of_libldap = b"p=ldap,,", b"tls-server-end-point:" + end_point(served)
+    for mechanism, header, data in ((PLUS, b"p=tls-server-end-point,,", end_point(served)), (PLUS, *of_libldap), (NAME, *of_libldap)):
         connection, scram = raw(served, secured=True), Scram("ada", WORD, header, data)
-        assert exchange(connection, scram, PLUS) == (0, scram.expected)
+        assert exchange(connection, scram, mechanism) == (0, scram.expected)
         for wrong in (hashlib.sha256(b"another").digest(), b"", data[:-1]):
             scram = Scram("ada", WORD, header, wrong)
-            assert exchange(raw(served, secured=True), scram, PLUS) == (49, b"e=invalid-proof"), header
+            assert exchange(raw(served, secured=True), scram, mechanism) == (49, b"e=invalid-proof"), header
+    assert exchange(raw(served), Scram("ada", WORD, *of_libldap)) == (49, b"e=unsupported-channel-binding-type"), "in the clear"
     # The session keeps what it was shown, whatever is in force by now.
     connection, shown = raw(served, secured=True), end_point(served)
     served.authority.sign("server")

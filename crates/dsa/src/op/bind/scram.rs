@@ -37,6 +37,9 @@ const UNBOUND: FixedRefusal = (
 );
 /// What the final message of a server says of every failure (RFC 5802 section 7).
 pub(super) const INVALID_PROOF: &[u8] = b"e=invalid-proof";
+/// OpenLDAP's library has one name for all types of bindings, and says in front of the data which it is. The SASL library below it sends the name of the
+/// mechanism without -PLUS, whichever was chosen. A binding that is required and compared is as good under either name.
+const OF_LIBLDAP: &[u8] = b"ldap";
 const UNKNOWN_BINDING: &[u8] = b"e=unsupported-channel-binding-type";
 
 /// Why a step fails: with a text for people, or with the message that the mechanism has for it.
@@ -63,7 +66,9 @@ pub(super) fn begin(
             return Err(Failed::Refused(DOWNGRADED));
         }
         (Flag::Unused, false) => Vec::new(),
-        (Flag::Bound(kind), true) => bound_to(known, kind).ok_or(Failed::Said(UNKNOWN_BINDING))?,
+        (Flag::Bound(kind), plus) if plus || kind == OF_LIBLDAP => {
+            bound_to(known, kind).ok_or(Failed::Said(UNKNOWN_BINDING))?
+        }
         _ => return Err(Failed::Refused(UNBOUND)),
     };
     // A name that leads to nothing goes on like any other.
@@ -170,8 +175,7 @@ fn bound_to(known: Known<'_>, kind: &[u8]) -> Option<Vec<u8>> {
     let bindings = known.bindings?;
     match kind {
         b"tls-server-end-point" => bindings.end_point.clone(),
-        // OpenLDAP's library has one name for all types, and says in front of the data which it is.
-        b"ldap" => Some([b"tls-server-end-point:", &bindings.end_point.as_ref()?[..]].concat()),
+        OF_LIBLDAP => Some([b"tls-server-end-point:", &bindings.end_point.as_ref()?[..]].concat()),
         _ => None,
     }
 }
