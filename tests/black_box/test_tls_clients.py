@@ -1,5 +1,6 @@
 """T1: StartTLS, ldaps and ldapi with clients of other languages, whose own code speaks LDAP and whose own library speaks TLS."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from certificates import Authority
-from conftest import ADMIN, DATA, PEOPLE, SECRET, run
+from conftest import ADMIN, DATA, LDAPTIVE, PEOPLE, SECRET, run
 from test_ldapi import url_of
 from test_tls import authority, serve  # noqa: F401
 
 ADA = f"uid=ada,{PEOPLE}"
 GO = Path(__file__).parents[1] / "go_ldap"
+LDAPTS = Path(__file__).parents[1] / "node_ldapts" / "main.cjs"
+# Where its packages are; tests/run says it.
+MODULES = os.environ.get("NODE_MODULES", "")
 
 
 def has_perl():
@@ -55,3 +59,16 @@ def test_t1_go_ldap(served, tmp_path):
     run("go", "build", "-C", GO, "-buildvcs=false", "-o", program, ".", timeout=300)
     out = run(program, "tls", *served.places, ADMIN, SECRET, *served.authorities).out
     assert out.splitlines() == lines(f"dn:{ADMIN}", local=True)
+
+
+def test_t1_ldaptive(served):
+    """Its TLS is that of Java, by Netty."""
+    out = run(*LDAPTIVE, "tls", *served.places[:2], ADMIN, SECRET, *served.authorities, timeout=120).out
+    assert out.splitlines() == lines(f"dn:{ADMIN}", local=False)
+
+
+@pytest.mark.skipif(not MODULES, reason="NODE_MODULES names no folder of packages; tests/run sets it")
+def test_t1_ldapts(served):
+    """It knows no sockets of the machine."""
+    out = run("node", LDAPTS, *served.places[:2], ADMIN, SECRET, *served.authorities, env={"NODE_PATH": MODULES}).out
+    assert out.splitlines() == lines(f"dn:{ADMIN}", local=False)
