@@ -4,7 +4,9 @@ import contextlib
 import hashlib
 import os
 import re
+import socket
 import ssl
+import threading
 from pathlib import Path
 
 import ldap
@@ -15,7 +17,7 @@ import scramp
 from certificates import Authority
 from conftest import ADMIN, LDAPTIVE, PATIENCE, PEOPLE, connect, run
 from scram import Scram, answer, bind_request
-from test_tls import Raw, start_tls
+from test_tls import Raw, authority, context, serve, start_tls  # noqa: F401
 
 ADA, BRUNO = f"uid=ada,{PEOPLE}", f"uid=bruno,{PEOPLE}"
 WORD = "scram word"
@@ -124,6 +126,54 @@ def test_s3_openldaps_tools(served):
             assert (done.out.strip() == f"dn:{ADA}") == (code == 0)
             # What it sends is shown as a dump, sixteen octets a line.
             assert header in "".join(re.findall(r"^  [0-9a-f]{4}:  .{51}(.{16})", done.err, re.MULTILINE)), done.err
+
+
+class Middle:
+    """Somebody in the middle of a client and a server, whose certificate the client trusts: all passes through both sessions of TLS."""
+
+    def __init__(self, pair, port, context):
+        self.port, self.context = port, context
+        shown = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        shown.load_cert_chain(*pair)
+        self.listener = shown.wrap_socket(socket.create_server(("127.0.0.1", 0)), server_side=True)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = self.context.wrap_socket(socket.create_connection(("127.0.0.1", self.port)), server_hostname="localhost")
+                for one, other in ((client, server), (server, client)):
+                    threading.Thread(target=self.pass_on, args=[one, other], daemon=True).start()
+
+    @staticmethod
+    def pass_on(one, other):
+        with contextlib.suppress(OSError):
+            while some := one.recv(1 << 16):
+                other.sendall(some)
+            other.unwrap()
+
+    def __enter__(self):
+        return f"ldaps://127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(PATIENCE)
+
+
+def test_s3_openldaps_tools_notice_somebody_in_the_middle(serve, authority, context):  # noqa: F811
+    """By the binding alone: without it the certificate is as good as the server's."""
+    here = serve(arguments=["--index", "uid:eq", "--password-scheme", "scram-sha-256"])
+    run("ldappasswd", *here.admin, "-s", WORD, ADA)
+    env = {"LDAPNOINIT": None, "LDAPTLS_CACERT": str(authority.certificate), "LDAPTLS_REQCERT": "demand"}
+    asked = ["ldapwhoami", "-Q", "-O", "none", "-U", "ada", "-w", WORD, "-o"]
+    bound = [*asked, "SASL_CBINDING=tls-endpoint", "-Y", "SCRAM-SHA-256-PLUS"]
+    with Middle(authority.sign("middle"), here.secure_port, context) as middle:
+        for url, code in ((f"ldaps://127.0.0.1:{here.secure_port}", 0), (middle, 49)):
+            assert run(*bound, "-H", url, code=code, env=env).out.strip() == ("" if code else f"dn:{ADA}")
+        assert run(*asked, "SASL_CBINDING=none", "-Y", "SCRAM-SHA-256", "-H", middle, env=env).out.strip() == f"dn:{ADA}"
 
 
 def test_s2_every_failure_is_the_same(served):
