@@ -7,7 +7,7 @@ import time
 import ldap
 import pytest
 
-from ber import ldap_bind
+from ber import ldap_bind, tlv
 from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, run
 from test_searches import PRESENT, bound, connect, fill, request, search
 
@@ -112,3 +112,25 @@ def test_an_idle_client_that_asks_now_and_then_stays(server, tmp_path):
             with pytest.raises(TimeoutError):
                 client.recv(100)
         assert asked >= 5
+
+
+def test_l3_others_have_their_turn_between_the_searches_of_one(server, tmp_path):
+    """A client sends at once what keeps a thread busy for long, over and over; one that sends a short request meanwhile is not the last."""
+    here = configured(server, tmp_path, "")
+    fill(here, 2000, 500)
+    nothing = tlv(0xA4, tlv(4, b"description") + tlv(0x30, tlv(0x81, b"no such words")))
+    scans = {number: request(number, search(SUFFIX, nothing, tlv(4, b"1.1"))) for number in range(2, 102)}
+    with bound(here) as greedy, bound(here) as other:
+        greedy.sendall(b"".join(scans.values()))
+        # The thread has begun with them by now.
+        received = greedy.recv(1 << 16)
+        other.sendall(request(2, search(ADA, PRESENT, tlv(4, b"1.1"), scope=0)))
+        answered = other.recv(1 << 16)
+        assert b"\x02\x01\x02\x65" in answered
+        greedy.setblocking(False)
+        try:
+            received += greedy.recv(1 << 16)
+        except BlockingIOError:
+            pass
+        ended = [number for number in scans if bytes([2, 1, number, 0x65]) in received]
+        assert 0 < len(ended) < len(scans)

@@ -65,6 +65,9 @@ env::faults! {
     UNINDEXED_NAMED = "unindexed-named";
     /// A client is read however fast it is (row L1).
     RATE_NOT_KEPT = "rate-not-kept";
+    /// Searches run to their end at once, whatever they look at (row L3).
+    /// One client with long searches would keep a thread from all others for as long as it likes.
+    SLICES_NOT_ENDED = "slices-not-ended";
     /// Memory for all entries of a page is reserved before the first is found (row L4).
     /// A request of a few bytes would take gigabytes (the CVE-2026-62375 class).
     PAGE_RESERVED = "page-reserved";
