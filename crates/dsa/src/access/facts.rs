@@ -54,6 +54,11 @@ impl Finder {
         self.directory = address(read_point);
     }
 
+    /// Is a read point one of the directory?
+    pub(super) fn is_about(&self, read_point: ReadPoint<'_>) -> bool {
+        self.directory == address(read_point)
+    }
+
     /// Is about a rule set from here on. It is mostly the one that it was about before.
     /// Two rule sets alternate only while sessions keep the classes that they bound with (`access.refresh = "bind"`), or
     /// while the committer reads for an answer that was decided under former rules. Then all of this is made anew at each turn:

@@ -9,16 +9,15 @@ use super::class::Match;
 use super::groups::Groups;
 use super::rules::{ReadySubject, RuleSet};
 use crate::own_entry::OwnEntry;
-use ::access::{AuthMethod, Condition, Entry, Peer, Reach, ValueTest, evaluate};
-use model::Description;
+use ::access::{AuthMethod, Condition, Peer, Reach};
 use model::dn::split_first;
 use model::limits::DN_RDNS_MAX;
 use schema::Schema;
 use smallvec::SmallVec;
 use std::net::IpAddr;
+use store::ReadPoint;
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
-use store::{DnCache, ReadPoint};
 
 /// What access rules can ask of a connection.
 /// All of it is the connection's and nothing the client's: no request can change what it is taken for.
@@ -65,13 +64,6 @@ impl Requester {
     pub(crate) const ROOT: Requester = Requester { class: ClassId::ROOT, own: None, real: None };
     /// Somebody whose class is not known here.
     pub(crate) const NOBODY: Requester = Requester { class: ClassId::NONE, own: None, real: None };
-
-    /// Normal form of its DN, if it has an entry.
-    /// The name of now, and not the one that it bound by: rules on values compare it with what entries have now.
-    pub(crate) fn dn_key(self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Option<Vec<u8>> {
-        let own = self.own?.find(read_point)?;
-        key(read_point.shard().schema(), &read_point.dn(&own, cache))
-    }
 
     /// Has it every right?
     #[inline]
@@ -242,25 +234,4 @@ fn truth(is_so: bool) -> Truth {
 fn key(schema: &Schema, dn: &[u8]) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     schema.normalise_dn(dn, &mut key).ok().map(|()| key)
-}
-
-/// Is a test true of a value? `own` is the normal form of the requester's DN.
-pub(crate) fn is_so(
-    test: &ValueTest,
-    own: Option<&[u8]>,
-    schema: &Schema,
-    description: Description,
-    value: &[u8],
-) -> ::access::Truth {
-    match test {
-        ValueTest::Requester => {
-            ::access::Truth::of(own.is_some_and(|own| key(schema, value).as_deref() == Some(own)))
-        }
-        // The value by itself: an entry that has nothing else.
-        ValueTest::Filter(filter) => {
-            let attribute = (schema.describe(description).into_owned(), vec![value.to_vec()]);
-            let alone = Entry::new(schema, "", vec![attribute]);
-            alone.map_or(::access::Truth::Undefined, |alone| evaluate(schema, &filter.filter(), &alone))
-        }
-    }
 }

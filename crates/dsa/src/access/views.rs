@@ -14,7 +14,11 @@
 //! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
 mod explained;
+mod on_values;
 
+pub(crate) use self::on_values::{Tester, ValueJudge};
+
+use self::on_values::{ByValue, LastName};
 use super::bounds::Bounds;
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
@@ -23,7 +27,7 @@ use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
 use super::rules::RuleSet;
 use crate::own_entry::OwnEntry;
-use ::access::{Operation, Refresh, Right, Rights, Truth, ValueTest};
+use ::access::{Operation, Refresh, Right, Rights};
 use hashbrown::HashTable;
 use model::{Description, EntryId, OptionsId, TypeId};
 use smallvec::SmallVec;
@@ -74,6 +78,7 @@ struct View {
     entry: Rights,
     /// By attribute type, without options, as they are asked for.
     attributes: Vec<Option<OnAttribute>>,
+    by_value: ByValue,
 }
 
 /// A class, and what is remembered of it.
@@ -108,6 +113,7 @@ pub(crate) struct Views {
     view_of: HashTable<u64>,
     groups: Groups,
     finder: Finder,
+    own_name: Option<LastName>,
 }
 
 impl Default for Views {
@@ -127,6 +133,7 @@ impl Default for Views {
             view_of: HashTable::new(),
             groups: Groups::default(),
             finder: Finder::default(),
+            own_name: None,
         }
     }
 }
@@ -445,7 +452,8 @@ impl Views {
             let kept = self.kept(class).expect("its class was just found");
             let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
             let hashed = hash(class, action, &facts);
-            self.views.push(View { class, action, facts, entry, attributes: Vec::new() });
+            let (attributes, by_value) = (Vec::new(), ByValue::new());
+            self.views.push(View { class, action, facts, entry, attributes, by_value });
             let (views, first) = (&self.views, self.first_view);
             self.view_of.insert_unique(hashed, id, |id| {
                 let view = &views[(*id - first) as usize];
@@ -530,24 +538,6 @@ impl Views {
             attributes[number] = Some(found);
         }
         found
-    }
-
-    /// The rights of a view on one value of an attribute, of which a test is true or not.
-    /// Nothing is remembered of values: there is no bound on how many there are.
-    pub(crate) fn on_value(
-        &self,
-        view: ViewId,
-        description: Description,
-        schema: &schema::Schema,
-        is_so: &dyn Fn(&ValueTest) -> Truth,
-    ) -> Rights {
-        if view == ViewId::ROOT {
-            return Rights::of(&Right::ALL);
-        }
-        let Some(kept) = self.kept_view(view) else { return Rights::NONE };
-        let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
-        let item = Item::Attribute(description);
-        class.rights(schema, &kept.facts, kept.action, item, OfValues::One(is_so))
     }
 
     /// May the requester use all controls and extended operations?
