@@ -226,7 +226,7 @@ impl Views {
     ) -> (ClassId, u64) {
         let Some(proof) = proof else { return (ClassId::ROOT, self.epoch) };
         let groups = &mut self.groups;
-        let mut asking = Asking { proof, connection, read_point, evaluator, groups };
+        let mut asking = Asking::new(proof, connection, read_point, evaluator, groups);
         let (matches, limits) = (asking.matches(&self.set), asking.limits(&self.set));
         (self.class(&matches, &limits, read_point), self.epoch)
     }

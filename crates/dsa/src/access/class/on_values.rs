@@ -189,6 +189,11 @@ impl OwnName {
         Some(OwnName { text: dn, key, first })
     }
 
+    /// Normal form.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
     /// Is it the name in a value? Nearly always the first word says no.
     #[inline]
     pub(crate) fn is(
