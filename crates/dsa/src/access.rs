@@ -16,6 +16,8 @@
 
 mod bounds;
 mod class;
+#[cfg(test)]
+mod cost_tests;
 mod facts;
 mod groups;
 mod in_force;
