@@ -25,7 +25,7 @@ use store::search::{Cursor, Scopes, Step, evaluate::Truth as Found};
 use store::{IndexKind, IndexSettings, ReadPoint, Reader};
 
 /// Cases of a plain `cargo test`; `PANDO_MODEL_CASES` asks for more.
-const CASES: u32 = 120;
+const CASES: u32 = 60;
 /// Filters of one directory and one set of rules, for one requester.
 const FILTERS: usize = 24;
 
