@@ -31,6 +31,8 @@ QUEUE = 100
 USER, WORD = f"uid=u1,{PEOPLE}", "a long word"
 FILL = "x" * 90
 SEARCH_ENTRY = 0x64
+# Groups of a hundred members.
+LISTS = 50
 
 
 def ssha(word, salt):
@@ -55,6 +57,7 @@ OPERATIONS = {
     "base": lambda at, number: search(at, name(number), 0, [b"1.1"]),
     "base, all attributes": lambda at, number: search(at, name(number), 0),
     "equality": lambda at, number: search(at, SUFFIX.encode(), 2, [b"1.1"], equality(b"uid", b"u%d" % number)),
+    "group of 100, all attributes": lambda at, number: search(at, f"cn=h{number % LISTS},{SUFFIX}".encode(), 0),
     "modify": modify,
     "bind": lambda at, number: ldap_bind(name(number), WORD.encode(), at),
 }
@@ -68,6 +71,8 @@ def ldif(path, users=ENTRIES):
         out.write(f"dn: cn=policy,{SUFFIX}\nobjectClass: device\nobjectClass: pwdPolicy\ncn: policy\npwdAttribute: userPassword\npwdLockout: TRUE\npwdMaxFailure: 5\n\n")
         for number in range(8):
             out.write(f"dn: cn=g{number},{SUFFIX}\nobjectClass: groupOfNames\ncn: g{number}\nmember: uid=u{number},{PEOPLE}\n\n")
+        for number in range(LISTS):
+            out.write(f"dn: cn=h{number},{SUFFIX}\nobjectClass: groupOfNames\ncn: h{number}\n" + "".join(f"member: uid=u{at},{PEOPLE}\n" for at in range(100)) + "\n")
         for number in range(users):
             out.write(f"dn: uid=u{number},{PEOPLE}\nobjectClass: inetOrgPerson\nuid: u{number}\ncn: User {number}\nsn: {number}\nl: l{number % 10}\n"
                       f"manager: {USER}\ncarLicense: {FILL}\nuserPassword: {stored[number % 16]}\n" + "".join(f"description: {at} {FILL}\n" for at in range(25)) + "\n")
@@ -219,11 +224,12 @@ def c3(bench):
         "a per-entry filter": f'f: subtree="{PEOPLE}" filter=(l=l1) attrs=mobile; users; allow=see rank=1',
         "dn-attr": f'd: subtree="{PEOPLE}" attrs=mobile; dn-attr=manager; allow=see rank=1',
         "values": f'v: subtree="{PEOPLE}" attrs=description values="(description=1*)"; users; deny=read rank=1',
+        "values=self": "s: all attrs=member values=self; users; deny=read rank=1",
     }
     off = bench.serve("c3-off")
     for at, (what, rule) in enumerate(kinds.items()):
         on = bench.serve(f"c3-{at}", rules([rule]))
-        for operation in ("base", "base, all attributes"):
+        for operation in ("base", "group of 100, all attributes" if "self" in what else "base, all attributes"):
             compare("C3", f"{what}: {operation}", ">= 70 %", off, on, bundles(operation, QUEUE, 10), 20)
     bench.end()
 

@@ -5,7 +5,8 @@ use crate::name::Name;
 use crate::rule::Reach;
 use crate::truth::Truth;
 use crate::world::{Entry, World};
-use schema::Schema;
+use model::TypeId;
+use schema::{Rule, Schema};
 use std::collections::BTreeSet;
 
 /// How deep groups in groups are looked at.
@@ -73,6 +74,14 @@ fn names<W: World + ?Sized>(world: &W, group: &Entry) -> impl Iterator<Item = Na
         names.extend(group.values(schema, kind).filter_map(|value| Name::parse(schema, dn_of(value))));
     }
     names.into_iter()
+}
+
+/// The DN in a value of an attribute: of a name with an optional UID, without the UID.
+pub fn name_in<'v>(schema: &Schema, attribute_type: TypeId, value: &'v [u8]) -> &'v [u8] {
+    match schema.attribute_type(attribute_type).equality {
+        Some(Rule::UniqueMember) => dn_of(value),
+        _ => value,
+    }
 }
 
 /// The DN of a value that may have a unique identifier behind it (RFC 4517, 3.3.21).

@@ -16,6 +16,8 @@
 
 mod bounds;
 mod class;
+#[cfg(test)]
+mod cost_tests;
 mod facts;
 mod groups;
 mod in_force;
@@ -28,7 +30,7 @@ mod rules;
 mod views;
 
 pub(crate) use self::bounds::{Bounds, tighter};
-pub(crate) use self::class::{Action, Item, Searchable};
+pub(crate) use self::class::{Action, Item, OnValues, Own, OwnName, Searchable};
 pub(crate) use self::facts::put_answer;
 pub(crate) use self::groups::{asks_for, each_value};
 pub(crate) use self::in_force::Access;
@@ -36,6 +38,6 @@ pub(crate) use self::of_entries::{
     ATTRIBUTE as RULES_OF_ENTRIES, checked as checked_rule_of_entry, may_be_access_rule,
 };
 pub use self::requester::ClassId;
-pub(crate) use self::requester::{Connection, Proof, Requester, is_so};
+pub(crate) use self::requester::{Connection, Proof, Requester};
 pub(crate) use self::rules::Question;
-pub(crate) use self::views::{Reader, ViewId, Views};
+pub(crate) use self::views::{Reader, Tester, ValueJudge, ViewId, Views};

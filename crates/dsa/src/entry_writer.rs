@@ -13,9 +13,9 @@ mod large;
 
 pub(crate) use self::large::Large;
 use self::large::{Part, SET_BYTES_AT_ONCE, begin_large, with_controls};
-use crate::access::{Requester, ViewId, Views, is_so};
+use crate::access::{OnValues, Own, Requester, ViewId, Views};
 use crate::selection::Selection;
-use ::access::{Right, ValueTest};
+use ::access::Right;
 use model::Description;
 use model::short::Short;
 use proto::answer::{BARE_DN_MAX, MessageId, PIECE_MAX, put_bare_entry};
@@ -26,6 +26,7 @@ use proto::op::search::put_entry_head;
 use proto::tag;
 use schema::Schema;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use store::derived::Derived;
 use store::record::{Inline, ValueSet};
 use store::shape::Shape;
@@ -59,9 +60,20 @@ enum Piece {
 #[derive(Debug)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
-    /// Attributes of which each value is decided by itself: its slot, its head, what it is.
-    judged: Vec<(u16, Vec<u8>, Description)>,
+    /// Attributes of which each value is decided by itself.
+    judged: Vec<Judged>,
     types_only: bool,
+}
+
+/// An attribute of which each value is decided by itself.
+#[derive(Debug)]
+struct Judged {
+    position: u16,
+    /// The attribute description as an OCTET STRING.
+    head: Vec<u8>,
+    description: Description,
+    /// Which of its values may be read.
+    readable: Option<Arc<OnValues>>,
 }
 
 /// `by_shape` grows to the highest number that was met; a shape that is not met costs eight bytes.
@@ -85,6 +97,8 @@ pub(crate) struct Templates {
     /// The controls that it comes with, encoded.
     controls: Vec<u8>,
     dn: Vec<u8>,
+    /// Values of an attribute of which each is decided by itself, and the normal form of one.
+    values: [Vec<u8>; 2],
 }
 
 /// Templates by selection and shape.
@@ -200,17 +214,17 @@ impl Templates {
         is_root_dse: bool,
     ) -> Option<Large> {
         let schema = read_point.shard().schema();
-        let Templates { made, attributes, extra, controls, dn } = self;
+        let Templates { made, attributes, extra, controls, dn, values } = self;
         attributes.clear();
         // Nearly always there are none.
         attributes.append(extra);
         let view = made.view(chosen);
-        let template = made.template(chosen, entry.shape, is_root_dse, schema, views);
+        let template = made.template_mut(chosen, entry.shape, is_root_dse, schema, views);
         // Most entries have no big set, and then there is nothing to be sent in parts.
         let mut large = None;
         template.fill(read_point, entry, cache, attributes, &mut large);
         if !template.judged.is_empty() {
-            template.put_judged(entry, read_point, (views, who, view), cache, attributes);
+            template.put_judged(entry, read_point, (views, who, view), cache, (values, attributes));
         }
         if large.is_none()
             && !is_root_dse
@@ -299,7 +313,7 @@ impl Made {
         }
     }
 
-    /// A client could make shapes without end; their numbers beyond the bound get a template for one entry at a time.
+    /// As [`Made::template_mut`], to be looked at.
     #[inline]
     fn template(
         &mut self,
@@ -309,6 +323,19 @@ impl Made {
         schema: &Schema,
         views: &mut Views,
     ) -> &Template {
+        self.template_mut(chosen, shape, is_root_dse, schema, views)
+    }
+
+    /// A client could make shapes without end; their numbers beyond the bound get a template for one entry at a time.
+    #[inline]
+    fn template_mut(
+        &mut self,
+        chosen: Chosen,
+        shape: &Shape,
+        is_root_dse: bool,
+        schema: &Schema,
+        views: &mut Views,
+    ) -> &mut Template {
         // `chosen` was looked up in this thread and is still the same selection: its caller has asked.
         let remembered = if chosen.kept {
             &mut self.remembered[chosen.index]
@@ -361,7 +388,9 @@ impl Template {
             let is_inner_name = is_root_dse && shape.naming.contains(&(position as u16));
             let is_judged = selection.judges(slot.description, schema, views);
             if is_judged && !is_inner_name {
-                judged.push((position as u16, head(slot.description), slot.description));
+                let (position, head, description) =
+                    (position as u16, head(slot.description), slot.description);
+                judged.push(Judged { position, head, description, readable: None });
             }
             if selection.includes(slot.description, is_root_dse, schema, views) && !is_inner_name {
                 let head = head(slot.description);
@@ -387,29 +416,41 @@ impl Template {
     /// Their length stands before them, so they are put together first: memory by what may be read, time by what is there.
     #[cold]
     fn put_judged(
-        &self,
+        &mut self,
         entry: &EntryRef<'_>,
         read_point: ReadPoint<'_>,
-        (views, who, view): (&Views, Requester, ViewId),
+        (views, who, view): (&mut Views, Requester, ViewId),
         cache: &mut DnCache,
-        out: &mut Vec<u8>,
+        ([found, form], out): (&mut [Vec<u8>; 2], &mut Vec<u8>),
     ) {
-        let schema = read_point.shard().schema();
-        let own = who.dn_key(read_point, cache);
-        for (position, head, description) in &self.judged {
-            let mut found = Vec::new();
+        let shard = read_point.shard();
+        let mut own = None;
+        for Judged { position, head, description, readable } in &mut self.judged {
+            // Worked out for the first entry; a template is of one view.
+            let readable =
+                readable.get_or_insert_with(|| views.on_values(view, *description, Right::Read, shard));
+            if own.is_none() && readable.asks_for_own() {
+                own = Some(views.own_name(who, read_point, cache));
+            }
+            let own = own.as_ref().unwrap_or(&Own::Nobody);
+            found.clear();
             let mut take = |value: &[u8]| {
-                let is_so = |test: &ValueTest| is_so(test, own.as_deref(), schema, *description, value);
-                if views.on_value(view, *description, schema, &is_so).has(Right::Read) {
-                    ber::put_octets(&mut found, value);
+                let is_taken = readable.may(own, shard.schema(), *description, value, form);
+                if is_taken {
+                    ber::put_octets(found, value);
                 }
+                is_taken
             };
             match entry.slot(usize::from(*position)) {
-                Values::Inline(values) => values.for_each(&mut take),
-                Values::Set(set) => {
-                    let mut at = SetPosition::default();
-                    while read_point.set_values(&set, &mut at, &mut take) {}
-                }
+                Values::Inline(values) => values.for_each(|value| _ = take(value)),
+                Values::Set(set) => match readable.only(own, shard.schema(), *description) {
+                    // Of a million members the one that counts is looked up.
+                    Some(normal) => _ = read_point.find_in_set(&set, normal, take),
+                    None => {
+                        let mut at = SetPosition::default();
+                        while read_point.set_values(&set, &mut at, |value| _ = take(value)) {}
+                    }
+                },
             }
             // An attribute without a value that may be read is not there.
             if !found.is_empty() {

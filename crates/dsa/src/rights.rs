@@ -11,14 +11,15 @@
 //! fail that might have been made. One too few lets a client change what it may not, by being faster than the log.
 
 use crate::access::{
-    Action, Item, Question, Requester, ViewId, Views, asks_for, each_value, is_so, put_answer,
+    Action, Item, Own, Question, Requester, ViewId, Views, asks_for, each_value, put_answer,
 };
 use crate::admission::changes_rules;
 use crate::context::Reading;
 use crate::faults::holes;
 use crate::parcel::Condition;
 use crate::password::policies::may_be_of_policy;
-use ::access::{Entry, Operation, Right, Rights, ValueTest, evaluate};
+use crate::worker::Scratch;
+use ::access::{Entry, Operation, Right, Rights, evaluate};
 use env::planted;
 use model::dn::{parse_rdn, split_first};
 use model::filter::Assertion;
@@ -239,9 +240,8 @@ fn on_values<'v>(
     // Rules on values are asked for each of them.
     if on.some.has(right) {
         let mut values = values.into_iter().peekable();
-        let is_any = values.peek().is_some();
-        if (is_any || none_is_allowed)
-            && values.all(|value| on_value(reading, who, view, description, value).has(right))
+        if (values.peek().is_some() || none_is_allowed)
+            && may_each(reading, who, (view, description, right), values)
         {
             return Ok(());
         }
@@ -253,18 +253,22 @@ fn on_values<'v>(
     Err(Denied::Right(format!("insufficient rights: {} on {name} is needed", right.word())))
 }
 
-/// The rights on one value.
-pub(crate) fn on_value(
+/// A right on each of several values.
+fn may_each<'v>(
     reading: &mut Reading<'_>,
     who: Requester,
-    view: ViewId,
-    description: Description,
-    value: &[u8],
-) -> Rights {
-    let schema = reading.dsa.shard.schema();
-    let own = who.dn_key(reading.read_point, &mut reading.scratch.evaluator.cache);
-    let is_so = |test: &ValueTest| is_so(test, own.as_deref(), schema, description, value);
-    reading.scratch.views.on_value(view, description, schema, &is_so)
+    (view, description, right): (ViewId, Description, Right),
+    mut values: impl Iterator<Item = &'v [u8]>,
+) -> bool {
+    let shard = &reading.dsa.shard;
+    let Scratch { views, evaluator, .. } = &mut *reading.scratch;
+    let on = views.on_values(view, description, right, shard);
+    let own = match on.asks_for_own() {
+        true => views.own_name(who, reading.read_point, &mut evaluator.cache),
+        false => Own::Nobody,
+    };
+    let mut form = Vec::new();
+    values.all(|value| on.may(&own, shard.schema(), description, value, &mut form))
 }
 
 /// An add has no conditions. All that it hung on is its own content and its place, which the command has.

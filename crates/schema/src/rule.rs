@@ -186,7 +186,7 @@ impl Rule {
 
     /// Whether it compares strings of characters, and upper and lower case are the same to it.
     #[inline(always)]
-    pub(crate) fn folds(self) -> Option<bool> {
+    pub fn folds(self) -> Option<bool> {
         match self.form() {
             Form::Folded | Form::FoldedIa5 => Some(true),
             Form::Exact | Form::ExactIa5 => Some(false),

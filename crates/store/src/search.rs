@@ -3,6 +3,7 @@
 pub mod cursor;
 pub mod evaluate;
 pub mod filter;
+mod one_value;
 mod plan;
 mod scopes;
 mod size;
@@ -11,7 +12,7 @@ mod wanted;
 pub mod work;
 
 pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
-pub use filter::{Compiled, Readable};
+pub use filter::{Compiled, Readable, Testable};
 pub use scopes::{Scopes, TooManyAliases};
 pub use wanted::Wanted;
 pub use work::Paused;

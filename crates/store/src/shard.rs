@@ -31,6 +31,7 @@ use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
 use crate::segment::{Heap, HeapWriter};
+use crate::set_changes::SetChanges;
 use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::stale_keys::StaleKeys;
 use crate::suffix::Suffixes;
@@ -124,6 +125,8 @@ pub struct Shard {
     pub(crate) names_added: AtomicU64,
     /// Sequence of the last change of an access rule of an entry.
     pub(crate) access_rules_changed: AtomicU64,
+    /// Written by the writer; read by who remembers something of such a set.
+    pub(crate) set_changes: Mutex<SetChanges>,
     entries: AtomicU64,
     ids_end: AtomicU64,
     /// The last CSN that was given. Only the holder of the writer's role changes it; reading it needs no role.
@@ -307,6 +310,7 @@ impl Shard {
             names_changed: AtomicU64::new(0),
             names_added: AtomicU64::new(0),
             access_rules_changed: AtomicU64::new(0),
+            set_changes: Mutex::new(SetChanges::default()),
             entries: AtomicU64::new(0),
             ids_end: AtomicU64::new(1),
             last_csn: AtomicU64::new(Csn::from_unix_ms(0, settings.site).0),

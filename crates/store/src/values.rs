@@ -46,4 +46,14 @@ impl<'a> ReadPoint<'a> {
         }
         more
     }
+
+    /// The value of a set that is the one meant, of those with this normal form by the equality rule of the attribute. Others may have its hash.
+    pub fn find_in_set(
+        self,
+        set: &ValueSet,
+        normal: &[u8],
+        is_it: impl FnMut(&'a [u8]) -> bool,
+    ) -> Option<&'a [u8]> {
+        self.tree(set.root).find(self.shard.value_hash(normal), is_it)
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::query::{Failure, Item, Query};
 use crate::evaluate::evaluate;
-use crate::group::dn_of;
+use crate::group::name_in;
 use crate::name::{Name, rdns, reaches};
 use crate::rule::{AttributeSelector, Items, Pattern, Place, Target, ValueTest};
 use crate::truth::Truth;
@@ -129,12 +129,15 @@ fn value<W: World + ?Sized>(world: &W, test: &ValueTest, who: &Requester, query:
     match test {
         ValueTest::Requester => {
             let own = who.dn.as_ref().and_then(|dn| Name::parse(schema, dn.as_bytes()));
-            Truth::of(own.is_some() && Name::parse(schema, dn_of(value)) == own)
+            let kind = schema.find_type(split_options(description.as_bytes()).0);
+            let name = kind.map_or(value, |kind| name_in(schema, kind, value));
+            Truth::of(own.is_some() && Name::parse(schema, name) == own)
         }
         ValueTest::Filter(filter) => {
             let attributes = vec![(description.to_owned(), vec![value.to_vec()])];
-            let alone = Entry { dn: query.entry.dn.clone(), name: query.entry.name.clone(), attributes };
-            evaluate(schema, &filter.filter(), &alone)
+            // By itself: of an entry that has nothing else, not even a name.
+            let alone = Entry::new(schema, "", attributes);
+            alone.map_or(Truth::Undefined, |alone| evaluate(schema, &filter.filter(), &alone))
         }
     }
 }

@@ -9,10 +9,14 @@
 //! A right that cannot be settled is lost. So every question has two bits, "it is true" and "it may be true". What a rule allows
 //! needs the first, what it denies is content with the second.
 
+mod on_values;
+
+pub(crate) use self::on_values::{OnValues, Own, OwnName};
+
 use super::bounds::Bounds;
 use super::rules::{Attributes, Covered, Question, Ready, RuleSet};
 use crate::faults::holes;
-use ::access::{Operation, Right, Rights, Truth, ValueTest};
+use ::access::{Operation, Right, Rights};
 use env::planted;
 use model::{Description, TypeId};
 use schema::Schema;
@@ -98,15 +102,13 @@ impl Member {
 /// Questions, and whether the opposite is asked. All of them.
 type Alternative = SmallVec<[(usize, bool); 1]>;
 
-/// How rules on values are taken.
+/// How rules on values are taken, where no value is at hand. Where one is, it is asked by [`OnValues`].
 #[derive(Clone, Copy)]
-pub(crate) enum OfValues<'v> {
+pub(crate) enum OfValues {
     /// What holds for every value.
     Every,
     /// What may hold for one.
     Some,
-    /// What holds for one, of which a test is true or not.
-    One(&'v dyn Fn(&ValueTest) -> Truth),
 }
 
 /// Rights on an attribute.
@@ -239,7 +241,7 @@ impl Class {
         facts: &Facts,
         action: Action,
         item: Item<'_>,
-        values: OfValues<'_>,
+        values: OfValues,
     ) -> Rights {
         self.rights_noting(schema, (facts, action), item, values, |_, _, _| {})
     }
@@ -278,33 +280,40 @@ impl Class {
         schema: &Schema,
         (facts, action): (&Facts, Action),
         item: Item<'_>,
-        values: OfValues<'_>,
+        values: OfValues,
         note: impl FnMut(usize, Rights, Rights),
     ) -> Rights {
-        // The two closures differ in which of the two bits they ask for, and in nothing else. A change of one needs a look
-        // at the other: what is neither surely true nor surely false must come out of both to the requester's disadvantage.
-        let allows = |member: &Member| {
-            self.is_at(member, (facts, action))
-                && member.filter.is_none_or(|question| self.is_true(facts, question))
-                && member.allows.iter().any(|all| {
-                    all.iter().all(|(question, negated)| match negated {
-                        false => self.is_true(facts, *question),
-                        true => !self.may_be_true(facts, *question),
-                    })
-                })
-        };
-        let denies = |member: &Member| {
-            self.is_at(member, (facts, action))
-                && member.filter.is_none_or(|question| self.may_be_true(facts, question))
-                && member.denies.iter().any(|all| {
-                    all.iter().all(|(question, negated)| match negated {
-                        false => self.may_be_true(facts, *question),
-                        true => !self.is_true(facts, *question),
-                    })
-                })
-        };
+        let allows = |member: &Member| self.allows(member, (facts, action));
+        let denies = |member: &Member| self.denies(member, (facts, action));
         let covers = |rule: &Ready| rule.operations.has(action.operation) && covers(rule, schema, item);
         self.decide(covers, allows, denies, values, note)
+    }
+
+    // The two differ in which of the two bits they ask for, and in nothing else. A change of one needs a look at the other: what is neither
+    // surely true nor surely false must come out of both to the requester's disadvantage.
+
+    /// Is what a rule allows allowed on entries of which these facts are true?
+    fn allows(&self, member: &Member, (facts, action): (&Facts, Action)) -> bool {
+        self.is_at(member, (facts, action))
+            && member.filter.is_none_or(|question| self.is_true(facts, question))
+            && member.allows.iter().any(|all| {
+                all.iter().all(|(question, negated)| match negated {
+                    false => self.is_true(facts, *question),
+                    true => !self.may_be_true(facts, *question),
+                })
+            })
+    }
+
+    /// Is what a rule denies denied?
+    fn denies(&self, member: &Member, (facts, action): (&Facts, Action)) -> bool {
+        self.is_at(member, (facts, action))
+            && member.filter.is_none_or(|question| self.may_be_true(facts, question))
+            && member.denies.iter().any(|all| {
+                all.iter().all(|(question, negated)| match negated {
+                    false => self.may_be_true(facts, *question),
+                    true => !self.is_true(facts, *question),
+                })
+            })
     }
 
     /// The rules of the highest rank decide; one of them that denies is enough. What no rule is about is denied.
@@ -313,7 +322,7 @@ impl Class {
         covers: impl Fn(&Ready) -> bool,
         allows: impl Fn(&Member) -> bool,
         denies: impl Fn(&Member) -> bool,
-        values: OfValues<'_>,
+        values: OfValues,
         mut note: impl FnMut(usize, Rights, Rights),
     ) -> Rights {
         // `decided` has the rights on which a higher rank has spoken: lower ones have no say in these, be it to allow or to
@@ -336,10 +345,6 @@ impl Class {
                     (None, _) => (true, true),
                     (Some(_), OfValues::Every) => (false, true),
                     (Some(_), OfValues::Some) => (true, false),
-                    (Some(test), OfValues::One(is_so)) => {
-                        let truth = is_so(test);
-                        (truth == Truth::True, truth != Truth::False)
-                    }
                 };
                 let own_allow = if may_allow && allows(member) { rule.allow } else { Rights::NONE };
                 let own_deny = if may_deny && denies(member) { rule.deny } else { Rights::NONE };

@@ -57,8 +57,7 @@ impl Finder {
     /// The generation of the places of an entry of the directory, if those of its siblings are the same.
     pub(super) fn generation_of(&self, entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Option<u64> {
         let [places, _] = &self.places;
-        let is_directory = address(read_point) == self.directory;
-        (is_directory && !places.may_be_base(entry.id)).then(|| places.generation())
+        (self.is_about(read_point) && !places.may_be_base(entry.id)).then(|| places.generation())
     }
 
     /// Are the places of an entry those that entries of its superior had in a generation?
@@ -73,8 +72,13 @@ impl Finder {
         let [places, _] = &self.places;
         places.holds(generation, read_point.sequence())
             && !places.may_be_base(id)
-            && address(read_point) == self.directory
+            && self.is_about(read_point)
             && self.set.as_ref().is_some_and(|own| Arc::ptr_eq(own, set))
+    }
+
+    /// Is a read point one of the directory?
+    pub(super) fn is_about(&self, read_point: ReadPoint<'_>) -> bool {
+        self.directory == address(read_point)
     }
 
     /// Is about a rule set from here on. It is mostly the one that it was about before.
@@ -264,7 +268,7 @@ impl Finder {
         let modified = entry.stamps().modified.map(|(csn, _)| csn);
         let sequence = read_point.sequence();
         // Of a transaction's view nothing is kept: sequences there mean other states.
-        let is_directory = address(read_point) == self.directory;
+        let is_directory = self.is_about(read_point);
         let is_last = is_directory
             && self.own[question].as_ref().is_some_and(|last| {
                 (last.0, last.1) == (own, modified)

@@ -7,14 +7,18 @@
 //! version that was looked at. Versions are compared once for each read point, one lookup by name and one of a record for a group, and only where rules name
 //! groups at all. If one differs, the classes of all requesters are made anew: a right that hung on the membership is gone with
 //! the next bundle of every session.
+//!
+//! Of a large group that has changed only the values are looked at that came and went ([`store::ReadPoint::changed_values`]). If none of them is
+//! the name of a group, the groups in it are the same. All members are looked at once, when rules first name the group.
 
+use super::requester::Candidate;
 use model::filter::Assertion;
 use model::{Csn, EntryId, Filter, TypeId};
-use schema::Schema;
-use std::collections::BTreeSet;
+use schema::{Rule, Schema};
+use std::collections::{BTreeSet, HashMap};
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
-use store::{DnCache, EntryRef, ReadPoint, Values};
+use store::{DnCache, EntryRef, ReadPoint, ValueSet, Values};
 
 /// Attributes whose values are DNs of members, and the one whose values are their uids.
 const MEMBERS: [&str; 2] = ["member", "uniqueMember"];
@@ -53,6 +57,8 @@ struct Known {
     versions: Option<Vec<Found>>,
     /// A few of its members are no entries.
     is_dangling: bool,
+    /// There are more members than are looked through for a change of some.
+    is_large: bool,
     /// Members are found by searches: a change of their own entries makes them members, or takes them out.
     is_dynamic: bool,
     /// Commit sequence at which this was true.
@@ -61,7 +67,8 @@ struct Known {
 
 impl Known {
     fn of(name: &str) -> Known {
-        Known { name: name.to_owned(), versions: None, is_dangling: false, is_dynamic: false, sequence: 0 }
+        let (name, versions) = (name.to_owned(), None);
+        Known { name, versions, is_dangling: false, is_large: false, is_dynamic: false, sequence: 0 }
     }
 
     /// Looks whether the group has changed, or one in it. `true` if one has.
@@ -75,83 +82,119 @@ impl Known {
         }
         // A group that is moved with its superior is another member by name, though no group was changed.
         let names_hold = before < sequence && read_point.names_hold_since(before);
-        let mut text = Vec::new();
         let found = read_point.resolve(self.name.as_bytes(), cache).ok().and_then(|id| read_point.entry(id));
         let found = found.filter(|entry| is_group(entry, read_point.shard().schema()));
-        let is_same = match (&found, &self.versions) {
-            (None, None) => true,
+        let kept = match (&found, &mut self.versions) {
+            (None, None) => Kept::Same,
             // A member that is no entry becomes a group by an add, or by a rename. Most updates are neither.
             (Some(entry), Some(versions))
-                if !self.is_dangling || (names_hold && read_point.nothing_added_since(before)) =>
+                if versions.first().is_some_and(|first| first.version.is_of(entry))
+                    && (!self.is_dangling || (names_hold && read_point.nothing_added_since(before))) =>
             {
-                versions.first().is_some_and(|(first, _)| *first == Version::of(entry))
-                    && versions[1..].iter().all(|(version, name)| {
-                        read_point.entry(version.id).is_some_and(|entry| {
-                            Version::of(&entry) == *version
-                                && (names_hold || {
-                                    text.clear();
-                                    read_point.write_dn(&entry, cache, &mut text);
-                                    text == **name
-                                })
-                        })
-                    })
+                let since = (before, names_hold);
+                keep(versions, since, self.is_large, read_point, cache)
             }
-            _ => false,
+            _ => Kept::Lost,
         };
-        if !is_same {
-            let former = self.versions.take();
-            (self.versions, self.is_dangling) = match found {
-                Some(entry) => {
-                    let (versions, is_dangling) = with_nested(entry, read_point, cache);
-                    (Some(versions), is_dangling)
-                }
-                None => (None, false),
-            };
-            let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
-            let groups =
-                self.versions.iter().flatten().filter_map(|(version, _)| read_point.entry(version.id));
-            self.is_dynamic = groups
-                .flat_map(|group| group.shape.slots.iter().map(|slot| slot.description.attribute_type))
-                .any(|attribute| Some(attribute) == member_url);
-            return former != self.versions;
+        if kept == Kept::Same {
+            return false;
         }
-        false
+        if kept == Kept::Lost {
+            let former = self.versions.take();
+            if let Some(entry) = found {
+                let nested = with_nested(entry, read_point, cache);
+                self.is_large = nested.looked_at > DANGLING_MAX;
+                self.is_dangling = nested.is_dangling && !self.is_large;
+                self.versions = Some(nested.found);
+            }
+            if former == self.versions {
+                return false;
+            }
+        }
+        let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
+        let groups = self.versions.iter().flatten().filter_map(|found| read_point.entry(found.version.id));
+        self.is_dynamic = groups
+            .flat_map(|group| group.shape.slots.iter().map(|slot| slot.description.attribute_type))
+            .any(|attribute| Some(attribute) == member_url);
+        true
     }
 
     /// Is somebody a member? Undefined if there is no such group.
     /// A group that is gone in between is undefined and not empty: a rule that denies its members still denies.
     fn has_member(
         &self,
-        (dn, own): (&[u8], Option<&EntryRef<'_>>),
+        who: &Candidate<'_>,
         nested: bool,
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
     ) -> Truth {
         let Some(versions) = &self.versions else { return Truth::Undefined };
-        let compiled = asks_for(dn, own, read_point);
         let groups = if nested { &versions[..] } else { &versions[..1] };
         let mut doubt = Truth::False;
-        for (version, _) in groups {
-            let Some(entry) = read_point.entry(version.id) else { return Truth::Undefined };
-            if evaluator.evaluate(&compiled, &entry, read_point) == Truth::True {
+        for found in groups {
+            let Some(entry) = read_point.entry(found.version.id) else { return Truth::Undefined };
+            if lists(&entry, who, read_point, evaluator) {
                 return Truth::True;
             }
-            match found_by_url((dn, own), &entry, read_point) {
-                Truth::True => return Truth::True,
-                Truth::Undefined => doubt = Truth::Undefined,
-                Truth::False => {}
+            // Nearly no group has members of this kind.
+            if self.is_dynamic {
+                match found_by_url(who, &entry, read_point) {
+                    Truth::True => return Truth::True,
+                    Truth::Undefined => doubt = Truth::Undefined,
+                    Truth::False => {}
+                }
             }
         }
         doubt
     }
 }
 
-/// Is somebody found by one of the searches that a group's members are? Undefined if one of them cannot be made here.
-fn found_by_url(
-    (dn, own): (&[u8], Option<&EntryRef<'_>>),
+/// Does a group list somebody among its members? In a set it is looked up by its name.
+fn lists(
     group: &EntryRef<'_>,
+    who: &Candidate<'_>,
     read_point: ReadPoint<'_>,
-) -> Truth {
+    evaluator: &mut Evaluator,
+) -> bool {
+    let schema = read_point.shard().schema();
+    let (mut form, mut by_uid) = (Vec::new(), false);
+    for (slot, values) in group.shape.slots.iter().zip(group.slots()) {
+        let description = slot.description;
+        match schema.attribute_type(description.attribute_type).equality {
+            Some(Rule::DistinguishedName | Rule::UniqueMember) => {}
+            _ => {
+                by_uid |= is_one_of(schema, description.attribute_type, &[MEMBER_UID]);
+                continue;
+            }
+        }
+        let Some(name) = who.name(schema) else { continue };
+        if !is_one_of(schema, description.attribute_type, &MEMBERS) {
+            continue;
+        }
+        let mut is_it = |value: &[u8]| name.is(schema, description, value, &mut form);
+        let is_there = match values {
+            Values::Inline(mut values) => values.any(&mut is_it),
+            // The normal form of a name is the same whether or not it could have a UID.
+            Values::Set(set) => read_point.find_in_set(&set, name.key(), is_it).is_some(),
+        };
+        if is_there {
+            return true;
+        }
+    }
+    by_uid && evaluator.evaluate(who.by_uid(read_point), group, read_point) == Truth::True
+}
+
+/// Is a type one of these, or a subtype of one?
+fn is_one_of(schema: &Schema, id: TypeId, names: &[&str]) -> bool {
+    names.iter().any(|name| {
+        // By its name first: that is a comparison of short texts.
+        schema.attribute_type(id).name() == *name
+            || schema.find_type(name.as_bytes()).is_some_and(|of| schema.is_subtype(id, of))
+    })
+}
+
+/// Is somebody found by one of the searches that a group's members are? Undefined if one of them cannot be made here.
+fn found_by_url(who: &Candidate<'_>, group: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Truth {
     let schema = read_point.shard().schema();
     let Some(member_url) = schema.find_type(MEMBER_URL.as_bytes()) else { return Truth::False };
     let mut urls = Vec::new();
@@ -159,6 +202,7 @@ fn found_by_url(
     if urls.is_empty() {
         return Truth::False;
     }
+    let (dn, own) = (who.dn(), who.entry());
     let Some(name) = ::access::Name::parse(schema, dn) else { return Truth::Undefined };
     let plain = own.and_then(|own| plain_entry(dn, own, read_point));
     let who = ::access::group::Candidate { name: &name, entry: plain.as_ref() };
@@ -189,8 +233,18 @@ fn plain_entry(dn: &[u8], entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Op
     }
     ::access::Entry::new(schema, std::str::from_utf8(dn).ok()?, attributes)
 }
-/// A group, as it was, and the DN by which another one has it as a member.
-type Found = (Version, Box<[u8]>);
+
+/// A group, as it was, and what it has of groups.
+#[derive(PartialEq, Eq)]
+struct Found {
+    version: Version,
+    /// The DN by which another one has it as a member.
+    name: Box<[u8]>,
+    /// The groups among its members.
+    groups: Vec<EntryId>,
+    /// Where its members are, if all of them are in sets.
+    sets: Option<Vec<ValueSet>>,
+}
 
 /// A group, as it was. A change of it moves the time of its last change; an entry that took its place has another time of creation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -205,14 +259,85 @@ impl Version {
         let stamps = entry.stamps();
         Version { id: entry.id, created: stamps.created, modified: stamps.modified.map(|(csn, _)| csn) }
     }
+
+    /// Is it one of this entry, changed or not?
+    fn is_of(&self, entry: &EntryRef<'_>) -> bool {
+        (self.id, self.created) == (entry.id, entry.stamps().created)
+    }
+}
+
+/// What became of the groups that are known to be in a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// None has changed.
+    Same,
+    /// Some have other members, and there are the same groups in them.
+    Changed,
+    /// There may be others. They are to be looked for.
+    Lost,
+}
+
+/// Looks which of these groups have changed since an earlier read point, and whether they are still all that there are. `is_large`: it is worth to
+/// look at what has changed of their members.
+fn keep(
+    versions: &mut [Found],
+    (since, names_hold): (u64, bool),
+    is_large: bool,
+    read_point: ReadPoint<'_>,
+    cache: &mut DnCache,
+) -> Kept {
+    let (mut kept, mut text) = (Kept::Same, Vec::new());
+    // Nearly always none has changed, and nothing is made.
+    let mut kinds = None;
+    for (at, found) in versions.iter_mut().enumerate() {
+        let Some(entry) = read_point.entry(found.version.id).filter(|entry| found.version.is_of(entry))
+        else {
+            return Kept::Lost;
+        };
+        // The first is found by its name.
+        if at > 0 && !names_hold {
+            text.clear();
+            read_point.write_dn(&entry, cache, &mut text);
+            if text != *found.name {
+                return Kept::Lost;
+            }
+        }
+        let version = Version::of(&entry);
+        if version == found.version {
+            continue;
+        }
+        if !is_large {
+            return Kept::Lost;
+        }
+        let kinds = kinds.get_or_insert_with(|| Kinds::new(read_point.shard().schema()));
+        if !kinds.is_group(&entry) {
+            return Kept::Lost;
+        }
+        let sets = kinds.sets(&entry);
+        match kinds.came_and_went((&found.sets, since), &sets, read_point) {
+            // Whatever it was that had this name: a group that is a member no more has it still.
+            Some(values) if values.iter().any(|value| kinds.group(value, read_point, cache).is_some()) => {
+                return Kept::Lost;
+            }
+            Some(_) => {}
+            None if kinds.members(&entry, read_point, cache).groups == found.groups => {}
+            None => return Kept::Lost,
+        }
+        (found.version, found.sets, kept) = (version, sets, Kept::Changed);
+    }
+    kept
 }
 
 impl Groups {
-    /// Takes the groups that other rules name. What was remembered of groups of the rules before is dropped, also of those that stay: rules change
-    /// seldom, and a look at a group is cheap.
+    /// Takes the groups that other rules name. What is remembered of groups that stay is kept: a look at all members of a large one takes long.
     pub(super) fn set(&mut self, names: &[String]) {
         self.of_rules = names.len();
-        self.known = names.iter().map(|name| Known::of(name)).collect();
+        let mut former = std::mem::take(&mut self.known);
+        let mut known = |name: &String| match former.iter().position(|known| known.name == *name) {
+            Some(at) => former.swap_remove(at),
+            None => Known::of(name),
+        };
+        self.known = names.iter().map(&mut known).collect();
         self.sequence = 0;
     }
 
@@ -242,19 +367,19 @@ impl Groups {
     /// Is somebody a member of a group that a rule names? Undefined if there is none.
     pub(super) fn is_member(
         &self,
-        somebody: (&[u8], Option<&EntryRef<'_>>),
+        who: &Candidate<'_>,
         (group, nested): (&str, bool),
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
     ) -> Truth {
         let known = self.known[..self.of_rules].iter().find(|known| known.name == group);
-        known.map_or(Truth::Undefined, |known| known.has_member(somebody, nested, read_point, evaluator))
+        known.map_or(Truth::Undefined, |known| known.has_member(who, nested, read_point, evaluator))
     }
 
     /// As [`Groups::is_member`], of a group that an entry names. It is remembered, and looked at anew when something has changed.
     pub(crate) fn is_member_of_named(
         &mut self,
-        somebody: (&[u8], Option<&EntryRef<'_>>),
+        (dn, own): (&[u8], Option<&EntryRef<'_>>),
         (group, nested): (&str, bool),
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
@@ -268,7 +393,8 @@ impl Groups {
             self.known.len() - 1
         });
         self.known[at].has_changed(read_point, &mut evaluator.cache);
-        self.known[at].has_member(somebody, nested, read_point, evaluator)
+        let who = Candidate::new(dn, own.cloned());
+        self.known[at].has_member(&who, nested, read_point, evaluator)
     }
 }
 
@@ -314,6 +440,84 @@ pub(crate) fn each_value(
     }
 }
 
+/// What makes groups of entries, looked up once.
+struct Kinds<'s> {
+    schema: &'s Schema,
+    /// Attributes of members.
+    members: Vec<TypeId>,
+    /// By number of a shape: are its entries groups? The members of a large group have a few shapes.
+    of_shapes: HashMap<u32, bool>,
+}
+
+/// What the members of a group are.
+struct Members {
+    groups: Vec<EntryId>,
+    looked_at: usize,
+    /// Some of them are no entries.
+    is_dangling: bool,
+}
+
+impl<'s> Kinds<'s> {
+    fn new(schema: &'s Schema) -> Kinds<'s> {
+        let members = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
+        Kinds { schema, members, of_shapes: HashMap::new() }
+    }
+
+    fn is_group(&mut self, entry: &EntryRef<'_>) -> bool {
+        *self.of_shapes.entry(entry.shape.number).or_insert_with(|| is_group(entry, self.schema))
+    }
+
+    /// The group with this name.
+    fn group(&mut self, dn: &[u8], read_point: ReadPoint<'_>, cache: &mut DnCache) -> Option<EntryId> {
+        let entry = read_point.entry(read_point.resolve(dn, cache).ok()?)?;
+        self.is_group(&entry).then_some(entry.id)
+    }
+
+    /// The groups among the members of a group, by rising id.
+    fn members(&mut self, entry: &EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Members {
+        let mut found = Members { groups: Vec::new(), looked_at: 0, is_dangling: false };
+        for attribute_type in self.members.clone() {
+            each_value(entry, attribute_type, read_point, &mut |dn| {
+                found.looked_at += 1;
+                let member = read_point.resolve(dn, cache).ok().and_then(|id| read_point.entry(id));
+                match member {
+                    Some(member) if self.is_group(&member) => found.groups.push(member.id),
+                    Some(_) => {}
+                    None => found.is_dangling = true,
+                }
+            });
+        }
+        found.groups.sort_unstable();
+        found
+    }
+
+    /// The sets of members; none if some members are in no set.
+    fn sets(&self, entry: &EntryRef<'_>) -> Option<Vec<ValueSet>> {
+        let slots = entry.shape.slots.iter().zip(entry.slots());
+        let of_members = slots.filter(|(slot, _)| self.members.contains(&slot.description.attribute_type));
+        let set = |(_, values)| match values {
+            Values::Set(set) => Some(set),
+            Values::Inline(_) => None,
+        };
+        of_members.map(set).collect()
+    }
+
+    /// The members that came and went, if that is known.
+    fn came_and_went(
+        &self,
+        (before, since): (&Option<Vec<ValueSet>>, u64),
+        now: &Option<Vec<ValueSet>>,
+        read_point: ReadPoint<'_>,
+    ) -> Option<Vec<Box<[u8]>>> {
+        let (before, now) = (before.as_ref()?, now.as_ref()?);
+        let mut all = Vec::new();
+        for (before, now) in before.iter().zip(now) {
+            all.extend(read_point.changed_values(before, since, now)?);
+        }
+        (before.len() == now.len()).then_some(all)
+    }
+}
+
 /// Is an entry a group? One of another class is none, whatever attributes it has.
 /// Its classes and their superclasses are asked, so that a class of one's own below groupOfNames counts.
 fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
@@ -323,38 +527,48 @@ fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
         .any(|(own, known)| schema.is_subclass(own, known))
 }
 
-/// A group and the groups in it, each once: circles end by themselves. Also whether a few of the members are no entries.
+/// A group and the groups in it.
+struct Nested {
+    /// Each once: circles end by themselves.
+    found: Vec<Found>,
+    /// Members, at all levels.
+    looked_at: usize,
+    /// Some of them are no entries.
+    is_dangling: bool,
+}
+
+/// A group and the groups in it.
 /// It is breadth first, so the depth that is allowed is counted in rounds, and no member makes the stack grow. An
 /// attacker who may write groups can make them large, deep and circular; the bounds hold for the sum of all levels.
-fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> (Vec<Found>, bool) {
-    let schema = read_point.shard().schema();
-    let members: Vec<TypeId> = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
-    let (mut found, mut seen) = (vec![(Version::of(&group), Box::default())], BTreeSet::new());
-    seen.insert(group.id);
-    let (mut members_looked_at, mut is_dangling) = (0, false);
+fn with_nested(group: EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Nested {
+    let mut kinds = Kinds::new(read_point.shard().schema());
+    let mut nested = Nested { found: Vec::new(), looked_at: 0, is_dangling: false };
+    let mut seen = BTreeSet::from([group.id]);
     let mut level = vec![group.id];
-    for _ in 0..NESTED_MAX {
+    for depth in 0..=NESTED_MAX {
         let mut next = Vec::new();
         for id in std::mem::take(&mut level) {
             let Some(entry) = read_point.entry(id) else { continue };
-            for attribute_type in &members {
-                each_value(&entry, *attribute_type, read_point, &mut |dn| {
-                    members_looked_at += 1;
-                    let Ok(id) = read_point.resolve(dn, cache) else {
-                        is_dangling = true;
-                        return;
-                    };
-                    let Some(member) = read_point.entry(id).filter(|member| is_group(member, schema)) else {
-                        return;
-                    };
-                    if found.len() < GROUPS_MAX && seen.insert(id) {
-                        found.push((Version::of(&member), read_point.dn(&member, cache).into()));
-                        next.push(id);
-                    }
-                });
+            let name = if depth == 0 { Box::default() } else { read_point.dn(&entry, cache).into() };
+            let (version, sets) = (Version::of(&entry), kinds.sets(&entry));
+            // Those of the last level count, and what is in them does not.
+            let groups = match depth {
+                NESTED_MAX => Vec::new(),
+                _ => {
+                    let members = kinds.members(&entry, read_point, cache);
+                    nested.looked_at += members.looked_at;
+                    nested.is_dangling |= members.is_dangling;
+                    members.groups
+                }
+            };
+            for id in &groups {
+                if seen.len() < GROUPS_MAX && seen.insert(*id) {
+                    next.push(*id);
+                }
             }
+            nested.found.push(Found { version, name, groups, sets });
         }
         level = next;
     }
-    (found, is_dangling && members_looked_at <= DANGLING_MAX)
+    nested
 }

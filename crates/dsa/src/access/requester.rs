@@ -5,20 +5,18 @@
 //! connection is, for StartTLS makes the session anonymous; the requester's own entry is, where a rule looks at it.
 
 use super::bounds::LimitNumbers;
-use super::class::Match;
-use super::groups::Groups;
-use super::rules::{ReadySubject, RuleSet};
+use super::class::{Match, OwnName};
+use super::groups::{Groups, asks_for};
+use super::rules::{OfRequester, ReadySubject, RuleSet};
 use crate::own_entry::OwnEntry;
-use ::access::{AuthMethod, Condition, Entry, Peer, Reach, ValueTest, evaluate};
-use model::Description;
-use model::dn::split_first;
-use model::limits::DN_RDNS_MAX;
+use ::access::{AuthMethod, Condition, Peer, Reach};
 use schema::Schema;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::net::IpAddr;
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
-use store::{DnCache, ReadPoint};
+use store::{EntryRef, ReadPoint};
 
 /// What access rules can ask of a connection.
 /// All of it is the connection's and nothing the client's: no request can change what it is taken for.
@@ -66,13 +64,6 @@ impl Requester {
     /// Somebody whose class is not known here.
     pub(crate) const NOBODY: Requester = Requester { class: ClassId::NONE, own: None, real: None };
 
-    /// Normal form of its DN, if it has an entry.
-    /// The name of now, and not the one that it bound by: rules on values compare it with what entries have now.
-    pub(crate) fn dn_key(self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Option<Vec<u8>> {
-        let own = self.own?.find(read_point)?;
-        key(read_point.shard().schema(), &read_point.dn(&own, cache))
-    }
-
     /// Has it every right?
     #[inline]
     pub(crate) fn is_root(self) -> bool {
@@ -93,21 +84,39 @@ pub(crate) struct Proof<'a> {
 
 /// Everything that a bind and a connection tell of a requester.
 pub(super) struct Asking<'a> {
-    pub(super) proof: Proof<'a>,
-    pub(super) connection: Connection,
-    pub(super) read_point: ReadPoint<'a>,
-    pub(super) evaluator: &'a mut Evaluator,
-    pub(super) groups: &'a mut Groups,
+    proof: Proof<'a>,
+    connection: Connection,
+    read_point: ReadPoint<'a>,
+    evaluator: &'a mut Evaluator,
+    groups: &'a mut Groups,
+    /// Answers to the conditions of the rule set, as far as they were asked.
+    answers: SmallVec<[Option<Truth>; 32]>,
+    own: Candidate<'a>,
+    real: Candidate<'a>,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
+    pub(super) fn new(
+        proof: Proof<'a>,
+        connection: Connection,
+        read_point: ReadPoint<'a>,
+        evaluator: &'a mut Evaluator,
+        groups: &'a mut Groups,
+    ) -> Asking<'a> {
+        let candidate = |(dn, own): (&'a [u8], Option<OwnEntry>)| {
+            Candidate::new(dn, own.and_then(|own| own.find(read_point)))
+        };
+        let (own, real) = (candidate((proof.dn, proof.own)), candidate(proof.real));
+        Asking { proof, connection, read_point, evaluator, groups, answers: SmallVec::new(), own, real }
+    }
+
     /// The rules and subjects that match, in the order of the rule set.
     /// Each subject of a rule is a match of its own. Which of them holds may hang on the entry, so none makes another needless.
     pub(super) fn matches(&mut self, set: &RuleSet) -> Vec<Match> {
         let mut matches = Vec::new();
         for (rule, ready) in set.rules.iter().enumerate() {
             for (subject, ready) in ready.subjects.iter().enumerate() {
-                let truth = self.of_subject(ready);
+                let truth = self.of_subject(set, ready);
                 if truth != Truth::False {
                     let (rule, subject) = (rule as u32, subject as u32);
                     matches.push(Match { rule, subject, is_sure: truth == Truth::True });
@@ -122,7 +131,7 @@ impl Asking<'_> {
     pub(super) fn limits(&mut self, set: &RuleSet) -> SmallVec<[u64; 4]> {
         let mut numbers = LimitNumbers::new();
         for (at, rule) in set.limits.iter().enumerate() {
-            match self.of_any(&rule.subjects) {
+            match self.of_any(set, &rule.subjects) {
                 Truth::False => {}
                 Truth::Undefined => numbers.put(at, false),
                 Truth::True => {
@@ -135,10 +144,10 @@ impl Asking<'_> {
     }
 
     /// Any of several subjects.
-    fn of_any(&mut self, subjects: &[ReadySubject]) -> Truth {
+    fn of_any(&mut self, set: &RuleSet, subjects: &[ReadySubject]) -> Truth {
         let mut any = Truth::False;
         for subject in subjects {
-            match self.of_subject(subject) {
+            match self.of_subject(set, subject) {
                 Truth::True => return Truth::True,
                 Truth::Undefined => any = Truth::Undefined,
                 Truth::False => {}
@@ -150,10 +159,10 @@ impl Asking<'_> {
     /// All of its conditions.
     /// One condition that is false settles it, also behind one that is undefined. The order in which they are written is
     /// of no consequence.
-    fn of_subject(&mut self, subject: &ReadySubject) -> Truth {
+    fn of_subject(&mut self, set: &RuleSet, subject: &ReadySubject) -> Truth {
         let mut all = Truth::True;
         for (condition, negated) in &subject.of_requester {
-            match (self.is_so(condition), negated) {
+            match (self.answer(set, *condition), negated) {
                 (Truth::Undefined, _) => all = Truth::Undefined,
                 (Truth::True, true) | (Truth::False, false) => return Truth::False,
                 _ => {}
@@ -162,25 +171,35 @@ impl Asking<'_> {
         all
     }
 
-    fn is_so(&mut self, condition: &Condition) -> Truth {
+    /// The answer to a condition of the rule set. Each is asked once, however many rules have it.
+    fn answer(&mut self, set: &RuleSet, at: usize) -> Truth {
+        if let Some(Some(known)) = self.answers.get(at) {
+            return *known;
+        }
+        let truth = self.is_so(&set.conditions[at]);
+        self.answers.resize(self.answers.len().max(at + 1), None);
+        self.answers[at] = Some(truth);
+        truth
+    }
+
+    fn is_so(&mut self, asked: &OfRequester) -> Truth {
         let proof = self.proof;
-        match condition {
+        let key = asked.key.as_deref();
+        match &asked.condition {
             Condition::Anyone => Truth::True,
             Condition::Anonymous => truth(proof.dn.is_empty()),
             Condition::Users => truth(!proof.dn.is_empty()),
-            Condition::Dn(reach, dn) => lies(self.read_point.shard().schema(), proof.dn, *reach, dn),
+            Condition::Dn(reach, _) => self.own.lies(self.read_point.shard().schema(), *reach, key),
             Condition::UserFilter(filter) => {
                 // Anonymous has no entry. Of a name whose entry is gone nothing is known.
                 if proof.dn.is_empty() {
                     return Truth::False;
                 }
-                let Some(own) = proof.own.and_then(|own| own.find(self.read_point)) else {
-                    return Truth::Undefined;
-                };
+                let Some(own) = self.own.entry() else { return Truth::Undefined };
                 let compiled = Compiled::new(&filter.filter(), self.read_point.shard(), &|_| true);
-                self.evaluator.evaluate(&compiled, &own, self.read_point)
+                self.evaluator.evaluate(&compiled, own, self.read_point)
             }
-            Condition::Group { dn, nested } => self.is_member(proof.dn, proof.own, dn, *nested),
+            Condition::Group { dn, nested } => self.is_member(false, dn, *nested),
             Condition::Auth(methods) => truth(methods.contains(proof.auth)),
             Condition::Strength(bits) => truth(self.connection.strength >= *bits),
             Condition::Tls(bits) => truth(self.connection.tls >= *bits),
@@ -189,14 +208,11 @@ impl Asking<'_> {
                 Peer::Network(network) => self.connection.address.is_some_and(|own| network.contains(own)),
             })),
             Condition::Listener(name) => truth(self.connection.listener == Some(name.as_str())),
-            Condition::Real(condition) => {
-                let (dn, entry) = proof.real;
-                match &**condition {
-                    Condition::Dn(reach, base) => lies(self.read_point.shard().schema(), dn, *reach, base),
-                    Condition::Group { dn: group, nested } => self.is_member(dn, entry, group, *nested),
-                    _ => Truth::Undefined,
-                }
-            }
+            Condition::Real(condition) => match &**condition {
+                Condition::Dn(reach, _) => self.real.lies(self.read_point.shard().schema(), *reach, key),
+                Condition::Group { dn: group, nested } => self.is_member(true, group, *nested),
+                _ => Truth::Undefined,
+            },
             Condition::Requester
             | Condition::Parent(_)
             | Condition::DnAttribute(_)
@@ -205,13 +221,58 @@ impl Asking<'_> {
         }
     }
 
-    fn is_member(&mut self, dn: &[u8], own: Option<OwnEntry>, group: &str, nested: bool) -> Truth {
-        if dn.is_empty() {
+    fn is_member(&mut self, is_real: bool, group: &str, nested: bool) -> Truth {
+        let who = if is_real { &self.real } else { &self.own };
+        if who.is_nobody() {
             return Truth::False;
         }
-        let (read_point, evaluator) = (self.read_point, &mut *self.evaluator);
-        let own = own.and_then(|own| own.find(read_point));
-        self.groups.is_member((dn, own.as_ref()), (group, nested), read_point, evaluator)
+        self.groups.is_member(who, (group, nested), self.read_point, self.evaluator)
+    }
+}
+
+/// Somebody of whom it is asked where its name lies, and in which groups it is. What these questions have in common is worked out once.
+pub(super) struct Candidate<'a> {
+    /// Empty of anonymous.
+    dn: &'a [u8],
+    own: Option<EntryRef<'a>>,
+    name: OnceCell<Option<OwnName>>,
+    /// True of the groups that it is a member of by its uid.
+    by_uid: OnceCell<Compiled>,
+}
+
+impl<'a> Candidate<'a> {
+    pub(super) fn new(dn: &'a [u8], own: Option<EntryRef<'a>>) -> Candidate<'a> {
+        Candidate { dn, own, name: OnceCell::new(), by_uid: OnceCell::new() }
+    }
+
+    fn is_nobody(&self) -> bool {
+        self.dn.is_empty()
+    }
+
+    pub(super) fn dn(&self) -> &'a [u8] {
+        self.dn
+    }
+
+    pub(super) fn entry(&self) -> Option<&EntryRef<'a>> {
+        self.own.as_ref()
+    }
+
+    /// `None` of what is no name.
+    pub(super) fn name(&self, schema: &Schema) -> Option<&OwnName> {
+        self.name.get_or_init(|| OwnName::new(schema, self.dn.to_vec())).as_ref()
+    }
+
+    pub(super) fn by_uid(&self, read_point: ReadPoint<'_>) -> &Compiled {
+        self.by_uid.get_or_init(|| asks_for(self.dn, self.own.as_ref(), read_point))
+    }
+
+    /// Does its name lie there?
+    fn lies(&self, schema: &Schema, reach: Reach, base: Option<&[u8]>) -> Truth {
+        if self.is_nobody() {
+            return Truth::False;
+        }
+        let (Some(base), Some(own)) = (base, self.name(schema)) else { return Truth::Undefined };
+        truth(is_within(own.key(), reach, base))
     }
 }
 
@@ -224,14 +285,27 @@ pub(super) fn lies(schema: &Schema, dn: &[u8], reach: Reach, base: &str) -> Trut
     let (Some(base), Some(own)) = (key(schema, base.as_bytes()), key(schema, dn)) else {
         return Truth::Undefined;
     };
-    let superiors = std::iter::successors(split_first(dn).1, |dn| split_first(dn).1);
-    let mut superiors = superiors.take(DN_RDNS_MAX).map(|dn| key(schema, dn));
-    truth(match reach {
+    truth(is_within(&own, reach, &base))
+}
+
+fn is_within(own: &[u8], reach: Reach, base: &[u8]) -> bool {
+    let mut superiors = std::iter::successors(superior(own), |own| superior(own));
+    match reach {
         Reach::Base => own == base,
-        Reach::One => superiors.next().flatten() == Some(base),
-        Reach::Subtree => own == base || superiors.any(|above| above.as_ref() == Some(&base)),
-        Reach::Children => superiors.any(|above| above.as_ref() == Some(&base)),
-    })
+        Reach::One => superiors.next() == Some(base),
+        Reach::Subtree => own == base || superiors.any(|above| above == base),
+        Reach::Children => superiors.any(|above| above == base),
+    }
+}
+
+/// The normal form of a name's superior, in which it ends. None of one below the root.
+fn superior(key: &[u8]) -> Option<&[u8]> {
+    let (parts, mut rest) = key.split_first()?;
+    for _ in 0..*parts {
+        let (len, behind) = rest.get(2..)?.split_first_chunk::<2>()?;
+        rest = behind.get(usize::from(u16::from_be_bytes(*len))..)?;
+    }
+    Some(rest).filter(|rest| !rest.is_empty())
 }
 
 fn truth(is_so: bool) -> Truth {
@@ -242,25 +316,4 @@ fn truth(is_so: bool) -> Truth {
 fn key(schema: &Schema, dn: &[u8]) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     schema.normalise_dn(dn, &mut key).ok().map(|()| key)
-}
-
-/// Is a test true of a value? `own` is the normal form of the requester's DN.
-pub(crate) fn is_so(
-    test: &ValueTest,
-    own: Option<&[u8]>,
-    schema: &Schema,
-    description: Description,
-    value: &[u8],
-) -> ::access::Truth {
-    match test {
-        ValueTest::Requester => {
-            ::access::Truth::of(own.is_some_and(|own| key(schema, value).as_deref() == Some(own)))
-        }
-        // The value by itself: an entry that has nothing else.
-        ValueTest::Filter(filter) => {
-            let attribute = (schema.describe(description).into_owned(), vec![value.to_vec()]);
-            let alone = Entry::new(schema, "", vec![attribute]);
-            alone.map_or(::access::Truth::Undefined, |alone| evaluate(schema, &filter.filter(), &alone))
-        }
-    }
 }

@@ -22,6 +22,7 @@ use model::limits::DN_RDNS_MAX;
 use model::{Description, EntryId, TypeId};
 use proto::filter_string::FilterBuf;
 use schema::{Schema, WantedOptions};
+use std::collections::HashMap;
 use store::derived::SUBSCHEMA_DN;
 
 /// Where a rule stands. Those of the configuration decide before those of entries, and these before the built-in ones, whatever their
@@ -55,6 +56,10 @@ pub(crate) struct RuleSet {
     pub(crate) bases: Vec<Base>,
     /// What rules ask of an entry itself.
     pub(crate) questions: Vec<Question>,
+    /// What they ask of a requester: fifty rules for members of eight groups ask eight times.
+    pub(crate) conditions: Vec<OfRequester>,
+    /// Where a condition is among these, by its text.
+    condition_of: HashMap<String, usize>,
     /// DNs of the groups in them, as they were written.
     pub(crate) groups: Vec<String>,
     /// Is there a rule that looks at the requester's own entry?
@@ -93,10 +98,18 @@ pub(crate) struct Ready {
 /// One subject: what a bind decides, and what depends on the entry.
 #[derive(Debug)]
 pub(crate) struct ReadySubject {
-    /// Conditions, and whether the opposite is asked.
-    pub(crate) of_requester: Vec<(Condition, bool)>,
+    /// Conditions of the rule set, and whether the opposite is asked.
+    pub(crate) of_requester: Vec<(usize, bool)>,
     /// Questions, and whether the opposite is asked.
     pub(crate) of_entry: Vec<(usize, bool)>,
+}
+
+/// What rules ask of a requester, each once for all of them.
+#[derive(Debug)]
+pub(crate) struct OfRequester {
+    pub(crate) condition: Condition,
+    /// Normal form of the DN in it, if it asks where a name lies.
+    pub(crate) key: Option<Vec<u8>>,
 }
 
 /// A limit rule, ready to be used. Nothing in its subjects depends on an entry, so a bind decides all of it.
@@ -455,8 +468,8 @@ impl RuleSet {
                     Question::OfStar { base, condition, is_real }
                 }
                 of_requester => {
-                    self.note(of_requester);
-                    ready.of_requester.push((of_requester.clone(), test.negated));
+                    let at = self.condition(schema, of_requester);
+                    ready.of_requester.push((at, test.negated));
                     continue;
                 }
             };
@@ -464,6 +477,25 @@ impl RuleSet {
             ready.of_entry.push((question, test.negated));
         }
         Ok(ready)
+    }
+
+    fn condition(&mut self, schema: &Schema, condition: &Condition) -> usize {
+        let text = format!("{condition:?}");
+        if let Some(known) = self.condition_of.get(&text) {
+            return *known;
+        }
+        self.note(condition);
+        let key = match condition {
+            Condition::Dn(_, dn) => normal_dn(schema, dn),
+            Condition::Real(of_real) => match &**of_real {
+                Condition::Dn(_, dn) => normal_dn(schema, dn),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.conditions.push(OfRequester { condition: condition.clone(), key });
+        self.condition_of.insert(text, self.conditions.len() - 1);
+        self.conditions.len() - 1
     }
 
     /// What a change of the directory may make another answer of.
@@ -476,6 +508,12 @@ impl RuleSet {
             _ => {}
         }
     }
+}
+
+/// The normal form of a DN.
+fn normal_dn(schema: &Schema, dn: &str) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    schema.normalise_dn(dn.as_bytes(), &mut key).ok().map(|()| key)
 }
 
 /// Does a condition name a DN that depends on the entry?

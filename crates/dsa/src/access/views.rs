@@ -13,8 +13,12 @@
 
 mod explained;
 mod find;
+mod on_values;
+
+pub(crate) use self::on_values::{Tester, ValueJudge};
 
 use self::find::Found;
+use self::on_values::{ByValue, LastName};
 use super::bounds::Bounds;
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
@@ -23,7 +27,7 @@ use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
 use super::rules::RuleSet;
 use crate::own_entry::OwnEntry;
-use ::access::{Operation, Refresh, Right, Rights, Truth, ValueTest};
+use ::access::{Operation, Refresh, Right, Rights};
 use hashbrown::HashTable;
 use model::{Description, OptionsId, TypeId};
 use std::sync::Arc;
@@ -71,6 +75,7 @@ struct View {
     entry: Rights,
     /// By attribute type, without options, as they are asked for.
     attributes: Vec<Option<OnAttribute>>,
+    by_value: ByValue,
 }
 
 /// A class, and what is remembered of it.
@@ -103,6 +108,7 @@ pub(crate) struct Views {
     view_of: HashTable<u64>,
     groups: Groups,
     finder: Finder,
+    own_name: Option<LastName>,
 }
 
 impl Default for Views {
@@ -122,6 +128,7 @@ impl Default for Views {
             view_of: HashTable::new(),
             groups: Groups::default(),
             finder: Finder::default(),
+            own_name: None,
         }
     }
 }
@@ -214,7 +221,7 @@ impl Views {
     ) -> (ClassId, u64) {
         let Some(proof) = proof else { return (ClassId::ROOT, self.epoch) };
         let groups = &mut self.groups;
-        let mut asking = Asking { proof, connection, read_point, evaluator, groups };
+        let mut asking = Asking::new(proof, connection, read_point, evaluator, groups);
         let (matches, limits) = (asking.matches(&self.set), asking.limits(&self.set));
         (self.class(&matches, &limits, read_point), self.epoch)
     }
@@ -369,24 +376,6 @@ impl Views {
             attributes[number] = Some(found);
         }
         found
-    }
-
-    /// The rights of a view on one value of an attribute, of which a test is true or not.
-    /// Nothing is remembered of values: there is no bound on how many there are.
-    pub(crate) fn on_value(
-        &self,
-        view: ViewId,
-        description: Description,
-        schema: &schema::Schema,
-        is_so: &dyn Fn(&ValueTest) -> Truth,
-    ) -> Rights {
-        if view == ViewId::ROOT {
-            return Rights::of(&Right::ALL);
-        }
-        let Some(kept) = self.kept_view(view) else { return Rights::NONE };
-        let class = &self.kept(kept.class).expect("a view is forgotten with its class").class;
-        let item = Item::Attribute(description);
-        class.rights(schema, &kept.facts, kept.action, item, OfValues::One(is_so))
     }
 
     /// May the requester use all controls and extended operations?

@@ -5,7 +5,7 @@
 //! An update is judged once more when it is applied, in the role of the writer, and then every attribute counts. So what an update may not
 //! ask is refused before the log ([`asks_for_hidden`]); the outcome of what was logged must not depend on rules.
 
-use crate::access::{ViewId, Views};
+use crate::access::{Requester, Tester, ValueJudge, ViewId, Views};
 use crate::outcome;
 use ::access::Right;
 use model::attribute::split_options;
@@ -20,22 +20,19 @@ use store::{EntryRef, ReadPoint};
 /// An entry may have a set of a million values, and a filter can ask for any part of any of them.
 const ASSERTION_WORK_MAX: u64 = 1 << 19;
 
-/// A filter as a requester may ask it of an entry: what may not be tested is undefined.
+/// A filter as a requester may ask it of an entry, and what judges values for it: what may not be tested is undefined, or not there.
 fn compiled(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    (views, view): (&mut Views, ViewId),
-    right: Right,
-) -> Compiled {
-    let (shard, views) = (read_point.shard(), RefCell::new(views));
-    let all = Compiled::new(filter, shard, &|_| true);
-    if view == ViewId::ROOT {
-        return all;
+    tester: Tester<'_>,
+    evaluator: &mut Evaluator,
+) -> (Compiled, ValueJudge) {
+    let all = Compiled::new(filter, read_point.shard(), &|_| true);
+    if tester.view == ViewId::ROOT {
+        return (all, ValueJudge::default());
     }
-    all.restricted(shard, entry.shape, &|description| {
-        views.borrow_mut().on_attribute(view, description, shard.schema()).every.has(right)
-    })
+    ValueJudge::restrict(&all, entry.shape, tester, read_point, &mut evaluator.cache)
 }
 
 /// Is a filter true of an entry, for one who has this view on it? The right is the one that is needed on each attribute.
@@ -44,11 +41,13 @@ pub(crate) fn is_true(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    (views, view, right): (&mut Views, ViewId, Right),
+    tester: Tester<'_>,
     evaluator: &mut Evaluator,
 ) -> bool {
-    let compiled = compiled(filter, entry, read_point, (views, view), right);
-    evaluator.evaluate(&compiled, entry, read_point) == Truth::True
+    let (compiled, judge) = compiled(filter, entry, read_point, tester, evaluator);
+    let (mut paused, mut work) = (Paused::default(), u64::MAX);
+    let truth = judge.go_on(evaluator, &compiled, (entry, read_point), &mut paused, &mut work);
+    truth == Some(Truth::True)
 }
 
 /// As [`is_true`], of what is asserted of an operation that looks: it holds up its thread. `None` if there is too much to
@@ -58,13 +57,14 @@ pub(crate) fn is_true_soon(
     filter: &Filter<'_>,
     entry: &EntryRef<'_>,
     read_point: ReadPoint<'_>,
-    rights: (&mut Views, ViewId),
+    (views, who, view): (&mut Views, Requester, ViewId),
     evaluator: &mut Evaluator,
 ) -> Option<bool> {
-    let compiled = compiled(filter, entry, read_point, rights, Right::Search);
+    let tester = Tester { views, who, view, right: Right::Search };
+    let (compiled, judge) = compiled(filter, entry, read_point, tester, evaluator);
     // Not in slices: an operation that looks has not begun, so there is nothing that could wait.
     let (mut paused, mut work) = (Paused::default(), ASSERTION_WORK_MAX);
-    let truth = evaluator.go_on(&compiled, entry, read_point, &mut paused, &mut work)?;
+    let truth = judge.go_on(evaluator, &compiled, (entry, read_point), &mut paused, &mut work)?;
     Some(truth == Truth::True)
 }
 

@@ -5,7 +5,7 @@
 
 mod password;
 
-use crate::access::{Action, Requester, ViewId, Views, is_so};
+use crate::access::{Action, Own, Requester, Tester, ViewId, Views};
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
@@ -19,7 +19,7 @@ use crate::referral::Referral;
 use crate::rights::{hidden_referral, visible};
 use crate::transaction::View;
 use crate::worker::Scratch;
-use ::access::{Operation, Right, ValueTest};
+use ::access::{Operation, Right};
 use env::planted;
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode};
@@ -203,7 +203,7 @@ impl Question<'_> {
         // At the read point at which its name was resolved.
         let entry = self.read_point.entry(entry).expect("it was just found");
         if let Some(filter) = requested.assertion() {
-            let rights = (&mut *self.views, self.view);
+            let rights = (&mut *self.views, self.who, self.view);
             let is_true = assertion::is_true_soon(filter, &entry, self.read_point, rights, self.evaluator);
             if !assertion::passes(is_true, out, id, COMPARE_RESPONSE) {
                 return;
@@ -264,11 +264,14 @@ impl Question<'_> {
         let description = Description::plain(attribute_type);
         let on = self.views.on_attribute(self.view, description, schema);
         if !on.every.has(Right::Compare) {
-            let own = self.who.dn_key(self.read_point, &mut self.evaluator.cache);
-            let is_so = |test: &ValueTest| is_so(test, own.as_deref(), schema, description, assertion.value);
+            let on = self.views.on_values(self.view, description, Right::Compare, &self.dsa.shard);
+            let own = match on.asks_for_own() {
+                true => self.views.own_name(self.who, self.read_point, &mut self.evaluator.cache),
+                false => Own::Nobody,
+            };
             // One that may compare some values may compare those with what the entry has.
             self.is_by_value = planted::is(holes::COMPARE_NOT_JUDGED)
-                || self.views.on_value(self.view, description, schema, &is_so).has(Right::Compare);
+                || on.may(&own, schema, description, assertion.value, &mut Vec::new());
         }
         if !on.every.has(Right::Compare) && !self.is_by_value {
             let text = format!("insufficient rights: compare on {name} is needed");
@@ -286,11 +289,13 @@ impl Question<'_> {
     }
 
     /// Undefined counts as false: whether it was undefined was found out by the checks before.
-    /// Who may compare this one value compares it with all of the attribute: the rule was asked about the value already.
+    /// Of an attribute of which some values may be compared, the others are not there: what was asserted may be compared, but what is stored and
+    /// equal to it need not be the same to a rule.
     fn is_true(&mut self, entry: &EntryRef<'_>, filter: &Filter<'_>) -> bool {
-        let view = if self.is_by_value { ViewId::ROOT } else { self.view };
-        let rights = (&mut *self.views, view, Right::Compare);
-        assertion::is_true(filter, entry, self.read_point, rights, self.evaluator)
+        let is_open = self.is_by_value && planted::is(holes::COMPARE_NOT_JUDGED);
+        let view = if is_open { ViewId::ROOT } else { self.view };
+        let tester = Tester { views: &mut *self.views, who: self.who, view, right: Right::Compare };
+        assertion::is_true(filter, entry, self.read_point, tester, self.evaluator)
     }
 }
 

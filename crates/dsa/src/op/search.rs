@@ -18,6 +18,8 @@ mod running;
 mod share;
 mod special;
 mod unindexed;
+#[cfg(test)]
+mod value_tests;
 
 use self::base::{find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
@@ -140,7 +142,7 @@ pub(crate) fn run(
         let view = reading.scratch.view(who, asked, &entry, read_point);
         let Scratch { views, evaluator, system_evaluator, .. } = &mut *reading.scratch;
         let evaluator = if base.is_system { system_evaluator } else { evaluator };
-        let is_true = assertion::is_true_soon(filter, &entry, read_point, (views, view), evaluator);
+        let is_true = assertion::is_true_soon(filter, &entry, read_point, (views, who, view), evaluator);
         if !assertion::passes(is_true, out, id, tag::SEARCH_DONE) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use ResultCode::{InsufficientAccessRights, Success};
-use proto::op::ModifyKind::{Add, Delete, Replace};
+use proto::op::ModifyKind::{self, Add, Delete, Replace};
 
 const ADMINS: &str = "cn=admins,ou=groups,dc=example";
 const STAFF: &str = "cn=staff,ou=groups,dc=example";
@@ -36,6 +36,48 @@ fn a5_members_and_members_of_members() {
         assert!(may(&mut client));
         assert_eq!(root.delete(ADMINS).code, Success);
         assert!(!may(&mut client), "the group is gone");
+    });
+}
+
+/// A group of more members than are looked through at a change: what came and went is looked at, and comes out the same.
+#[test]
+fn a5_a_large_group_and_groups_in_it() {
+    const TEAM: &str = "cn=team,ou=groups,dc=example";
+    const SUB: &str = "cn=sub,ou=groups,dc=example";
+    as_ada(&[RULE], |mut client| {
+        let mut root = client.root();
+        let names: Vec<String> = (0..4_200).map(|n| format!("uid=n{n},ou=people,dc=example")).collect();
+        let members: Vec<&str> = names.iter().map(String::as_str).collect();
+        root.must_add(ADMINS, &[("objectClass", &["groupOfNames"]), ("member", &members)]);
+        assert!(!may(&mut client));
+        for (dn, member) in [(TEAM, ADA), (SUB, ADA)] {
+            root.must_add(dn, &[("objectClass", &["groupOfNames"]), ("member", &[member])]);
+        }
+        assert!(!may(&mut client), "groups that are in none");
+        let steps: &[(&str, &[(ModifyKind, &str, &[&str])], bool)] = &[
+            (ADMINS, &[(Add, "member", &[ADA])], true),
+            (ADMINS, &[(Replace, "description", &["x"])], true),
+            (ADMINS, &[(Delete, "member", &[ADA])], false),
+            (ADMINS, &[(Add, "member", &[BOB])], false),
+            (ADMINS, &[(Add, "member", &[GRACE, TEAM]), (Delete, "member", &[BOB])], true),
+            (ADMINS, &[(Delete, "member", &["uid=n7,ou=people,dc=example"])], true),
+            (TEAM, &[(Replace, "member", &[BOB])], false),
+            (TEAM, &[(Add, "member", &[ADA])], true),
+            (TEAM, &[(Replace, "member", &[SUB])], true),
+            (SUB, &[(Replace, "member", &[BOB])], false),
+            (SUB, &[(Replace, "member", &[ADA])], true),
+            (ADMINS, &[(Delete, "member", &[TEAM])], false),
+            (ADMINS, &[(Add, "member", &[SUB])], true),
+            (ADMINS, &[(Delete, "member", &[]), (Add, "member", &[BOB, TEAM])], true),
+            (ADMINS, &[(Replace, "member", &members)], false),
+            (ADMINS, &[(Add, "member", &["CN=team, ou=groups,dc=example"])], true),
+        ];
+        for (step, (dn, changes, expected)) in steps.iter().enumerate() {
+            root.must_modify(dn, changes);
+            assert_eq!(may(&mut client), *expected, "step {step}");
+        }
+        assert_eq!(root.delete(SUB).code, Success);
+        assert!(!may(&mut client));
     });
 }
 

@@ -64,6 +64,8 @@ impl Writer<'_> {
         description: Description,
         set: &ValueSet,
     ) -> Result<(), Refused> {
+        let gone = ValueSet { count: 0, ..*set };
+        self.shard.note_set_change(self.sequence, description.attribute_type, (set, gone), [].into_iter());
         let (view, indexes) = (self.view(), self.view().indexes());
         let (mut position, mut values) = (SetPosition::default(), Vec::new());
         while indexes.cover(description.attribute_type)

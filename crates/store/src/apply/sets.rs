@@ -141,6 +141,9 @@ impl Writer<'_> {
             set.ber_bytes += ber_octets(value.len());
         }
         assert_eq!(set.count as usize, edit.count(), "the set has the values that were planned");
+        let went = edit.removes.iter().map(|(_, stored)| &stored[..]);
+        let (of, values) = (edit.description.attribute_type, edit.added().chain(went));
+        self.shard.note_set_change(self.sequence, of, (&edit.set, set), values);
         Ok(Some(set))
     }
 

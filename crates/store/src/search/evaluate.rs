@@ -14,7 +14,7 @@ use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
 use crate::tree::From;
 use model::{Description, TypeId};
-use schema::Rule;
+use schema::{Rule, Schema};
 
 /// True, false, or not to be known.
 /// Undefined is not false: the negation of it is undefined too, so `(!(secret=x))` finds nothing (RFC 4511 section 4.5.1.7).
@@ -33,6 +33,10 @@ impl Truth {
         if is { Truth::True } else { Truth::False }
     }
 }
+
+/// Says of a value of an attribute whether the one who asks may test it. It is asked of the attributes alone of which that depends on the
+/// value ([`super::Testable::ByValue`]), and of the values alone that pass: no other value makes a difference.
+pub type Judge<'j> = &'j dyn Fn(Description, &[u8]) -> bool;
 
 /// Buffers of one thread for evaluating filters.
 /// It belongs to one thread. Nothing in it depends on the entry before, but `long` and what `cache` remembers of names.
@@ -69,6 +73,19 @@ impl Evaluator {
             .expect("work without end is never used up")
     }
 
+    /// As [`Evaluator::evaluate`], of a filter whose items are about some values of an attribute only.
+    pub fn evaluate_judging(
+        &mut self,
+        filter: &Compiled,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        judge: Judge<'_>,
+    ) -> Truth {
+        let (mut paused, mut work) = (Paused::default(), u64::MAX);
+        self.go_on_judging((filter, judge), entry, read_point, &mut paused, &mut work)
+            .expect("work without end is never used up")
+    }
+
     /// Evaluates a filter on an entry until `work` is used up, which it takes from. `None` if it was paused: it goes on
     /// from `paused` with the same filter, entry and read point. If there is any work left, it comes on by a value at
     /// least.
@@ -81,7 +98,21 @@ impl Evaluator {
         paused: &mut Paused,
         work: &mut u64,
     ) -> Option<Truth> {
-        Evaluation { evaluator: self, entry, at: read_point, paused, work }.node(&filter.0)
+        // Whoever brings no judge knows of no value that may be tested.
+        self.go_on_judging((filter, &|_, _| false), entry, read_point, paused, work)
+    }
+
+    /// As [`Evaluator::go_on`], of a filter whose items are about some values of an attribute only.
+    #[inline]
+    pub fn go_on_judging(
+        &mut self,
+        (filter, judge): (&Compiled, Judge<'_>),
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        paused: &mut Paused,
+        work: &mut u64,
+    ) -> Option<Truth> {
+        Evaluation { evaluator: self, entry, at: read_point, judge, paused, work }.node(&filter.0)
     }
 }
 
@@ -92,6 +123,7 @@ struct Evaluation<'e, 'a> {
     evaluator: &'e mut Evaluator,
     entry: &'e EntryRef<'e>,
     at: ReadPoint<'a>,
+    judge: Judge<'e>,
     paused: &'e mut Paused,
     /// Units that are left.
     work: &'e mut u64,
@@ -159,15 +191,16 @@ impl Evaluation<'_, '_> {
         let behind = |slot: usize| if from.slot == slot { from.value } else { ValuePosition::default() };
         // Slot number 0 of a pause stands for them.
         let class_type = at.shard.schema.well_known().object_class;
-        if from.slot == 0 && looks_at(item, Description::plain(class_type), at) {
+        let classes = Description::plain(class_type);
+        if from.slot == 0 && looks_at(item, classes, &at.shard.schema) {
             let values = entry.shape.class_values.iter().map(|value| &**value);
-            match self.any_passes(&item.test, values, 0, from.value) {
+            match self.any_passes((&item.test, judged(item, classes)), values, 0, from.value) {
                 Some(false) => {}
                 decided => return decided,
             }
         }
         for (number, (slot, values)) in entry.shape.slots.iter().zip(entry.slots()).enumerate() {
-            if number + 1 >= from.slot && looks_at(item, slot.description, at) {
+            if number + 1 >= from.slot && looks_at(item, slot.description, &at.shard.schema) {
                 match self.slot_passes(item, slot.description, values, number + 1, behind(number + 1)) {
                     Some(false) => {}
                     decided => return decided,
@@ -186,8 +219,9 @@ impl Evaluation<'_, '_> {
                 let mut value = std::mem::take(&mut self.evaluator.value);
                 value.clear();
                 // It is not long enough for a pause.
+                let test = (&item.test, judged(item, Description::plain(t)));
                 let passes = self.at.derive(self.entry, derived, &mut self.evaluator.cache, &mut value)
-                    && self.value_passes(&item.test, &value, &mut PartPosition::default()) == Some(true);
+                    && self.passes(test, &value, &mut PartPosition::default()) == Some(true);
                 self.evaluator.value = value;
                 passes
             }
@@ -206,20 +240,21 @@ impl Evaluation<'_, '_> {
         from: ValuePosition,
     ) -> Option<bool> {
         let at = self.at;
+        let of_values = judged(item, description);
         match (values, &item.test) {
-            (_, Test::Present) => Some(true),
-            (Values::Inline(values), test) => self.any_passes(test, values, slot, from),
+            (_, Test::Present) if of_values.is_none() => Some(true),
+            (Values::Inline(values), test) => self.any_passes((test, of_values), values, slot, from),
             (Values::Set(set), test) => match own_form(test, description.attribute_type, at) {
                 Some(normal) => {
                     self.pay(LOOKUP);
                     let hash = at.shard.value_hash(normal);
                     // Equality knows no pause.
                     let found = at.tree(set.root).find(hash, |value| {
-                        self.value_passes(test, value, &mut PartPosition::default()) == Some(true)
+                        self.passes((test, of_values), value, &mut PartPosition::default()) == Some(true)
                     });
                     Some(found.is_some())
                 }
-                None => self.any_of_set(test, set, slot, from),
+                None => self.any_of_set((test, of_values), set, slot, from),
             },
         }
     }
@@ -228,14 +263,14 @@ impl Evaluation<'_, '_> {
     /// Values of a record have no keys: the pause counts them.
     fn any_passes<'v>(
         &mut self,
-        test: &Test,
+        test: (&Test, Option<Description>),
         values: impl Iterator<Item = &'v [u8]>,
         slot: usize,
         from: ValuePosition,
     ) -> Option<bool> {
         let mut within = from.within;
         for (number, value) in values.enumerate().skip(from.done as usize) {
-            let passes = if *self.work == 0 { None } else { self.value_passes(test, value, &mut within) };
+            let passes = if *self.work == 0 { None } else { self.passes(test, value, &mut within) };
             match passes {
                 Some(false) => within = PartPosition::default(),
                 Some(true) => return Some(true),
@@ -251,7 +286,13 @@ impl Evaluation<'_, '_> {
 
     /// Does one of the values of a set pass that come after `from`?
     /// A pause remembers the key of the last value, and how many with that key were looked at: keys are hashes, and two values may have one.
-    fn any_of_set(&mut self, test: &Test, set: ValueSet, slot: usize, from: ValuePosition) -> Option<bool> {
+    fn any_of_set(
+        &mut self,
+        test: (&Test, Option<Description>),
+        set: ValueSet,
+        slot: usize,
+        from: ValuePosition,
+    ) -> Option<bool> {
         let (at, mut position, mut skipped) = (self.at, from, 0);
         let (mut outcome, mut last) = (Some(false), None);
         loop {
@@ -269,7 +310,7 @@ impl Evaluation<'_, '_> {
                 }
                 outcome = match *self.work {
                     0 => None,
-                    _ => self.value_passes(test, value, &mut position.within),
+                    _ => self.passes(test, value, &mut position.within),
                 };
                 if outcome.is_some() {
                     let done = if key == position.key { position.done + 1 } else { 1 };
@@ -282,6 +323,23 @@ impl Evaluation<'_, '_> {
             if !more || outcome != Some(false) {
                 return outcome;
             }
+        }
+    }
+
+    /// Does a value pass that may be tested? It is tested first: whether it may is asked of few values then.
+    #[inline]
+    fn passes(
+        &mut self,
+        (test, judged): (&Test, Option<Description>),
+        value: &[u8],
+        within: &mut PartPosition,
+    ) -> Option<bool> {
+        match (self.value_passes(test, value, within), judged) {
+            (Some(true), Some(description)) => {
+                self.pay(work::of_value(value));
+                Some((self.judge)(description, value))
+            }
+            (passes, _) => passes,
         }
     }
 
@@ -354,17 +412,23 @@ impl Evaluation<'_, '_> {
         let Ok(rdns) = model::dn::parse(&text) else { return false };
         rdns.iter().flatten().any(|ava| {
             let Some(attribute_type) = schema.find_type(ava.attribute_type) else { return false };
-            let mut own = Vec::new();
-            looks_at(item, Description::plain(attribute_type), at)
+            let (mut own, description) = (Vec::new(), Description::plain(attribute_type));
+            looks_at(item, description, schema)
                 && rule.normalise_value(schema, &ava.value, &mut own).is_ok()
                 && rule.matches(&own, normal)
+                && judged(item, description).is_none_or(|description| (self.judge)(description, &ava.value))
         })
     }
 }
 
 /// Does a value pass that has this normal form?
 #[inline]
-fn form_passes(test: &Test, form: &[u8], within: &mut PartPosition, work: &mut u64) -> Option<bool> {
+pub(super) fn form_passes(
+    test: &Test,
+    form: &[u8],
+    within: &mut PartPosition,
+    work: &mut u64,
+) -> Option<bool> {
     Some(match test {
         Test::Present => true,
         Test::Equal { normal, .. } => form == &normal[..],
@@ -396,10 +460,15 @@ fn own_form<'t>(test: &'t Test, attribute_type: TypeId, at: ReadPoint<'_>) -> Op
     }
 }
 
+/// The attribute, if an item is about some values of it only.
+#[inline]
+fn judged(item: &Item, description: Description) -> Option<Description> {
+    item.hidden.as_ref().is_some_and(|hidden| hidden.judges(description)).then_some(description)
+}
+
 /// Does an item look at attributes of this description?
 #[inline]
-fn looks_at(item: &Item, description: Description, at: ReadPoint<'_>) -> bool {
-    let schema = &at.shard.schema;
+pub(super) fn looks_at(item: &Item, description: Description, schema: &Schema) -> bool {
     if item.hidden.as_ref().is_some_and(|hidden| hidden.has(description)) {
         return false;
     }

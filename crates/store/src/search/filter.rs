@@ -20,6 +20,17 @@ pub(crate) type Normal = SmallVec<[u8; 48]>;
 /// May the one who asks test attributes of this type?
 pub type Readable<'r> = &'r dyn Fn(TypeId) -> bool;
 
+/// May the one who asks test the values of an attribute of an entry?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Testable {
+    /// None of them.
+    Never,
+    /// Some of them, perhaps: whoever evaluates the filter says of each ([`super::evaluate::Judge`]).
+    ByValue,
+    /// All of them.
+    Always,
+}
+
 /// A compiled filter. Owns all it needs, so a search can outlive its request.
 #[derive(Clone, Debug)]
 pub struct Compiled(pub(crate) Node);
@@ -60,6 +71,8 @@ pub(crate) struct Hidden {
     types: Vec<TypeId>,
     /// Ascending. Of the entries of one shape.
     descriptions: Vec<Description>,
+    /// Ascending. What it looks at, but for the values that may not be tested.
+    judged: Vec<Description>,
 }
 
 impl Hidden {
@@ -68,6 +81,12 @@ impl Hidden {
     pub(crate) fn has(&self, description: Description) -> bool {
         self.types.binary_search(&description.attribute_type).is_ok()
             || self.descriptions.binary_search(&description).is_ok()
+    }
+
+    /// Is each value of an attribute judged by itself?
+    #[inline]
+    pub(crate) fn judges(&self, description: Description) -> bool {
+        self.judged.binary_search(&description).is_ok()
     }
 }
 
@@ -127,36 +146,49 @@ impl Compiled {
         Compiled(Node::Kind(kind))
     }
 
-    /// The filter for entries of one shape, for one who may test `readable` of them alone. What may not be tested is undefined; of an item that
-    /// looks at several attributes, those that may not are passed over.
+    /// The filter for entries of one shape, for one who may test what is `testable` of them alone. What may not be tested is undefined; of an
+    /// item that looks at several attributes, those that may not are passed over. Where it depends on the value, the item is about
+    /// those values alone of which the evaluation is told that they may be tested.
     ///
     /// It is made of a filter that knows of no entry, since the right to test an attribute may hang on the entry.
     pub fn restricted(
         &self,
         shard: &Shard,
         shape: &Shape,
-        readable: &dyn Fn(Description) -> bool,
+        testable: &dyn Fn(Description) -> Testable,
     ) -> Compiled {
-        let classes = Description::plain(shard.schema.well_known().object_class);
-        let stored = shape.slots.iter().map(|slot| slot.description).chain([classes]);
-        let mut descriptions: Vec<Description> =
-            stored.filter(|description| !readable(*description)).collect();
-        descriptions.sort_unstable();
-        let hidden = match descriptions.is_empty() {
-            true => None,
-            false => Some(Arc::new(Hidden { types: Vec::new(), descriptions: descriptions.clone() })),
+        let schema = &shard.schema;
+        // What is made up is no slot, and neither are the classes.
+        let derived = Derived::ALL.into_iter().map(|what| what.attribute_type(schema));
+        let others = derived.chain([schema.well_known().object_class]).map(Description::plain);
+        let stored = shape.slots.iter().map(|slot| slot.description);
+        let known: Vec<(Description, Testable)> =
+            stored.chain(others).map(|description| (description, testable(description))).collect();
+        let those = |wanted: Testable, also: &mut dyn Iterator<Item = Description>| {
+            let of_shape = known.iter().filter(|(_, is)| *is == wanted).map(|(description, _)| *description);
+            let mut found: Vec<Description> = of_shape.chain(also).collect();
+            found.sort_unstable();
+            found.dedup();
+            found
         };
+        let none = || std::iter::empty();
+        let descriptions = those(Testable::Never, &mut none());
+        let judged = those(Testable::ByValue, &mut none());
+        let hidden = (!descriptions.is_empty() || !judged.is_empty())
+            .then(|| Arc::new(Hidden { types: Vec::new(), descriptions: descriptions.clone(), judged }));
         // Names of superiors have attributes that the entry has not, so those that ask for names pass over all that is hidden.
         let all = OnceCell::new();
         let all = || {
             let make = || {
-                let types = shard.schema.attribute_types().map(|(id, _)| id);
-                let types = types.filter(|id| !readable(Description::plain(*id))).collect();
-                Arc::new(Hidden { types, descriptions: descriptions.clone() })
+                let plain = || schema.attribute_types().map(|(id, _)| Description::plain(id));
+                let is = |wanted| move |description: &Description| testable(*description) == wanted;
+                let types = plain().filter(is(Testable::Never)).map(|never| never.attribute_type).collect();
+                let judged = those(Testable::ByValue, &mut plain().filter(is(Testable::ByValue)));
+                Arc::new(Hidden { types, descriptions: descriptions.clone(), judged })
             };
             Arc::clone(all.get_or_init(make))
         };
-        Compiled(self.0.restricted(&Restricting { shard, shape, readable, hidden, all: &all }))
+        Compiled(self.0.restricted(&Restricting { shard, shape, testable, hidden, all: &all }))
     }
 
     /// A filter that is true of every entry of which any [`Compiled::restricted`] form of this one is true. `is_settled`: may an attribute be
@@ -217,7 +249,7 @@ impl Compiled {
 struct Restricting<'r> {
     shard: &'r Shard,
     shape: &'r Shape,
-    readable: &'r dyn Fn(Description) -> bool,
+    testable: &'r dyn Fn(Description) -> Testable,
     /// What is hidden of the entries.
     hidden: Option<Arc<Hidden>>,
     /// The same, and all else that is hidden. Made if an item needs it.
@@ -229,12 +261,13 @@ impl Restricting<'_> {
     fn hides(&self, item: &Item, id: TypeId) -> bool {
         let schema = &self.shard.schema;
         let mut stored = self.shape.slots.iter().map(|slot| slot.description);
-        !(self.readable)(Description::plain(id))
+        let may = |description| (self.testable)(description) != Testable::Never;
+        !may(Description::plain(id))
             && !stored.any(|description| {
                 description.attribute_type == id
                     && description.options != OptionsId::NONE
                     && schema.includes_options(description.options, &item.options)
-                    && (self.readable)(description)
+                    && may(description)
             })
     }
 }
@@ -335,7 +368,7 @@ impl<'c> Compiling<'c> {
         let make = || {
             let types = self.schema.attribute_types().map(|(id, _)| id);
             let types = types.filter(|id| !(self.readable)(*id)).collect();
-            Arc::new(Hidden { types, descriptions: Vec::new() })
+            Arc::new(Hidden { types, ..Hidden::default() })
         };
         Arc::clone(self.hidden.get_or_init(make))
     }

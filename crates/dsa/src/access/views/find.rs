@@ -227,7 +227,8 @@ impl Views {
             let kept = self.kept(class).expect("its class was just found");
             let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
             let hashed = hash(class, action, &facts);
-            self.views.push(View { class, action, facts, entry, attributes: Vec::new() });
+            let (attributes, by_value) = (Vec::new(), ByValue::new());
+            self.views.push(View { class, action, facts, entry, attributes, by_value });
             let (views, first) = (&self.views, self.first_view);
             self.view_of.insert_unique(hashed, id, |id| {
                 let view = &views[(*id - first) as usize];

@@ -66,8 +66,9 @@ fn fails_now(
     // Of an entry that is not there nothing is false: the update is logged, and refused by the one that applies it.
     let found = read_point.resolve(dn, &mut evaluator.cache).ok().and_then(|id| read_point.entry(id));
     let Some(entry) = found else { return false };
-    let view = views.of(identity.requester(), Action::of(Operation::Search), &entry, read_point, evaluator);
-    assertion::is_true_soon(filter, &entry, read_point, (views, view), evaluator) == Some(false)
+    let who = identity.requester();
+    let view = views.of(who, Action::of(Operation::Search), &entry, read_point, evaluator);
+    assertion::is_true_soon(filter, &entry, read_point, (views, who, view), evaluator) == Some(false)
 }
 
 /// Makes prepared writes of updates at a read point, as far as they can be made; appends to `prepared_writes`.

@@ -4,10 +4,10 @@
 //! Each operation is asked about by a view of its own, for rules may be about some operations. All that is asked of one view is asked before
 //! the next is made: a view may be dropped when another is made, and then would have no rights.
 
-use crate::access::{Action, Item, Requester, ViewId, is_so};
+use crate::access::{Action, Item, Own, OwnName, Requester, ViewId};
 use crate::selection::Selection;
 use crate::worker::Scratch;
-use ::access::{Operation, Right, Rights, ValueTest};
+use ::access::{Operation, Right, Rights};
 use model::{Description, OptionsId, ResultCode};
 use proto::list::{Octets, put_attribute};
 use schema::{HeldDescriptions, Schema, Syntax};
@@ -155,7 +155,7 @@ impl<'s, 'd> Rendered<'s, 'd> {
             }
         }
         // Of rules on values the one on the subject's own DN has letters of its own: clients join and leave groups by it.
-        let own = self.own_key();
+        let own = self.own_name();
         for (operation, rights) in ON_ATTRIBUTE {
             let view = self.view(scratch, written, operation);
             for one in &mut self.attributes {
@@ -165,8 +165,12 @@ impl<'s, 'd> Rendered<'s, 'd> {
                 one.rights |= on.every.and(wanted);
                 // Where all values have the same rights, one of them has no others.
                 if operation == Operation::Modify && is_name(schema, description) && on.every != on.some {
-                    let test = |test: &ValueTest| is_so(test, own.as_deref(), schema, description, self.dn);
-                    one.own = scratch.views.on_value(view, description, schema, &test).and(wanted);
+                    let shard = written.read_point.shard();
+                    let held = rights.iter().filter(|right| {
+                        let on = scratch.views.on_values(view, description, **right, shard);
+                        on.may(&own, schema, description, self.dn, &mut Vec::new())
+                    });
+                    one.own = Rights::of(&held.copied().collect::<Vec<_>>());
                 }
                 if reasons {
                     let item = Item::Attribute(description);
@@ -188,10 +192,10 @@ impl<'s, 'd> Rendered<'s, 'd> {
         scratch.view(self.subject, action, written.entry, written.read_point)
     }
 
-    /// Normal form of the subject's DN.
-    fn own_key(&self) -> Option<Vec<u8>> {
-        let mut key = Vec::new();
-        self.schema.normalise_dn(self.dn, &mut key).ok().filter(|()| !self.dn.is_empty()).map(|()| key)
+    /// The subject's name.
+    fn own_name(&self) -> Own {
+        let own = OwnName::new(self.schema, self.dn.to_vec()).filter(|_| !self.dn.is_empty());
+        own.map_or(Own::Nobody, |own| Own::Name(own.into()))
     }
 
     /// Units of work that it was.

@@ -147,7 +147,7 @@ impl Inside<'_> {
         // At the same point at which it was found.
         let entry = point.entry(base).expect("the base was just found");
         let view = views.of(who, Action::of(Operation::Search), &entry, point, evaluator);
-        assertion::is_true_soon(filter, &entry, point, (views, view), evaluator)
+        assertion::is_true_soon(filter, &entry, point, (views, who, view), evaluator)
     }
 
     /// Consumes the view: what goes on later needs the directory alone.

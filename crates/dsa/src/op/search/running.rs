@@ -10,7 +10,7 @@
 use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
-use crate::access::{Bounds, Requester, ViewId, tighter};
+use crate::access::{Bounds, Requester, Tester, ValueJudge, ViewId, tighter};
 use crate::context::Reading;
 use crate::control::effective_rights::{EffectiveRights, Written};
 use crate::engine::Dsa;
@@ -173,7 +173,7 @@ pub(super) struct Restricted {
     filter: Option<Box<Compiled>>,
     /// Items of the filter: what making it ready costs.
     items: u32,
-    of: Vec<(ViewId, u32, Compiled)>,
+    of: Vec<(ViewId, u32, Compiled, ValueJudge)>,
     /// An entry that it was paused at, and where. The entry may have a million values, which no slice may look at in one go.
     paused: Option<(EntryId, Paused)>,
 }
@@ -206,21 +206,18 @@ impl Restricted {
         work: &mut u64,
     ) -> Option<bool> {
         let Some(filter) = &self.filter else { return Some(false) };
-        let (shard, shape) = (query.read_point.shard(), entry.shape.number);
-        let known = self.of.iter().position(|(known, of, _)| (*known, *of) == (view, shape));
+        let shape = entry.shape.number;
+        let known = self.of.iter().position(|(known, of, ..)| (*known, *of) == (view, shape));
         let at = known.unwrap_or_else(|| {
             // Entries of many shapes, one after the other, make it anew for each: that is paid.
             *work = work.saturating_sub(u64::from(self.items) * COMPILED_ITEM);
-            let views = std::cell::RefCell::new(&mut scratch.views);
-            let own = filter.restricted(shard, entry.shape, &|description| {
-                // Of all values: an attribute of which some values may not be searched is not searched.
-                let on = views.borrow_mut().on_attribute(view, description, shard.schema());
-                on.every.has(Right::Search)
-            });
+            let (_, cache, views) = scratch.writer(query.base.is_system);
+            let tester = Tester { views, who: query.who, view, right: Right::Search };
+            let (own, judge) = ValueJudge::restrict(filter, entry.shape, tester, query.read_point, cache);
             if self.of.len() == RESTRICTED_MAX {
                 self.of.remove(0);
             }
-            self.of.push((view, shape, own));
+            self.of.push((view, shape, own, judge));
             self.of.len() - 1
         });
         let mut paused = match self.paused.take() {
@@ -228,7 +225,8 @@ impl Restricted {
             _ => Paused::default(),
         };
         let evaluator = scratch.evaluator(query.base.is_system);
-        let truth = evaluator.go_on(&self.of[at].2, entry, query.read_point, &mut paused, work);
+        let (_, _, own, judge) = &self.of[at];
+        let truth = judge.go_on(evaluator, own, (entry, query.read_point), &mut paused, work);
         if truth.is_none() {
             self.paused = Some((entry.id, paused));
         }
