@@ -7,7 +7,7 @@
 
 use super::super::requester::ClassId;
 use super::{
-    Action, Class, EntryRef, Evaluator, Facts, Item, Kept, OfValues, Requester, View, ViewId, Views,
+    Action, ByValue, Class, EntryRef, Evaluator, Facts, Item, Kept, OfValues, Requester, View, ViewId, Views,
 };
 use ::access::Operation;
 use model::EntryId;
