@@ -75,8 +75,8 @@ impl SetChanges {
 
 impl Changed {
     fn bytes(&self) -> usize {
-        let of = |value: &Box<[u8]>| value.len() + size_of::<Box<[u8]>>();
-        size_of::<Changed>() + self.values.iter().map(of).sum::<usize>()
+        let values = self.values.iter().map(|value| value.len() + size_of::<Box<[u8]>>());
+        size_of::<Changed>() + values.sum::<usize>()
     }
 }
 
