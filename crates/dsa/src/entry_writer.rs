@@ -25,6 +25,7 @@ use proto::list::Octets;
 use proto::op::search::put_entry_head;
 use proto::tag;
 use schema::Schema;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::derived::Derived;
@@ -433,24 +434,38 @@ impl Template {
                 own = Some(views.own_name(who, read_point, cache));
             }
             let own = own.as_ref().unwrap_or(&Own::Nobody);
+            let may = |value: &[u8], form: &mut Vec<u8>| {
+                readable.may(own, shard.schema(), *description, value, form)
+            };
+            let set = match entry.slot(usize::from(*position)) {
+                // Few, and they stay where they are: they are copied once.
+                Values::Inline(values) => {
+                    let taken: SmallVec<[&[u8]; 32]> = values.filter(|value| may(value, form)).collect();
+                    if !taken.is_empty() {
+                        let len = taken.iter().map(|value| ber::tlv_len(value.len())).sum();
+                        put_attribute_head(out, head, if self.types_only { 0 } else { len });
+                        let shown = if self.types_only { &[][..] } else { &taken[..] };
+                        shown.iter().for_each(|value| ber::put_octets(out, value));
+                    }
+                    continue;
+                }
+                Values::Set(set) => set,
+            };
             found.clear();
             let mut take = |value: &[u8]| {
-                let is_taken = readable.may(own, shard.schema(), *description, value, form);
+                let is_taken = may(value, form);
                 if is_taken {
                     ber::put_octets(found, value);
                 }
                 is_taken
             };
-            match entry.slot(usize::from(*position)) {
-                Values::Inline(values) => values.for_each(|value| _ = take(value)),
-                Values::Set(set) => match readable.only(own, shard.schema(), *description) {
-                    // Of a million members the one that counts is looked up.
-                    Some(normal) => _ = read_point.find_in_set(&set, normal, take),
-                    None => {
-                        let mut at = SetPosition::default();
-                        while read_point.set_values(&set, &mut at, |value| _ = take(value)) {}
-                    }
-                },
+            match readable.only(own, shard.schema(), *description) {
+                // Of a million members the one that counts is looked up.
+                Some(normal) => _ = read_point.find_in_set(&set, normal, take),
+                None => {
+                    let mut at = SetPosition::default();
+                    while read_point.set_values(&set, &mut at, |value| _ = take(value)) {}
+                }
             }
             // An attribute without a value that may be read is not there.
             if !found.is_empty() {

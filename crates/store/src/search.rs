@@ -13,6 +13,7 @@ pub mod work;
 
 pub use cursor::{Cursor, EqualityHint, FewCandidates, Step};
 pub use filter::{Compiled, Readable, Testable};
+pub use one_value::ValueFilter;
 pub use scopes::{Scopes, TooManyAliases};
 pub use wanted::Wanted;
 pub use work::Paused;

@@ -75,8 +75,8 @@ impl SetChanges {
 
 impl Changed {
     fn bytes(&self) -> usize {
-        let values: usize = self.values.iter().map(|value| value.len()).sum();
-        size_of::<Changed>() + self.values.len() * size_of::<Box<[u8]>>() + values
+        let values = self.values.iter().map(|value| value.len() + size_of::<Box<[u8]>>());
+        size_of::<Changed>() + values.sum::<usize>()
     }
 }
 

@@ -15,7 +15,7 @@ use super::requester::Candidate;
 use model::filter::Assertion;
 use model::{Csn, EntryId, Filter, TypeId};
 use schema::{Rule, Schema};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
 use store::{DnCache, EntryRef, ReadPoint, ValueSet, Values};
@@ -446,7 +446,7 @@ struct Kinds<'s> {
     /// Attributes of members.
     members: Vec<TypeId>,
     /// By number of a shape: are its entries groups? The members of a large group have a few shapes.
-    of_shapes: HashMap<u32, bool>,
+    of_shapes: BTreeMap<u32, bool>,
 }
 
 /// What the members of a group are.
@@ -460,7 +460,7 @@ struct Members {
 impl<'s> Kinds<'s> {
     fn new(schema: &'s Schema) -> Kinds<'s> {
         let members = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
-        Kinds { schema, members, of_shapes: HashMap::new() }
+        Kinds { schema, members, of_shapes: BTreeMap::new() }
     }
 
     fn is_group(&mut self, entry: &EntryRef<'_>) -> bool {

@@ -22,7 +22,7 @@ use model::limits::DN_RDNS_MAX;
 use model::{Description, EntryId, TypeId};
 use proto::filter_string::FilterBuf;
 use schema::{Schema, WantedOptions};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use store::derived::SUBSCHEMA_DN;
 
 /// Where a rule stands. Those of the configuration decide before those of entries, and these before the built-in ones, whatever their
@@ -59,7 +59,7 @@ pub(crate) struct RuleSet {
     /// What they ask of a requester: fifty rules for members of eight groups ask eight times.
     pub(crate) conditions: Vec<OfRequester>,
     /// Where a condition is among these, by its text.
-    condition_of: HashMap<String, usize>,
+    condition_of: BTreeMap<String, usize>,
     /// DNs of the groups in them, as they were written.
     pub(crate) groups: Vec<String>,
     /// Is there a rule that looks at the requester's own entry?

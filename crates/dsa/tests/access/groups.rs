@@ -54,7 +54,8 @@ fn a5_a_large_group_and_groups_in_it() {
             root.must_add(dn, &[("objectClass", &["groupOfNames"]), ("member", &[member])]);
         }
         assert!(!may(&mut client), "groups that are in none");
-        let steps: &[(&str, &[(ModifyKind, &str, &[&str])], bool)] = &[
+        type Changes<'c> = &'c [(ModifyKind, &'c str, &'c [&'c str])];
+        let steps: &[(&str, Changes<'_>, bool)] = &[
             (ADMINS, &[(Add, "member", &[ADA])], true),
             (ADMINS, &[(Replace, "description", &["x"])], true),
             (ADMINS, &[(Delete, "member", &[ADA])], false),

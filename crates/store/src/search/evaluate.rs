@@ -29,7 +29,7 @@ pub enum Truth {
 }
 
 impl Truth {
-    fn of(is: bool) -> Truth {
+    pub(super) fn of(is: bool) -> Truth {
         if is { Truth::True } else { Truth::False }
     }
 }

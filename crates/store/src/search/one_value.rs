@@ -9,25 +9,48 @@ use super::substrings::PartPosition;
 use model::Description;
 use schema::{Rule, Schema};
 
+/// A filter on the values of one attribute, each taken by itself.
+#[derive(Clone, Debug)]
+pub struct ValueFilter(Node);
+
 impl Compiled {
-    /// Is the filter true of an entry that has this value of this attribute and nothing else, not even a name? `form` is a buffer.
-    pub fn of_value(
-        &self,
-        schema: &Schema,
-        description: Description,
-        value: &[u8],
-        form: &mut Vec<u8>,
-    ) -> Truth {
-        of_node(&self.0, (schema, description, value), form)
+    /// The filter on the values of an attribute.
+    pub fn on_values(&self, schema: &Schema, description: Description) -> ValueFilter {
+        ValueFilter(about(&self.0, schema, description))
+    }
+}
+
+/// Of what looks at other attributes nothing is there.
+fn about(node: &Node, schema: &Schema, description: Description) -> Node {
+    let all = |nodes: &[Node]| nodes.iter().map(|node| about(node, schema, description)).collect();
+    match node {
+        Node::And(nodes) => Node::And(all(nodes)),
+        Node::Or(nodes) => Node::Or(all(nodes)),
+        Node::Not(node) => Node::Not(Box::new(about(node, schema, description))),
+        Node::Item(item) if !looks_at(item, description, schema) => Node::False,
+        // A value has no kind.
+        Node::Kind(_) => Node::Undefined,
+        Node::True | Node::False | Node::Undefined | Node::Item(_) => node.clone(),
+    }
+}
+
+impl ValueFilter {
+    /// Is it true of an entry that has this value and nothing else, not even a name? `form` is a buffer.
+    #[inline]
+    pub fn truth(&self, schema: &Schema, value: &[u8], form: &mut Vec<u8>) -> Truth {
+        match &self.0 {
+            // Nearly always.
+            Node::Item(item) => of_item(item, (schema, value), form),
+            node => of_node(node, (schema, value), form),
+        }
     }
 }
 
 /// Filters have a bounded depth, which the parser holds them to.
-fn of_node(node: &Node, of: (&Schema, Description, &[u8]), form: &mut Vec<u8>) -> Truth {
+fn of_node(node: &Node, of: (&Schema, &[u8]), form: &mut Vec<u8>) -> Truth {
     match node {
         Node::True => Truth::True,
         Node::False => Truth::False,
-        // A value has no kind.
         Node::Undefined | Node::Kind(_) => Truth::Undefined,
         Node::Not(part) => match of_node(part, of, form) {
             Truth::True => Truth::False,
@@ -36,10 +59,7 @@ fn of_node(node: &Node, of: (&Schema, Description, &[u8]), form: &mut Vec<u8>) -
         },
         Node::And(parts) => of_parts(parts, (Truth::True, Truth::False), of, form),
         Node::Or(parts) => of_parts(parts, (Truth::False, Truth::True), of, form),
-        Node::Item(item) => match of_item(item, of, form) {
-            true => Truth::True,
-            false => Truth::False,
-        },
+        Node::Item(item) => of_item(item, of, form),
     }
 }
 
@@ -47,7 +67,7 @@ fn of_node(node: &Node, of: (&Schema, Description, &[u8]), form: &mut Vec<u8>) -
 fn of_parts(
     parts: &[Node],
     (neutral, last): (Truth, Truth),
-    of: (&Schema, Description, &[u8]),
+    of: (&Schema, &[u8]),
     form: &mut Vec<u8>,
 ) -> Truth {
     let mut sum = neutral;
@@ -61,29 +81,28 @@ fn of_parts(
     sum
 }
 
-fn of_item(
-    item: &Item,
-    (schema, description, value): (&Schema, Description, &[u8]),
-    form: &mut Vec<u8>,
-) -> bool {
-    if !looks_at(item, description, schema) {
-        return false;
-    }
+#[inline]
+fn of_item(item: &Item, (schema, value): (&Schema, &[u8]), form: &mut Vec<u8>) -> Truth {
     let rule = match &item.test {
-        Test::Present => return true,
-        Test::Equal { rule: None, normal } => return value == &normal[..],
+        Test::Present => return Truth::True,
+        Test::Equal { rule: None, normal } => return Truth::of(value == &normal[..]),
         Test::Equal { rule: Some(rule), .. }
         | Test::AtLeast { rule, .. }
         | Test::AtMost { rule, .. }
         | Test::Matches { rule, .. }
         | Test::Substrings { rule, .. } => *rule,
     };
-    if let Some(passes) = soon(&item.test, rule, value) {
-        return passes;
-    }
+    Truth::of(match soon(&item.test, rule, value) {
+        Some(passes) => passes,
+        None => by_form(&item.test, rule, (schema, value), form),
+    })
+}
+
+/// Does a value pass, by its normal form?
+fn by_form(test: &Test, rule: Rule, (schema, value): (&Schema, &[u8]), form: &mut Vec<u8>) -> bool {
     form.clear();
     rule.normalise_value(schema, value, form).is_ok()
-        && form_passes(&item.test, form, &mut PartPosition::default(), &mut { u64::MAX }) == Some(true)
+        && form_passes(test, form, &mut PartPosition::default(), &mut { u64::MAX }) == Some(true)
 }
 
 /// Does a value pass? `None` if only its normal form can tell.
@@ -169,13 +188,6 @@ mod tests {
     static SCHEMA: LazyLock<Schema> =
         LazyLock::new(|| schema::Builder::new().standard().build().expect("it is sound"));
 
-    /// By the normal form alone.
-    fn by_form(schema: &Schema, test: &Test, rule: Rule, value: &[u8]) -> bool {
-        let mut form = Vec::new();
-        rule.normalise_value(schema, value, &mut form).is_ok()
-            && form_passes(test, &form, &mut PartPosition::default(), &mut { u64::MAX }) == Some(true)
-    }
-
     fn part(rule: Rule, kind: schema::Part, text: &str) -> Option<Normal> {
         let mut out = Vec::new();
         rule.normalise_substring(kind, text.as_bytes(), &mut out).ok()?;
@@ -225,7 +237,8 @@ mod tests {
             };
             let Some(test) = test else { return Ok(()) };
             if let Some(told) = soon(&test, rule, &value) {
-                prop_assert_eq!(told, by_form(schema, &test, rule, &value), "{:?} {:?}", test, value);
+                let expected = by_form(&test, rule, (schema, &value), &mut Vec::new());
+                prop_assert_eq!(told, expected, "{:?} {:?}", test, value);
             }
         }
     }

@@ -8,8 +8,8 @@ use model::dn::{parse_rdn, split_first};
 use schema::{Rule, Schema};
 use std::sync::Arc;
 use store::Shard;
-use store::search::Compiled;
 use store::search::evaluate::Truth;
+use store::search::{Compiled, ValueFilter};
 
 /// Of which values of an attribute a view has a right.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ enum Test {
     Any,
     /// The value is the requester's DN.
     Own,
-    Filter(Compiled),
+    Filter(ValueFilter),
 }
 
 impl Class {
@@ -68,7 +68,8 @@ impl Class {
                         Some(ValueTest::Requester) => Test::Own,
                         // No rule is about what a filter of another rule may see.
                         Some(ValueTest::Filter(filter)) => {
-                            Test::Filter(Compiled::new(&filter.filter(), shard, &|_| true))
+                            let filter = Compiled::new(&filter.filter(), shard, &|_| true);
+                            Test::Filter(filter.on_values(schema, description))
                         }
                     };
                     let is_last = matches!(test, Test::Any);
@@ -137,7 +138,7 @@ impl OnValues {
                     Own::Nobody => false,
                     Own::Unknown => !step.allows,
                 },
-                Test::Filter(filter) => match filter.of_value(schema, description, value, form) {
+                Test::Filter(filter) => match filter.truth(schema, value, form) {
                     Truth::True => true,
                     Truth::False => false,
                     // What cannot be told counts against the requester.
