@@ -29,7 +29,7 @@ pub(crate) use self::login::{admit, is_open, must_change, passed, wrong};
 pub(crate) use self::quality::NAMES;
 pub(crate) use self::usability::usability;
 pub use self::write::ACTOR;
-pub(crate) use self::write::change_of;
+pub(crate) use self::write::{LAST_CHANGE, change_of};
 use crate::context::Reading;
 use store::EntryRef;
 
