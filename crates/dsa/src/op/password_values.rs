@@ -70,7 +70,7 @@ fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
 
 /// Are the hashes that somebody adds stored as they come? Of the root DN they are, if no policy holds for all.
 pub(crate) fn takes_hashes(dsa: &Dsa, identity: &Identity) -> bool {
-    identity.is_root && !dsa.policies.have_default()
+    identity.is_root && !dsa.policies.have_default() && dsa.shard.subentries() == 0
 }
 
 /// Are these hashes, and no more than an entry may have?
