@@ -1,7 +1,7 @@
 //! What a policy says of a bind: whether its password is verified, what a failure leads to, and what is in order about a password that is right.
 
 use super::account::Account;
-use super::choice::policy_of;
+use super::choice::{policy_of, values};
 use crate::account_times::{AccountTime, Field, stored_failures};
 use crate::context::Reading;
 use crate::generalized_time::write as time_text;
@@ -157,7 +157,11 @@ pub(crate) fn passed(
                 return false;
             }
             verdict.response.warning = Some(Warning::Grace(left - 1));
-            changes.push((ModifyKind::Add, b"pwdGraceUseTime".to_vec(), vec![time_text(now_ms)]));
+            // Two of one millisecond are two.
+            let used = values(entry, "pwdGraceUseTime", reading.read_point);
+            let mut times = (now_ms..).map(time_text);
+            let time = times.find(|time| !used.contains(time)).expect("there are more times than uses");
+            changes.push((ModifyKind::Add, b"pwdGraceUseTime".to_vec(), vec![time]));
             // Of two at the same time one is counted first, and the other one finds less left.
             assertion = Some(crate::rights::unchanged(reading, entry));
         }
