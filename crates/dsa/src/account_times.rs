@@ -216,13 +216,16 @@ pub(crate) fn apply(shard: &Shard, times: impl Iterator<Item = AccountTime>) -> 
     lacks_memory
 }
 
+/// An attribute, and what its values are from then on.
+type Written = (&'static str, SmallVec<[Vec<u8>; 1]>);
+
 fn apply_one(writer: &mut Writer<'_>, schema: &Schema, time: AccountTime) -> Result<(), Refused> {
     let view = writer.view();
     let entry = view.entry(time.entry).filter(|entry| entry.stamps().created == time.created);
     let Some(entry) = entry else { return Ok(()) };
     let latest = |names: &[&str]| names.iter().filter_map(|name| stored(view, &entry, name)).max();
     // What is written to which attributes; nothing where it is there already.
-    let mut writes: SmallVec<[(&str, SmallVec<[Vec<u8>; 1]>); 2]> = SmallVec::new();
+    let mut writes: SmallVec<[Written; 2]> = SmallVec::new();
     match time.field {
         // Other servers have whole seconds there, and clients that read no others.
         Field::LastSuccess if latest(&LAST_SUCCESS).is_none_or(|before| before < time.ms) => {
