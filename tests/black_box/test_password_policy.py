@@ -70,6 +70,24 @@ def test_y7_a_policy_of_a_subtree_in_the_file(server, tmp_path):
     assert values["pandoPasswordsPolicy"] == [f'policy="{POLICY}" subtree="{PEOPLE}" filter=(uid=ada)'.encode()]
 
 
+def test_y7_policies_of_subtrees(fresh):
+    """A subentry below the place that it is about, as OpenDJ's administrators write them; it is no entry of a plain search."""
+    admin = connect(fresh)
+    entry = [("objectClass", [b"subentry", b"pwdPolicy"]), ("pwdAttribute", b"userPassword"), ("pwdMinLength", b"12")]
+    specification = b'{ base "ou=People", minimum 1, specificationFilter "(uid=ada)" }'
+    admin.add_s(f"cn=long,{SUFFIX}", [*entry, ("subtreeSpecification", specification)])
+    for name, refused in (("ada", True), ("bruno", False)):
+        dn = f"uid={name},{PEOPLE}"
+        admin.modify_s(dn, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
+        change = ["ldappasswd", "-x", "-H", fresh.url, "-D", dn, "-w", WORD, "-e", "ppolicy", "-s", "eleven char", dn]
+        said = run(*change, code=int(refused)).said
+        assert ("too short" in said) == refused, said
+    with pytest.raises(ldap.CONSTRAINT_VIOLATION):
+        admin.modify_s(f"cn=long,{SUFFIX}", [(ldap.MOD_REPLACE, "subtreeSpecification", b"{ base ou=People }")])
+    assert fresh.search("-b", SUFFIX, "(objectClass=pwdPolicy)", "1.1").dns == []
+    assert fresh.search("-b", f"cn=long,{SUFFIX}", "-s", "base", "1.1").dns == [f"cn=long,{SUFFIX}"]
+
+
 def test_y2_what_clients_say(fresh):
     admin = put_policy(fresh, pwdMaxAge=1000, pwdExpireWarning=1000, pwdMustChange="TRUE", pwdGraceAuthNLimit=2)
     assert report_of(fresh, ADA, WORD) == (None, 2, None, None)

@@ -10,6 +10,7 @@ pub(crate) use self::access_rules::changes_rules;
 
 use crate::access::may_be_access_rule;
 use crate::control::Requested;
+use crate::engine::Dsa;
 use crate::outcome::{self, Refusal};
 use crate::password::policies::may_be_of_policy;
 use model::{Filter, ResultCode, dn};
@@ -36,10 +37,25 @@ pub(crate) fn is_admitted(schema: &Schema, description: &[u8]) -> bool {
         && description.iter().all(|byte| *byte != b';')
 }
 
+/// How many there are in the directory of what an update is bounded by. Nothing else here depends on entries: an update is refused whatever is on
+/// its way before it.
+#[derive(Clone, Copy)]
+pub(crate) struct Present {
+    /// Access rules in entries.
+    entry_rules: usize,
+    subentries: usize,
+}
+
+impl Present {
+    pub(crate) fn of(dsa: &Dsa) -> Present {
+        Present { entry_rules: dsa.access.of_entries(), subentries: dsa.shard.subentries() }
+    }
+}
+
 /// Why an update is not admitted. `None` if it is.
-/// `entry_rules`: how many access rules entries have. Nothing else here depends on entries: an update is refused whatever is on its way before it.
 pub(crate) fn refusal(
-    (schema, entry_rules): (&Schema, usize),
+    schema: &Schema,
+    present: Present,
     message: &Message<'_>,
     requested: &Requested<'_>,
 ) -> Option<Refusal> {
@@ -61,8 +77,8 @@ pub(crate) fn refusal(
         _ => None,
     };
     named
-        .or_else(|| policy_values::unfit(schema, &message.request))
-        .or_else(|| access_rules::unfit(schema, &message.request, entry_rules))
+        .or_else(|| policy_values::unfit(schema, &message.request, present.subentries))
+        .or_else(|| access_rules::unfit(schema, &message.request, present.entry_rules))
         .or_else(|| untestable(schema, requested.assertion()?))
         .or_else(|| one_set_too_many(schema, &message.request))
 }

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! choice    which policy holds, and its numbers
+//! subentry  the policies of parts of the tree
+//! subtree   which part that is
 //! account   the state of a password, as its entry has it
 //! login     what a bind comes to, before its password is verified and after it
 //! write     the change of the state that it comes to
@@ -19,6 +21,8 @@ mod change;
 mod choice;
 mod login;
 mod quality;
+mod subentry;
+mod subtree;
 mod usability;
 mod write;
 
@@ -27,9 +31,10 @@ pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, is_open, must_change, passed, wrong};
 pub(crate) use self::quality::NAMES;
+pub(crate) use self::subtree::parse as parse_subtree;
 pub(crate) use self::usability::usability;
 pub use self::write::ACTOR;
-pub(crate) use self::write::change_of;
+pub(crate) use self::write::{LAST_CHANGE, change_of};
 use crate::context::Reading;
 use store::EntryRef;
 

@@ -51,6 +51,10 @@ pub const DICTIONARY_WORDS_MAX: usize = 1 << 22;
 pub const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
 /// Times of accounts that wait to be written to the log.
 pub const ACCOUNT_TIMES_MAX: usize = 1 << 20;
+/// Subentries among which policies of parts of the tree are looked for.
+pub const POLICY_SUBENTRIES_MAX: usize = 1024;
+/// Failed binds whose times an account keeps: the newest.
+pub const FAILURE_TIMES_MAX: usize = 32;
 /// Verified passwords that are remembered.
 pub const VERIFIED_MAX: usize = 1 << 16;
 /// Seconds for which they are, at most.

@@ -34,6 +34,12 @@ impl Shard {
         self.kinds.aliases.len() > 0
     }
 
+    /// Number of subentries, with some that were some lately.
+    #[inline]
+    pub fn subentries(&self) -> usize {
+        self.kinds.subentries.len() as usize
+    }
+
     /// Are there referral objects, or were there lately?
     #[inline]
     pub fn has_referrals(&self) -> bool {
@@ -160,6 +166,17 @@ pub fn first_rdns(dn: &[u8], count: usize) -> &[u8] {
             assert!(rest.len() < dn.len(), "a comma stands between the first RDNs and the rest");
             &dn[..dn.len() - rest.len() - 1]
         }
+    }
+}
+
+impl ReadPoint<'_> {
+    /// The subentries, `max` at most, by rising id.
+    pub fn subentries(self, max: usize) -> Vec<EntryId> {
+        let mut ids = Vec::new();
+        self.shard.kinds.subentries.push_from(0, max, self, &mut ids);
+        let is_one =
+            |id: &u32| self.entry(EntryId(*id)).is_some_and(|entry| entry.shape.kind == Kind::Subentry);
+        ids.into_iter().filter(is_one).map(EntryId).collect()
     }
 }
 

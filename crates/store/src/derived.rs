@@ -130,7 +130,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// The DN that stamps call by this number, empty for an anonymous client.
-    pub(crate) fn name(self, number: u32) -> &'a [u8] {
+    pub fn name(self, number: u32) -> &'a [u8] {
         self.shard.names.at(number as usize).map_or(b"", |name| name)
     }
 }

@@ -4,6 +4,7 @@ use super::aci_emit::{close, emit};
 use super::aci_text::parse;
 use super::lines::records;
 use super::translation::Translation;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Attributes with rules, and whether the entry that they stand in is their place.
 const ATTRIBUTES: [(&str, bool); 2] = [("aci", true), ("ds-cfg-global-aci", false)];
@@ -29,12 +30,21 @@ pub(super) fn translate(text: &str, is_opendj: bool) -> Translation {
             }
         }
     }
+    // What no `aci` is about is denied, from the highest entry of the file on that is above one with rules, or is one: an export begins with the suffix.
+    let names: BTreeMap<String, &str> =
+        records.iter().map(|record| (plain(&record.dn), &record.dn[..])).collect();
     let with_rules = records.iter().filter(|record| record.of("aci").next().is_some());
-    let places: Vec<(u64, &str)> = with_rules
-        .map(|record| (record.of("aci").map(|(line, _)| line).next().unwrap_or(0), record.dn.as_str()))
+    let places: Vec<(u64, String)> = with_rules
+        .map(|record| (record.of("aci").map(|(line, _)| line).next().unwrap_or(0), plain(&record.dn)))
         .collect();
-    let is_top = |dn: &str| !places.iter().any(|(_, other)| is_below(dn, other));
-    places.iter().filter(|(_, dn)| is_top(dn)).for_each(|(line, dn)| close(*line, dn, &mut done));
+    let mut closed = BTreeSet::new();
+    for (line, place) in &places {
+        let superiors = std::iter::successors(Some(&place[..]), |dn| superior(dn));
+        let top = superiors.filter_map(|dn| names.get(dn)).last().expect("it is there itself");
+        if closed.insert(*top) {
+            close(*line, top, &mut done);
+        }
+    }
     if places.is_empty() && !done.rules.is_empty() {
         done.remark(
             0,
@@ -44,8 +54,12 @@ pub(super) fn translate(text: &str, is_opendj: bool) -> Translation {
     done
 }
 
-/// Does an entry lie below another?
-fn is_below(dn: &str, superior: &str) -> bool {
-    let plain = |dn: &str| dn.to_ascii_lowercase().replace(", ", ",");
-    plain(dn).ends_with(&format!(",{}", plain(superior)))
+/// A name as it is compared.
+fn plain(dn: &str) -> String {
+    dn.to_ascii_lowercase().replace(", ", ",")
+}
+
+fn superior(dn: &str) -> Option<&str> {
+    let (_, rest) = model::dn::split_first(dn.as_bytes());
+    rest.and_then(|rest| std::str::from_utf8(rest).ok())
 }

@@ -1,20 +1,23 @@
 //! An `aci` as rules.
 
-use super::aci_bind::{subjects, url};
+use super::aci_bind::{Around, subjects, url};
 use super::aci_text::{Aci, Item, Permission};
 use super::build::{anyone, at, both, filter, named};
 use super::pattern::{Capture, stars};
 use super::translation::Translation;
 use crate::right::{Right, Rights};
 use crate::rule::{
-    AttributeSelector, Items, Operation, Operations, Place, Reach, Rule, Subject, Target, ValueTest,
+    AttributeSelector, Items, Operation, Operations, Pattern, Place, Reach, Rule, Subject, Target, ValueTest,
 };
 use proto::filter_string::FilterBuf;
 
 /// What an `aci` is about.
+#[derive(Clone)]
 struct About {
     place: Place,
     filter: Option<FilterBuf>,
+    /// What a star in its target comes to. In 389 all that is below what it matches is meant, too, which no place says.
+    star: Option<FilterBuf>,
     /// Attributes; none if it is about entries alone.
     selectors: Vec<AttributeSelector>,
     capture: Option<Capture>,
@@ -54,8 +57,13 @@ pub(super) fn emit(line: u64, aci: &Aci, own: Option<&str>, is_opendj: bool, don
     if aci.targets.iter().any(is_star) {
         done.remark(line, format!("`{}` reaches userPassword and other secrets, as it did", aci.name));
     }
+    if about.star.is_some() && !is_opendj {
+        let why = "what is below the entries that a star matches is meant by no rule that allows; one that denies is about all below that place";
+        done.leave(line, &aci.name, why);
+    }
     for permission in &aci.permissions {
-        match subjects(&permission.bind, about.capture.as_ref()) {
+        let about = starred(&about, permission, is_opendj);
+        match subjects(&permission.bind, Around { capture: about.capture.as_ref(), is_opendj }) {
             Ok(subjects) => rules(line, aci, &about, permission, &subjects, done),
             Err(why) if permission.allows => done.leave(line, &aci.name, &why),
             Err(why) => {
@@ -67,10 +75,23 @@ pub(super) fn emit(line: u64, aci: &Aci, own: Option<&str>, is_opendj: bool, don
     }
 }
 
+/// What a permission is about, with its star: what is denied is so of more rather than of less.
+fn starred(about: &About, permission: &Permission, is_opendj: bool) -> About {
+    let mut about = about.clone();
+    match (about.star.take(), &mut about.place) {
+        (Some(_), Place::At(reach, Pattern { each_below, .. })) if !permission.allows && !is_opendj => {
+            (*reach, *each_below) = (Reach::Children, false);
+        }
+        (star, _) => about.filter = both(about.filter.take(), star),
+    }
+    about
+}
+
 fn about(aci: &Aci, own: Option<&str>, is_opendj: bool) -> Result<About, String> {
     let mut about = About {
         place: own.map_or(Place::All, |dn| at(Reach::Subtree, dn)),
         filter: None,
+        star: None,
         selectors: Vec::new(),
         capture: None,
         values: Vec::new(),
@@ -110,7 +131,7 @@ fn target(about: &mut About, item: &Item, reach: Reach, is_opendj: bool) -> Resu
                 about.not = Some(found.place);
             } else {
                 about.place = found.place;
-                about.filter = both(about.filter.take(), found.filter);
+                about.star = found.filter;
                 about.capture = found.capture;
             }
         }
@@ -316,7 +337,15 @@ impl Writer<'_> {
         let plain = if about.values.is_empty() { of_attributes } else { of_attributes.without(written) };
         self.write("entry", target(entry(), None, Operations::ANY), of_entry);
         if !about.selectors.is_empty() {
-            self.write("", target(Items::Attributes(about.selectors.clone()), None, Operations::ANY), plain);
+            let attributes = || Items::Attributes(about.selectors.clone());
+            let (plain, written) = match self.permission.allows {
+                true => (plain, Rights::NONE),
+                false => (plain.without(Rights::WRITE), plain.and(Rights::WRITE)),
+            };
+            self.write("", target(attributes(), None, Operations::ANY), plain);
+            // Who may add an entry may give it any attribute, whatever else is denied.
+            let changes = [Operation::Modify, Operation::Rename, Operation::PasswordModify];
+            self.write("write", target(attributes(), None, Operations::of(changes)), written);
         }
         for (right, name, filter) in about.values.iter().filter(|(right, ..)| written.has(*right)) {
             let items = Items::Attributes(vec![named(name, false)]);

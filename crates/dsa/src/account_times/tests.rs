@@ -44,7 +44,7 @@ proptest! {
         let mut bytes: [u8; TIME_BYTES] = bytes.try_into().expect("so many");
         prop_assert_eq!(AccountTime::decode(&bytes), Some(time));
         bytes[at] = byte;
-        let is_known = if at == 4 { (1..=3).contains(&byte) } else { byte == 0 };
+        let is_known = if at == 4 { (1..=4).contains(&byte) } else { byte == 0 };
         prop_assert_eq!(AccountTime::decode(&bytes).is_some(), is_known);
     }
 
@@ -77,9 +77,9 @@ fn the_table_keeps_the_latest_of_each_account() {
     assert_eq!(times.take(1), [time(&fixture, Field::LastSuccess, 9_000)]);
     times.put_back(&[time(&fixture, Field::LastSuccess, 9_000)]);
     // A success ends the delay that waits.
-    note(Field::NoDelay, 10_000);
+    note(Field::NoFailures, 10_000);
     let fields: Vec<(Field, u64)> = times.take(9).iter().map(|time| (time.field, time.ms)).collect();
-    assert_eq!(fields, [(Field::LastSuccess, 9_000), (Field::NoDelay, 10_000)]);
+    assert_eq!(fields, [(Field::LastSuccess, 9_000), (Field::NoFailures, 10_000)]);
     assert!(times.is_empty());
 }
 
@@ -117,7 +117,49 @@ fn a_delay_ends_with_a_success_and_the_entry_stays_as_it_was() {
     apply(Field::DelayEnd, 5_000);
     apply(Field::DelayEnd, 9_000);
     assert_eq!(state(&fixture).0[2], Some(9_000));
-    apply(Field::NoDelay, 9_100);
-    apply(Field::NoDelay, 9_200);
+    apply(Field::NoFailures, 9_100);
+    apply(Field::NoFailures, 9_200);
     assert_eq!(state(&fixture), ([None; 3], before));
+}
+
+#[test]
+fn failures_are_those_since_the_last_success_and_the_newest() {
+    let fixture = Fixture::new();
+    let before = state(&fixture).1;
+    let failures = || {
+        let mut reader = store::Reader::register(&fixture.dsa.shard).expect("there are few");
+        let pin = reader.pin();
+        let at = pin.read_point();
+        let id = at.resolve(ANN, &mut Default::default()).expect("she is there");
+        let mut all = stored_failures(at, &at.entry(id).expect("she is there"));
+        all.sort_unstable();
+        all
+    };
+    let apply = |all: &[(Field, u64)]| {
+        let times = all.iter().map(|(field, ms)| time(&fixture, *field, *ms));
+        assert!(!super::apply(&fixture.dsa.shard, times));
+    };
+    let batch = [
+        (Field::Failure, 1_000),
+        (Field::NoFailures, 2_000),
+        (Field::Failure, 3_000),
+        (Field::Failure, 2_500),
+    ];
+    for _ in 0..2 {
+        apply(&batch);
+        assert_eq!(failures(), [2_500, 3_000], "however often it comes");
+    }
+    let many: Vec<(Field, u64)> = (0..50).map(|number| (Field::Failure, 10_000 + number)).collect();
+    apply(&many);
+    assert_eq!(failures(), (10_018..10_050).collect::<Vec<_>>());
+    assert_eq!(state(&fixture).1, before);
+    // In the table two of one millisecond are two, and a success takes what waits.
+    let times = AccountTimes::default();
+    (0..3).for_each(|_| times.note(time(&fixture, Field::Failure, 5_000)));
+    let waiting: Vec<u64> = times.take(9).iter().map(|time| time.ms).collect();
+    assert_eq!(waiting, [5_000, 5_001, 5_002]);
+    [5_000, 7_000].into_iter().for_each(|ms| times.note(time(&fixture, Field::Failure, ms)));
+    times.note(time(&fixture, Field::NoFailures, 6_000));
+    let fields: Vec<(Field, u64)> = times.take(9).iter().map(|time| (time.field, time.ms)).collect();
+    assert_eq!(fields, [(Field::NoFailures, 6_000), (Field::Failure, 7_000)]);
 }

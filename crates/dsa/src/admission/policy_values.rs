@@ -3,7 +3,9 @@
 
 use crate::outcome::Refusal;
 use crate::password::policies::may_be_of_policy;
+use crate::policy::parse_subtree;
 use model::ResultCode;
+use model::limits::POLICY_SUBENTRIES_MAX;
 use proto::message::Request;
 use proto::op::ModifyKind;
 use schema::Schema;
@@ -47,7 +49,12 @@ struct Written {
 }
 
 /// Why the values of a policy that an update brings are not taken. Of which entry is not looked at: no other class has these attributes.
-pub(super) fn unfit(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
+/// `subentries`: how many there are.
+pub(super) fn unfit(schema: &Schema, request: &Request<'_>, subentries: usize) -> Option<Refusal> {
+    if subentries >= POLICY_SUBENTRIES_MAX && is_policy_of_subtree(schema, request) {
+        let text = "there are as many subentries as policies are looked for among; pwdPolicySubentry names one for an account";
+        return Some((ResultCode::AdminLimitExceeded, text.to_owned()));
+    }
     let mut written = Written::default();
     let text = match request {
         Request::Add(add) => add.attributes.iter().find_map(|given| {
@@ -60,6 +67,22 @@ pub(super) fn unfit(schema: &Schema, request: &Request<'_>) -> Option<Refusal> {
         _ => None,
     };
     text.or_else(|| written.do_not_fit()).map(|text| (ResultCode::ConstraintViolation, text))
+}
+
+/// Is it an add of a subentry that is a policy?
+fn is_policy_of_subtree(schema: &Schema, request: &Request<'_>) -> bool {
+    let Request::Add(add) = request else { return false };
+    let known = schema.well_known();
+    let is_class = |description| schema.find_type(description) == Some(known.object_class);
+    let values = add.attributes.iter().filter(|given| is_class(given.description));
+    let classes = values.flat_map(|given| given.values.iter()).filter_map(|value| schema.find_class(value));
+    let policy = schema.find_class(b"pwdPolicy");
+    let (mut is_subentry, mut is_policy) = (false, false);
+    for class in classes {
+        is_subentry |= schema.is_subclass(class, known.subentry);
+        is_policy |= policy.is_some_and(|policy| schema.is_subclass(class, policy));
+    }
+    is_subentry && is_policy
 }
 
 impl Written {
@@ -87,6 +110,10 @@ impl Written {
         // What else is taken away is not looked at.
         if kind == ModifyKind::Delete {
             return None;
+        }
+        if is("subtreeSpecification") {
+            let mut faults = values.filter_map(|value| parse_subtree(value).err());
+            return faults.next().map(|fault| format!("subtreeSpecification: {fault}"));
         }
         if is("pwdAttribute") {
             let password = Some(schema.well_known().user_password);

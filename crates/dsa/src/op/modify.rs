@@ -8,6 +8,7 @@ mod superclass;
 
 use crate::context::Writing;
 use crate::outcome::{self, Refusal};
+use crate::policy;
 use model::{Description, EntryId, ResultCode, TypeId, short};
 use proto::Outline;
 use proto::op::modify::{self, Change, Modify, ModifyKind, Replacements, only_replacement};
@@ -48,10 +49,21 @@ pub(crate) fn run(
     }
     // After what can be refused without the store; a stamp that is taken is not given back.
     let stamp = writing.stamp();
-    let modify =
-        store::Modify { dn: request.dn, changes: &changes, keep_operational: false, known: writing.known };
+    let keep_operational = says_last_change(schema, &changes) && is_by_server(writing);
+    let modify = store::Modify { dn: request.dn, changes: &changes, keep_operational, known: writing.known };
     let modified = writing.writer.modify(modify, stamp);
     writing.answer(out, id, MODIFY_RESPONSE, request.dn, modified)
+}
+
+/// Does a modify say itself when the entry was changed last? The server does, where a password gets another form ([`super::bind`]).
+fn says_last_change(schema: &Schema, changes: &[store::Change<'_>]) -> bool {
+    let known = schema.well_known();
+    changes.iter().any(|change| change.description.attribute_type == known.modify_timestamp)
+}
+
+/// Has the server asked for it? No client is called so: it would have to be the suffix, or the root DN.
+fn is_by_server(writing: &mut Writing<'_, '_>) -> bool {
+    writing.writer.view().name(writing.actor) == policy::ACTOR
 }
 
 /// Tells modifies that only give new values to attributes from others, of which it knows nothing.

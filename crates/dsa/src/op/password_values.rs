@@ -68,9 +68,9 @@ fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
         || (is_password(schema, given.description) && !(takes_hashes && are_hashes(given.values())))
 }
 
-/// Are the hashes that somebody adds stored as they come? Of the root DN they are, if no policy holds for all.
+/// Are the hashes that somebody adds stored as they come? Of the root DN they are, if no policy holds for those that name none.
 pub(crate) fn takes_hashes(dsa: &Dsa, identity: &Identity) -> bool {
-    identity.is_root && !dsa.policies.have_default()
+    identity.is_root && !dsa.policies.have_default() && dsa.shard.subentries() == 0
 }
 
 /// Are these hashes, and no more than an entry may have?
@@ -471,6 +471,30 @@ fn taken<'v>(
     Ok((!is_later).then_some(all))
 }
 
+/// The stored value that an old password is right for, which comes with a new one. A wrong one counts as a failed bind does: else an open session
+/// could try one after the other. While the account is throttled each is wrong.
+///
+/// # Errors
+/// [`LATER`] if it lacks a verification.
+pub(crate) fn prove(
+    reading: &mut Reading<'_>,
+    entry: &EntryRef<'_>,
+    word: &[u8],
+) -> Result<Option<Vec<u8>>, FixedRefusal> {
+    let (failures, now_ns) = (&reading.dsa.failed_binds, reading.now.monotonic_ns);
+    let account = reading.dsa.account(&reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache));
+    let passwords = &mut reading.scratch.passwords;
+    if passwords.is_given_up(|| failures.are_recent(now_ns) && failures.is_throttled(account, now_ns)) {
+        return Ok(None);
+    }
+    let found = passwords.find(reading.read_point, entry, word).map_err(|_| LATER)?;
+    match &found {
+        Some(_) => failures.succeeded(account),
+        None => failures.failed(account, now_ns),
+    }
+    Ok(found)
+}
+
 /// The stored values that a password is right for: with several schemes there are several. `None` if there are none.
 ///
 /// # Errors
@@ -480,10 +504,8 @@ pub(crate) fn of_word(
     entry: &EntryRef<'_>,
     word: &[u8],
 ) -> Result<Option<Vec<Vec<u8>>>, FixedRefusal> {
+    let Some(first) = prove(reading, entry, word)? else { return Ok(None) };
     let passwords = &mut reading.scratch.passwords;
-    let Some(first) = passwords.find(reading.read_point, entry, word).map_err(|_| LATER)? else {
-        return Ok(None);
-    };
     let (mut all, mut others, mut is_later) = (vec![first], Vec::new(), false);
     password::first(reading.read_point, entry, |stored| {
         others.push(stored.to_vec());

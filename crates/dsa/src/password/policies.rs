@@ -16,13 +16,15 @@ use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// May an attribute be one of a password policy? Their names begin with `pwd` or `pandoPwd`; those that are written as an OID are looked up later.
+/// May an attribute be one of a password policy? Their names begin with `pwd` or `pandoPwd`, and a subentry has a `subtreeSpecification`; those that
+/// are written as an OID are looked up later.
 #[inline]
 pub(crate) fn may_be_of_policy(description: &[u8]) -> bool {
     match description {
         [first, second, third, ..] if !first.is_ascii_digit() => {
             match (first | 0x20, second | 0x20, third | 0x20) {
                 (b'p', b'w', b'd') => true,
+                (b's', b'u', b'b') => description.eq_ignore_ascii_case(b"subtreeSpecification"),
                 (b'p', b'a', b'n') => {
                     description.len() > 8 && description[..8].eq_ignore_ascii_case(b"pandoPwd")
                 }

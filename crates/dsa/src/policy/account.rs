@@ -1,7 +1,7 @@
 //! The state of a password, as its entry has it.
 
 use super::choice::{text, values};
-use crate::account_times::{Field, stored};
+use crate::account_times::{Field, stored, stored_failures};
 use crate::context::Reading;
 use crate::generalized_time;
 use store::EntryRef;
@@ -27,6 +27,8 @@ pub(crate) struct Account {
     pub(super) delay_end_ms: Option<u64>,
     /// When somebody bound last, as far as it is noted.
     pub(super) last_success_ms: Option<u64>,
+    /// When binds failed since, as far as it is written.
+    pub(super) failures_ms: Vec<u64>,
 }
 
 /// Since when an account is locked.
@@ -59,6 +61,7 @@ impl Account {
             // What was noted in the last seconds is not in the entry yet.
             delay_end_ms: stored(at, entry, "pwdAccountTmpLockoutEnd").max(waiting(Field::DelayEnd)),
             last_success_ms: stored(at, entry, "pwdLastSuccess").max(waiting(Field::LastSuccess)),
+            failures_ms: stored_failures(at, entry),
         }
     }
 
@@ -94,6 +97,7 @@ mod tests {
         end_ms: None,
         delay_end_ms: None,
         last_success_ms: None,
+        failures_ms: Vec::new(),
     };
 
     #[test]

@@ -3,8 +3,10 @@
 
 use super::account::Account;
 use super::choice::{policy_of, policy_of_new, values};
+use super::login::has_failures;
 use super::quality::{self, Fault, Names};
 use crate::access::Action;
+use crate::account_times::{AccountTime, Field};
 use crate::context::Reading;
 use crate::events::{Event, EventKind};
 use crate::generalized_time::write as time_text;
@@ -156,6 +158,12 @@ pub(crate) fn judge(
             return Err(refused(reading, IN_HISTORY));
         }
         poor?;
+    }
+    // Those that wait to be written would come back after the change.
+    if let Some(entry) = entry
+        && has_failures(reading, entry)
+    {
+        reading.dsa.account_times.note(AccountTime::of(entry, Field::NoFailures, now_ms));
     }
     // Without a policy there is no age and no history, but what another policy has left is cleared.
     if policy.is_built_in {

@@ -1,7 +1,8 @@
-//! Which policy holds for an account: the one that its entry names, else that of the first rule of the settings that fits, else the default one of the
-//! settings, else the built-in one. A name that
+//! Which policy holds for an account: the one that its entry names, else that of the nearest subentry ([`super::subentry`]), else that of the first rule
+//! of the settings that fits, else the default one of the settings, else the built-in one. A name that
 //! leads to no policy is passed over, for an account that nobody can use would be worse than one with the next policy.
 
+use super::subentry::policy_of_subentry;
 use crate::access::each_value;
 use crate::context::Reading;
 use crate::password::policies::{Policy, PolicyRule, Quality};
@@ -52,17 +53,20 @@ pub(super) fn policy_of_new(reading: &mut Reading<'_>, dn: &[u8], named: Option<
 
 /// Whose policy is looked for. A name that nobody has is no subject: its bind fails whatever a policy says.
 #[derive(Clone, Copy)]
-enum Subject<'s, 'r> {
+pub(super) enum Subject<'s, 'r> {
     Entry(&'s EntryRef<'r>),
     /// It is to be added under this name.
     New(&'s [u8]),
 }
 
-/// The policy that is named, else that of the first rule that fits, else the default one. Each is looked up when it is needed: a policy is
+/// The policy that is named, else that of a subentry, else that of the first rule that fits, else the default one. Each is looked up when it is needed: a policy is
 /// one entry, and a change of it holds from the next request on.
 fn chosen(reading: &mut Reading<'_>, named: Option<&str>, subject: Option<Subject<'_, '_>>) -> Policy {
     let choices = reading.dsa.policies.choices();
     let mut found = named.and_then(|dn| policy_at(reading, dn));
+    if let (None, Some(subject)) = (&found, subject) {
+        found = policy_of_subentry(reading, subject);
+    }
     if let (None, Some(subject)) = (&found, subject) {
         let rule = choices.rules.iter().find(|rule| fits(reading, subject, rule));
         found = rule.and_then(|rule| policy_at(reading, &rule.policy));
@@ -101,7 +105,7 @@ fn is_within(reading: &mut Reading<'_>, subject: Subject<'_, '_>, base: &str) ->
 
 /// Is a filter true of an account? It was read before, when the rule was set, and is short.
 /// All attributes are looked at: the rule is the administrator's, and its outcome is no answer to anybody.
-fn is_true(reading: &mut Reading<'_>, entry: &EntryRef<'_>, filter: &str) -> bool {
+pub(super) fn is_true(reading: &mut Reading<'_>, entry: &EntryRef<'_>, filter: &str) -> bool {
     let Ok(parsed) = proto::filter_string::parse(filter.as_bytes()) else { return false };
     let compiled = Compiled::new(&parsed.filter(), reading.read_point.shard(), &|_| true);
     reading.scratch.evaluator.evaluate(&compiled, entry, reading.read_point) == Truth::True
@@ -116,20 +120,24 @@ fn is_member(reading: &mut Reading<'_>, entry: &EntryRef<'_>, group: &str) -> bo
     views.groups().is_member_of_named(who, (group, true), read_point, evaluator) == Truth::True
 }
 
-/// The policy that an entry is, if it is one.
-/// Any structural class will do, and a class below pwdPolicy as well.
+/// The policy that the entry of this name is, if it is one.
 fn policy_at(reading: &mut Reading<'_>, dn: &str) -> Option<Policy> {
     let read_point = reading.read_point;
     let id = read_point.resolve(dn.as_bytes(), &mut reading.scratch.evaluator.cache).ok()?;
-    let entry = read_point.entry(id)?;
+    policy_of_entry(read_point, &read_point.entry(id)?)
+}
+
+/// The policy that an entry is, if it is one.
+/// Any structural class will do, and a class below pwdPolicy as well.
+pub(super) fn policy_of_entry(read_point: ReadPoint<'_>, entry: &EntryRef<'_>) -> Option<Policy> {
     let schema = read_point.shard().schema();
     let class = schema.find_class(b"pwdPolicy")?;
     let classes = entry.shape.class_values.iter().filter_map(|name| schema.find_class(name));
     classes.clone().find(|own| schema.is_subclass(*own, class))?;
     // What an earlier version may have stored, a negative number, is no bound.
     let number =
-        |name: &str| text(&entry, name, read_point).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    let is = |name: &str| text(&entry, name, read_point).map(|text| text == "TRUE");
+        |name: &str| text(entry, name, read_point).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let is = |name: &str| text(entry, name, read_point).map(|text| text == "TRUE");
     let small = |name| usize::try_from(number(name)).unwrap_or(usize::MAX);
     let count = |name| u32::try_from(number(name)).unwrap_or(u32::MAX);
     Some(Policy {
@@ -151,7 +159,7 @@ fn policy_at(reading: &mut Reading<'_>, dn: &str) -> Option<Policy> {
         must_change: is("pwdMustChange").unwrap_or(false),
         allow_user_change: is("pwdAllowUserChange").unwrap_or(true),
         safe_modify: is("pwdSafeModify").unwrap_or(false),
-        quality: quality_of(&entry, read_point),
+        quality: quality_of(entry, read_point),
         max_idle: number("pwdMaxIdle"),
         is_built_in: false,
         tells_locked: false,

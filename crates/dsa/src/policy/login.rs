@@ -1,8 +1,8 @@
 //! What a policy says of a bind: whether its password is verified, what a failure leads to, and what is in order about a password that is right.
 
 use super::account::Account;
-use super::choice::policy_of;
-use crate::account_times::{AccountTime, Field};
+use super::choice::{policy_of, values};
+use crate::account_times::{AccountTime, Field, stored_failures};
 use crate::context::Reading;
 use crate::generalized_time::write as time_text;
 use crate::identity::Identity;
@@ -26,8 +26,7 @@ pub(crate) fn admit(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     let now_ms = reading.now.wall_ms;
     // The order of the specification: lock, begin and end come before the password, age and grace behind it.
     let account = Account::of(reading, entry);
-    let is_admitted =
-        !is_blocked(policy, &account, now_ms) && begin(reading, entry, policy, account.changed_ms);
+    let is_admitted = !is_blocked(policy, &account, now_ms) && begin(reading, entry, policy, &account);
     if !is_admitted && policy.tells_locked {
         reading.scratch.passwords.verdict = Verdict::of(PolicyError::Locked);
     }
@@ -79,16 +78,20 @@ pub(super) fn is_delayed(policy: &Policy, account: &Account, now_ms: u64) -> boo
         .is_some_and(|end| now_ms < end && account.changed_ms.is_none_or(|changed| changed <= begin_ms(end)))
 }
 
-/// Begins a try of an account whose password was changed last at this time. False if there is none now.
+/// Begins a try of an account. False if there is none now.
 /// One that is refused is no failure: else a stranger who goes on could keep the user out.
-fn begin(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy, changed_ms: Option<u64>) -> bool {
+fn begin(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy, account: &Account) -> bool {
     let Some(bounds) = policy.failures() else { return true };
     // It was begun when the bind ran first, before its password was verified.
     if reading.scratch.passwords.tried.is_some() {
         return true;
     }
-    let (account, now_ms) = (number(reading, entry), reading.now.wall_ms);
-    let tried = reading.dsa.policies.lockouts.begin(account, &bounds, changed_ms, now_ms);
+    // Those of before a start are in the entry only. Some of them may not count any more, which is not written yet.
+    let over_ms = reading.dsa.account_times.get(entry, Field::NoFailures);
+    let count = account.failures_ms.iter().filter(|failed| over_ms.is_none_or(|over| **failed > over));
+    let known = count.fold((0, 0), |(count, last), failed| (count + 1, failed.max(&last).to_owned()));
+    let (number, now_ms) = (number(reading, entry), reading.now.wall_ms);
+    let tried = reading.dsa.policies.lockouts.begin(number, &bounds, known, account.changed_ms, now_ms);
     reading.scratch.passwords.tried = tried;
     reading.scratch.passwords.tried.is_some()
 }
@@ -100,9 +103,15 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
     // Without a try nothing counts: the policy neither locks nor delays.
     let Some(tried) = reading.scratch.passwords.tried.take() else { return };
     let count = reading.dsa.policies.lockouts.failed(tried, now_ms);
+    let note = |field, ms| reading.dsa.account_times.note(AccountTime::of(entry, field, ms));
+    // The first in a row: those that are kept of before count no more.
+    if count == 1 && has_failures(reading, entry) {
+        note(Field::NoFailures, now_ms);
+    }
+    note(Field::Failure, now_ms);
     if let Some(delay) = policy.failures().map(|bounds| bounds.delay(count)).filter(|delay| *delay > 0) {
         let end_ms = now_ms.saturating_add(delay.saturating_mul(1000)).min(TIME_MS_MAX);
-        reading.dsa.account_times.note(AccountTime::of(entry, Field::DelayEnd, end_ms));
+        note(Field::DelayEnd, end_ms);
     }
     if policy.locks() && count >= policy.max_failure {
         let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
@@ -111,6 +120,11 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
         reading.scratch.passwords.verdict.write =
             Some(Write { dn, changes: vec![lock], purpose, assertion: None });
     }
+}
+
+/// Are failures of an account kept, in its entry or to be written?
+pub(super) fn has_failures(reading: &Reading<'_>, entry: &EntryRef<'_>) -> bool {
+    reading.dsa.account_times.has_failure(entry) || !stored_failures(reading.read_point, entry).is_empty()
 }
 
 /// The password was right. False if it has expired and no grace is left. `account`: as it was admitted.
@@ -143,7 +157,11 @@ pub(crate) fn passed(
                 return false;
             }
             verdict.response.warning = Some(Warning::Grace(left - 1));
-            changes.push((ModifyKind::Add, b"pwdGraceUseTime".to_vec(), vec![time_text(now_ms)]));
+            // Two of one millisecond are two.
+            let used = values(entry, "pwdGraceUseTime", reading.read_point);
+            let mut times = (now_ms..).map(time_text);
+            let time = times.find(|time| !used.contains(time)).expect("there are more times than uses");
+            changes.push((ModifyKind::Add, b"pwdGraceUseTime".to_vec(), vec![time]));
             // Of two at the same time one is counted first, and the other one finds less left.
             assertion = Some(crate::rights::unchanged(reading, entry));
         }
@@ -162,7 +180,8 @@ pub(crate) fn passed(
     true
 }
 
-/// Notes when somebody bound last, if that is wanted and the time that is noted is older than its precision; and that no delay is in force.
+/// Notes when somebody bound last, if that is wanted and the time that is noted is older than its precision; and that no failure counts and no delay
+/// is in force.
 fn note_success(reading: &Reading<'_>, entry: &EntryRef<'_>, policy: &Policy, account: &Account) {
     let (now_ms, times) = (reading.now.wall_ms, &reading.dsa.account_times);
     let is_old = |precision: u64| {
@@ -172,8 +191,9 @@ fn note_success(reading: &Reading<'_>, entry: &EntryRef<'_>, policy: &Policy, ac
     if policy.last_success_precision().is_some_and(is_old) {
         times.note(AccountTime::of(entry, Field::LastSuccess, now_ms));
     }
-    if account.delay_end_ms.is_some() || times.get(entry, Field::DelayEnd).is_some() {
-        times.note(AccountTime::of(entry, Field::NoDelay, now_ms));
+    let has_failures = !account.failures_ms.is_empty() || times.has_failure(entry);
+    if has_failures || account.delay_end_ms.is_some() {
+        times.note(AccountTime::of(entry, Field::NoFailures, now_ms));
     }
 }
 

@@ -17,10 +17,18 @@ use std::sync::Arc;
 /// Who has changed the state, as it is recorded with the entry.
 pub const ACTOR: &[u8] = b"cn=Password Policy";
 
+/// Attributes that a renewal keeps as they are: when the entry was changed last, and by whom.
+pub(crate) const LAST_CHANGE: [&[u8]; 2] = [b"modifyTimestamp", b"modifiersName"];
+
 /// The change that a write is, of a bind with this message id. `answer`: what the bind is answered when it is done.
 pub(crate) fn change_of(dsa: &Dsa, write: Write, id: i32, answer: Vec<u8>) -> Change {
-    let list =
-        write.changes.iter().map(|(kind, name, values)| (*kind, &name[..], values.iter().map(Vec::as_slice)));
+    // An account is locked also where no further name can be recorded. That of the initial owner is there in any case.
+    let has_name = dsa.shard.admits_name(ACTOR);
+    let name = if has_name { ACTOR } else { dsa.config.store.initial_owner.as_bytes() };
+    // Only by its own name the server may say when the entry was changed last.
+    let may_say = |name: &[u8]| has_name || !LAST_CHANGE.contains(&name);
+    let changes = write.changes.iter().filter(|(_, name, _)| may_say(name));
+    let list = changes.map(|(kind, name, values)| (*kind, &name[..], values.iter().map(Vec::as_slice)));
     let list = change_list(list);
     let changes = Changes::parse(&list).expect("just encoded");
     // Critical, for without it the last grace login could be used twice.
@@ -42,8 +50,6 @@ pub(crate) fn change_of(dsa: &Dsa, write: Write, id: i32, answer: Vec<u8>) -> Ch
         }
         out.extend_from_slice(&answer);
     });
-    // An account is locked also where no further name can be recorded. That of the initial owner is there in any case.
-    let name = if dsa.shard.admits_name(ACTOR) { ACTOR } else { dsa.config.store.initial_owner.as_bytes() };
     let actor = Identity::named(name.to_vec(), AuthMethod::None);
     Change { id, message, actor, answer, is_of_bind: purpose != Purpose::Renew, conditions: Vec::new() }
 }

@@ -183,3 +183,48 @@ fn test_y1_an_administrator_locks_and_unlocks() {
         assert!(!client.binds(ADA, "second"));
     });
 }
+
+/// When binds failed is written, too: all of it since the last success, for whoever may read it. It is no change of the entry.
+#[test]
+fn test_y1_failures_are_kept_in_the_entry() {
+    const FAILURES: &str = "pwdFailureTime";
+    under(
+        &[("pwdLockout", "TRUE"), ("pwdMaxFailure", "3"), ("pwdFailureCountInterval", "100")],
+        |mut client| {
+            let before = client.stamps();
+            assert!(!client.binds(ADA, "wrong") && !client.binds(ADA, "wrong"));
+            client.write_times();
+            assert_eq!(client.state(FAILURES).len(), 2, "of one millisecond, too");
+            assert_eq!(client.stamps(), before);
+            let mut own = client.another();
+            assert!(client.binds(ADA, "first-word"));
+            client.write_times();
+            assert_eq!(client.state(FAILURES), [""; 0], "a success ends them");
+            own.must_bind(ADA, "first-word");
+            assert!(!client.binds(ADA, "wrong"));
+            client.write_times();
+            assert_eq!(
+                own.read(ADA, &[FAILURES]).values(FAILURES).map(|all| all.len()),
+                Some(1),
+                "one's own"
+            );
+            assert_eq!(own.read(ADA, &["+"]).values(FAILURES).map(|all| all.len()), Some(1));
+            let filter = format!("({FAILURES}>=20200101000000Z)");
+            assert_eq!(
+                client.another().search("dc=example", Scope::Subtree, &filter, &["1.1"]).entries.len(),
+                1
+            );
+            // Too long ago: it does not count, and goes with the next one.
+            client.wait(100);
+            assert!(!client.binds(ADA, "wrong") && !client.binds(ADA, "wrong"));
+            client.write_times();
+            assert_eq!(client.state(FAILURES).len(), 2);
+            // A lock leaves them for the administrator; another password takes them away, also those that wait.
+            assert!(!client.binds(ADA, "wrong"));
+            assert_eq!(client.state("pwdAccountLockedTime").len(), 1);
+            assert_eq!(client.another().modify(ADA, &[(Replace, "userPassword", &["second"])]).code, Success);
+            client.write_times();
+            assert_eq!(client.state(FAILURES), [""; 0]);
+        },
+    );
+}

@@ -21,6 +21,7 @@ mod sasl;
 mod scram;
 mod secrets;
 mod strength;
+mod subentries;
 mod tokens;
 mod usability;
 mod verified;

@@ -178,3 +178,22 @@ fn values_with_options_are_no_passwords() {
         assert!(client.binds(ADA, "new"));
     });
 }
+
+/// An open session is no place to guess at the password: wrong old ones count for the account as failed binds do, and then the right one has to wait.
+#[test]
+fn test_y1_wrong_old_passwords_are_throttled() {
+    each(|mut client| {
+        client.must_bind(ADA, "lace");
+        let by_modify: Changes<'_> =
+            &[(Delete, "userPassword", &["wrong"]), (Add, "userPassword", &["another"])];
+        for number in 0..10 {
+            match number % 2 {
+                0 => assert_eq!(client.change_password(None, Some("wrong"), "another"), InvalidCredentials),
+                _ => assert_eq!(client.modify(ADA, by_modify).code, NoSuchAttribute),
+            }
+        }
+        assert_eq!(client.change_password(None, Some("lace"), "another"), InvalidCredentials);
+        client.wait(2);
+        assert_eq!(client.change_password(None, Some("lace"), "another"), Success);
+    });
+}

@@ -3,6 +3,7 @@
 use super::*;
 use dsa::config::Scheme;
 use model::ResultCode::*;
+use model::Scope;
 use proto::op::ModifyKind::{self, *};
 
 const HASH: &str = "{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0";
@@ -45,6 +46,66 @@ fn test_p5_a_bind_stores_its_password_anew() {
             assert!(state.values("pwdChangedTime").is_none() && state.values("pwdHistory").is_none());
         });
     }
+}
+
+/// Only the entryCSN says that something of the entry is another. Its next change is one as any.
+#[test]
+fn test_p5_a_renewal_is_no_change_of_the_entry() {
+    with(&[Scheme::SaltedSha512], |mut client| {
+        const CSN: &str = "entryCSN";
+        const LAST: [&str; 2] = ["modifyTimestamp", "modifiersName"];
+        let state = |client: &Client, number: usize| {
+            let found = client.another().read(&name(number), &[CSN, LAST[0], LAST[1]]);
+            let csn = found.values(CSN).expect("each entry has one");
+            (csn, LAST.map(|name| found.values(name).expect("each entry has one")))
+        };
+        let change = |client: &Client, number| {
+            let change: &[(ModifyKind, &str, &[&str])] = &[(Replace, "description", &["x"])];
+            let mut root = client.another();
+            root.at(client.now);
+            assert_eq!(root.modify(&name(number), change).code, Success);
+        };
+        // One that was added only, and one that was changed since.
+        add(&mut client, 0, &[HASH]);
+        add(&mut client, 1, &[HASH]);
+        client.wait(5);
+        change(&client, 1);
+        for number in 0..2 {
+            let (csn, last) = state(&client, number);
+            client.wait(5);
+            assert!(client.binds(&name(number), "secret"));
+            let (new_csn, new_last) = state(&client, number);
+            assert!(new_csn > csn && new_last == last, "{new_csn:?} {new_last:?}");
+            let filter = format!("(modifyTimestamp={})", last[0][0]);
+            assert!(
+                client.another().search(&name(number), Scope::Base, &filter, &["1.1"]).entries.len() == 1
+            );
+            change(&client, number);
+            let (changed_csn, changed) = state(&client, number);
+            // With a log time stands still here.
+            let is_later = changed[0] > last[0] || client.commit.is_some();
+            assert!(changed_csn > new_csn && is_later, "{changed:?}");
+            assert_ne!(changed[1], ["cn=Password Policy"]);
+        }
+        // No client says when an entry was changed.
+        let says: &[(ModifyKind, &str, &[&str])] = &[(Replace, LAST[0], &["20200101000000Z"])];
+        assert_eq!(client.another().modify(&name(0), says).code, ConstraintViolation);
+    });
+}
+
+/// Renewed again, by a later scheme: what was kept is kept on.
+#[test]
+fn test_p5_what_is_kept_is_kept_by_the_next_renewal() {
+    with(&[Scheme::SaltedSha512], |mut client| {
+        add(&mut client, 0, &[HASH, OTHER]);
+        let last =
+            |client: &Client| client.another().read(&name(0), &["modifyTimestamp"]).values("modifyTimestamp");
+        let before = last(&client);
+        client.wait(5);
+        assert!(client.binds(&name(0), "secret") && client.binds(&name(0), "Secret-1"));
+        assert!(stored(&client, 0).iter().all(|value| value.starts_with("{SSHA512}")));
+        assert_eq!(last(&client), before);
+    });
 }
 
 #[test]

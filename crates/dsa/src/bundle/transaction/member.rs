@@ -10,7 +10,7 @@ use super::super::group::{self, Hint, Pending};
 use super::super::update::authorize::of_name;
 use super::super::update::{self, Classified, Kind, Refused};
 use super::change;
-use crate::admission;
+use crate::admission::{self, Present};
 use crate::context::Reading;
 use crate::control::update::names;
 use crate::control::{self, ControlError, Requested};
@@ -307,8 +307,8 @@ fn authorize<'r, 'a>(
     }
     let effective = Effective::of_transaction(identity);
     // What the schema refuses whatever the entry is. The rest of the schema is asked in the overlay.
-    let present = (&**dsa.shard.schema(), dsa.access.of_entries());
-    if let Some((code, text)) = admission::refusal(present, &request.message, requested) {
+    let (schema, present) = (dsa.shard.schema(), Present::of(dsa));
+    if let Some((code, text)) = admission::refusal(schema, present, &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
     // Last, so that an update that is refused anyway preempts nobody.

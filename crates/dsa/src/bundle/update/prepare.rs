@@ -9,7 +9,7 @@ use super::super::transaction;
 use super::Refused;
 use super::classify::Request;
 use crate::access::Action;
-use crate::admission;
+use crate::admission::{self, Present};
 use crate::control::{Requested, assertion, update};
 use crate::identity::Identity;
 use crate::op;
@@ -30,8 +30,8 @@ pub(super) fn check(
     request: &Request<'_>,
     requested: &Requested<'_>,
 ) -> Result<(), Refused<'static>> {
-    let present = (&**parts.dsa.shard.schema(), parts.dsa.access.of_entries());
-    if let Some((code, text)) = admission::refusal(present, &request.message, requested) {
+    let (schema, present) = (parts.dsa.shard.schema(), Present::of(parts.dsa));
+    if let Some((code, text)) = admission::refusal(schema, present, &request.message, requested) {
         return Err(Refused::Refusal((code, text.into())));
     }
     // Transactions of lower precedence give way now, before the log: a replay has no open transactions.

@@ -5,12 +5,15 @@
 //! the pool has work; the next bind tries again. The stored value is taken away by its octets, so a password that was changed meanwhile
 //! stays, and nothing is added beside it.
 
+use crate::access::each_value;
 use crate::context::Reading;
 use crate::password::first;
-use crate::password::policies::{Purpose, Write};
+use crate::password::policies::{Changed, Purpose, Write};
+use crate::policy::LAST_CHANGE;
 use ::password::Scheme;
 use model::limits::PASSWORD_VALUES_MAX;
 use proto::op::ModifyKind;
+use store::derived::Derived;
 use store::{EntryRef, ReadPoint};
 
 /// Proposes to store a password anew that a bind has proven by this stored value, if it should be.
@@ -45,10 +48,30 @@ fn renew_old(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u8], pas
     let Ok(Ok(values)) = passwords.store(schemes, password, &mut **dsa.entropy()) else { return };
     let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
     let name = b"userPassword".to_vec();
-    let changes =
+    let mut changes =
         vec![(ModifyKind::Delete, name.clone(), vec![stored.to_vec()]), (ModifyKind::Add, name, values)];
+    changes.extend(last_change(reading, entry));
     let write = Write { dn, changes, purpose: Purpose::Renew, assertion: None };
     reading.scratch.passwords.verdict.write = Some(write);
+}
+
+/// When the entry was changed last, and by whom, as it is now: the password is another form of the same one, and who asks for what has changed
+/// need not read it again. They are stored in the entry, until its next change.
+fn last_change(reading: &mut Reading<'_>, entry: &EntryRef<'_>) -> Vec<Changed> {
+    let (at, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
+    let known = at.shard().schema().well_known();
+    let both =
+        [(known.modify_timestamp, Derived::ModifyTimestamp), (known.modifiers_name, Derived::ModifiersName)];
+    let kept = both.into_iter().zip(LAST_CHANGE).filter_map(|((id, what), name)| {
+        let mut value = Vec::new();
+        if at.has_stored(entry, id) {
+            each_value(entry, id, at, &mut |stored| value = stored.to_vec());
+        } else if !at.derive(entry, what, cache, &mut value) {
+            return None;
+        }
+        Some((ModifyKind::Replace, name.to_vec(), vec![value]))
+    });
+    kept.collect()
 }
 
 /// Is there a value of each scheme, this one among them? Or so many others that there is no room for those that lack.

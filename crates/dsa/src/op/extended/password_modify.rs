@@ -12,8 +12,8 @@ use crate::identity::Identity;
 use crate::lookup::find_user;
 use crate::op::password_values;
 use crate::outcome::FixedRefusal;
+use crate::password;
 use crate::password::policies::Changed;
-use crate::password::{self, LATER};
 use crate::policy::{self, New, Place};
 use crate::rights::{Conditions, REPLACE, may_set_password, visible};
 use ::access::Operation;
@@ -258,8 +258,8 @@ fn find<'r>(
 /// The stored value that an old password is right by.
 /// invalidCredentials, whatever is wrong: RFC 3062 section 2 leaves it open.
 fn prove(reading: &mut Reading<'_>, entry: &EntryRef<'_>, old: &[u8]) -> Result<Vec<u8>, FixedRefusal> {
-    let found = reading.scratch.passwords.find(reading.read_point, entry, old).map_err(|_| LATER)?;
-    found.ok_or((ResultCode::InvalidCredentials, "the old password is not right"))
+    password_values::prove(reading, entry, old)?
+        .ok_or((ResultCode::InvalidCredentials, "the old password is not right"))
 }
 
 /// Answers a password modify, from the answer to the modify that it came to. `proves`: does that depend on the old password?

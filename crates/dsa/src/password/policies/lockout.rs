@@ -1,6 +1,7 @@
 //! Failures in a row, by account: what locks one that a policy says is locked after so many, and how long the next try has to wait.
 //!
-//! They are counted in memory, for all threads together, and are gone after a crash; the lock that they lead to is in the entry. A try is counted
+//! They are counted in memory, for all threads together, and go on after a start from those that the entry has; the lock that they lead to is in the
+//! entry at once. A try is counted
 //! as a failure from its beginning, and taken back if it was right: so of many tries at the same time no more are verified than may fail.
 
 use model::limits::LOCKOUT_ACCOUNTS_MAX;
@@ -87,11 +88,13 @@ impl Lockouts {
     }
 
     /// Begins a try of an account. `None` if as many have failed as may, or would have if those failed that are being verified, and while it
-    /// is delayed. `changed_ms`: when its password was changed, if that is known. Failures before that do not count.
+    /// is delayed. `known`: how many failures its entry has, and when the last one was, which counts where nothing of the account is in memory.
+    /// `changed_ms`: when its password was changed, if that is known. Failures before that do not count.
     pub(crate) fn begin(
         self: &Arc<Lockouts>,
         account: u64,
         bounds: &Bounds,
+        known: (u32, u64),
         changed_ms: Option<u64>,
         now_ms: u64,
     ) -> Option<Try> {
@@ -106,7 +109,11 @@ impl Lockouts {
                 .map(|(account, _)| *account);
             oldest.and_then(|oldest| all.remove(&oldest));
         }
-        let failures = all.entry(account).or_default();
+        let failures = all.entry(account).or_insert_with(|| match known {
+            // So many have locked it before, and it is open again.
+            (count, _) if count >= max => Failures::default(),
+            (count, last_ms) => Failures { count, running: 0, last_ms },
+        });
         let is_over =
             interval > 0 && now_ms >= failures.last_ms.saturating_add(interval.saturating_mul(1000));
         // The lock that they led to is in the entry by then. It is not, for the caller has looked: somebody has taken it away.
@@ -161,7 +168,7 @@ mod tests {
     #[test]
     fn test_y4_of_many_at_once_so_many_are_verified_as_may_fail() {
         let lockouts = Arc::new(Lockouts::default());
-        let begin = || lockouts.begin(7, &BOUNDS, None, 1000);
+        let begin = || lockouts.begin(7, &BOUNDS, (0, 0), None, 1000);
         let tries: Vec<Option<Try>> = (0..64).map(|_| begin()).collect();
         assert_eq!(tries.iter().flatten().count(), 5);
         let mut counts: Vec<u32> =
@@ -178,7 +185,7 @@ mod tests {
     fn failures_are_forgotten_after_their_interval() {
         let lockouts = Arc::new(Lockouts::default());
         let bounds = Bounds { max: 2, interval: 50, ..BOUNDS };
-        let begin = |changed_ms, now_ms| lockouts.begin(7, &bounds, changed_ms, now_ms);
+        let begin = |changed_ms, now_ms| lockouts.begin(7, &bounds, (0, 0), changed_ms, now_ms);
         for _ in 0..2 {
             let tried = begin(None, 1000).expect("one more");
             lockouts.failed(tried, 1000);
@@ -190,11 +197,27 @@ mod tests {
         assert!(lockouts.lock().is_empty());
     }
 
+    /// Y5: failures go on after a start from those that are written.
+    #[test]
+    fn test_y5_failures_of_before_a_start_count() {
+        let bounds = Bounds { max: 3, interval: 50, ..BOUNDS };
+        let tries = |known, now_ms| {
+            let lockouts = Arc::new(Lockouts::default());
+            (0..9).map_while(|_| lockouts.begin(7, &bounds, known, None, now_ms)).collect::<Vec<_>>().len()
+        };
+        assert_eq!([(0, 0), (1, 900), (2, 900)].map(|known| tries(known, 1000)), [3, 2, 1]);
+        assert_eq!(tries((3, 900), 1000), 3, "they have locked it, and somebody has opened it");
+        assert_eq!(tries((2, 900), 50_900), 3, "they are too long ago");
+        let lockouts = Arc::new(Lockouts::default());
+        drop(lockouts.begin(7, &bounds, (2, 900), None, 1000));
+        assert_eq!(lockouts.lock().len(), 1, "a try that was given up leaves them");
+    }
+
     #[test]
     fn tries_at_once_do_not_pass_a_delay() {
         let lockouts = Arc::new(Lockouts::default());
         let bounds = Bounds { max: u32::MAX, min_delay: 2, max_delay: 8, ..BOUNDS };
-        let begin = |now_ms| lockouts.begin(7, &bounds, None, now_ms);
+        let begin = |now_ms| lockouts.begin(7, &bounds, (0, 0), None, now_ms);
         let tries: Vec<Try> = (0..64).filter_map(|_| begin(1000)).collect();
         assert_eq!(tries.len(), UNDELAYED_MAX as usize);
         tries.into_iter().for_each(|tried| _ = lockouts.failed(tried, 1000));
@@ -236,7 +259,7 @@ mod tests {
                 }
                 let may_try = failures.len() < max as usize
                     && (failures.is_empty() || since >= plain_delay_ms(&bounds, failures.len()));
-                let tried = lockouts.begin(7, &bounds, None, now_ms);
+                let tried = lockouts.begin(7, &bounds, (0, 0), None, now_ms);
                 prop_assert_eq!(tried.is_some(), may_try);
                 let Some(tried) = tried else { continue };
                 if is_right {
