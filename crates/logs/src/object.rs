@@ -1,7 +1,5 @@
 //! JSON objects of one line. Whatever a client sends, it makes neither a line of its own nor a code for a terminal.
 
-use std::fmt::Write as _;
-
 /// An object that is being written.
 #[derive(Debug)]
 pub struct Object<'o> {
@@ -20,8 +18,10 @@ impl Object<'_> {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
         }
-        put_string(self.out, key);
-        self.out.push(b':');
+        // Keys are words of the server's own.
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
     }
 
     /// A text.
@@ -39,7 +39,7 @@ impl Object<'_> {
     /// A number.
     pub fn number(&mut self, key: &str, value: u64) -> &mut Self {
         self.key(key);
-        self.out.extend_from_slice(value.to_string().as_bytes());
+        put_number(self.out, value);
         self
     }
 
@@ -106,19 +106,48 @@ pub(crate) fn is_plain(c: char) -> bool {
 
 /// Appends a string. Everything that is not plain to see is escaped: control characters, of the second range too, and what reverses text.
 fn put_string(out: &mut Vec<u8>, text: &str) {
-    let mut escaped = String::with_capacity(text.len() + 2);
-    escaped.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => escaped.extend(['\\', c]),
-            c if !is_plain(c) => {
-                let _ = write!(escaped, "\\u{:04x}", u32::from(c));
-            }
-            c => escaped.push(c),
+    out.push(b'"');
+    let mut rest = text;
+    // Mostly all of it are letters that stand for themselves, which are copied at once.
+    while let Some(at) = rest.bytes().position(|octet| !is_itself(octet)) {
+        let (letters, other) = rest.split_at(at);
+        out.extend_from_slice(letters.as_bytes());
+        let mut others = other.chars();
+        if let Some(c) = others.next() {
+            put_escaped(out, c);
+        }
+        rest = others.as_str();
+    }
+    out.extend_from_slice(rest.as_bytes());
+    out.push(b'"');
+}
+
+/// Is it an ASCII character that a string has as it is?
+fn is_itself(octet: u8) -> bool {
+    matches!(octet, b' '..=b'~') && octet != b'"' && octet != b'\\'
+}
+
+fn put_escaped(out: &mut Vec<u8>, c: char) {
+    match c {
+        '"' | '\\' => out.extend_from_slice(&[b'\\', c as u8]),
+        c if !is_plain(c) => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+        c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// Appends a number, without the machinery of formats: a line has half a dozen of them.
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
         }
     }
-    escaped.push('"');
-    out.extend_from_slice(escaped.as_bytes());
+    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
@@ -129,15 +158,16 @@ mod tests {
     proptest! {
         /// G4: any text is one line of plain characters, and comes back.
         #[test]
-        fn test_g4_no_text_forges_a_line(texts in proptest::collection::vec(any::<String>(), 1..4), bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn test_g4_no_text_forges_a_line(texts in proptest::collection::vec(any::<String>(), 1..4), bytes in proptest::collection::vec(any::<u8>(), 0..60), number: u64) {
             let mut out = Vec::new();
             let lossy = String::from_utf8_lossy(&bytes).into_owned();
-            Object::begin(&mut out).text("a", &lossy).list("b", texts.iter().map(String::as_str)).number("n", 7).end();
+            Object::begin(&mut out).text("a", &lossy).list("b", texts.iter().map(String::as_str)).number("n", number).end();
             let text = String::from_utf8(out).unwrap();
             prop_assert_eq!(text.matches('\n').count(), 1);
             prop_assert!(!text.trim_end().chars().any(char::is_control));
             let read: serde_json::Value = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(read["a"].as_str(), Some(&lossy[..]));
+            prop_assert_eq!(read["n"].as_u64(), Some(number));
             prop_assert_eq!(read["b"].as_array().unwrap().len(), texts.len());
         }
     }
