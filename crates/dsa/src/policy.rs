@@ -1,9 +1,11 @@
 //! Password policy: which one holds for an account, what it says of a bind, and what of a new password.
 //!
 //! ```text
-//! choice    which policy holds, and its numbers
+//! choice    which policy holds
 //! subentry  the policies of parts of the tree
 //! subtree   which part that is
+//! subject   whose policy it is
+//! entry     the numbers of a policy, as its entry has them
 //! account   the state of a password, as its entry has it
 //! login     what a bind comes to, before its password is verified and after it
 //! write     the change of the state that it comes to
@@ -19,9 +21,11 @@
 mod account;
 mod change;
 mod choice;
+mod entry;
 mod login;
 mod quality;
 mod subentry;
+mod subject;
 mod subtree;
 mod usability;
 mod write;

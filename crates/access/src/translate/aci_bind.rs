@@ -9,30 +9,30 @@ use crate::rule::{AuthMethod, Condition, Pattern, Peer, Place, Reach, Subject, T
 /// Subjects that bind rules may come to.
 const SUBJECTS_MAX: usize = 64;
 
-/// What bind rules depend on beside themselves.
+/// What of its `aci` a bind rule depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'c> {
+pub(super) struct OfAci<'c> {
     /// What `($dn)` stands for.
     pub(super) capture: Option<&'c Capture>,
     pub(super) is_opendj: bool,
 }
 
 /// The subjects, any of which is enough.
-pub(super) fn subjects(bind: &Bind, around: Around<'_>) -> Result<Vec<Subject>, String> {
-    let subjects = parts(bind, false, around)?;
+pub(super) fn subjects(bind: &Bind, of_aci: OfAci<'_>) -> Result<Vec<Subject>, String> {
+    let subjects = parts(bind, false, of_aci)?;
     Ok(subjects.into_iter().map(Subject).collect())
 }
 
 /// Alternatives, each with conditions that hold together.
 type Alternatives = Vec<Vec<Test>>;
 
-fn parts(bind: &Bind, negated: bool, around: Around<'_>) -> Result<Alternatives, String> {
+fn parts(bind: &Bind, negated: bool, of_aci: OfAci<'_>) -> Result<Alternatives, String> {
     let each = |parts_of: &[Bind]| {
-        parts_of.iter().map(|part| parts(part, negated, around)).collect::<Result<Vec<_>, _>>()
+        parts_of.iter().map(|part| parts(part, negated, of_aci)).collect::<Result<Vec<_>, _>>()
     };
     match bind {
-        Bind::Not(inner) => parts(inner, !negated, around),
-        Bind::Item(found) => item(found, negated, around),
+        Bind::Not(inner) => parts(inner, !negated, of_aci),
+        Bind::Item(found) => item(found, negated, of_aci),
         Bind::Or(inner) if !negated => Ok(each(inner)?.concat()),
         Bind::And(inner) if negated => Ok(each(inner)?.concat()),
         Bind::Or(inner) | Bind::And(inner) => each(inner)?.into_iter().try_fold(vec![Vec::new()], all),
@@ -50,12 +50,12 @@ fn all(left: Alternatives, right: Alternatives) -> Result<Alternatives, String> 
         .collect())
 }
 
-fn item(item: &Item, negated: bool, around: Around<'_>) -> Result<Alternatives, String> {
+fn item(item: &Item, negated: bool, of_aci: OfAci<'_>) -> Result<Alternatives, String> {
     let negated = negated != (item.operator == "!=");
     let conditions: Vec<Vec<Condition>> = match item.key.as_str() {
-        "userdn" => values(&item.value).map(|value| user(value, around)).collect::<Result<_, _>>()?,
+        "userdn" => values(&item.value).map(|value| user(value, of_aci)).collect::<Result<_, _>>()?,
         "groupdn" => values(&item.value)
-            .map(|value| group(value, around.capture).map(|one| vec![one]))
+            .map(|value| group(value, of_aci.capture).map(|one| vec![one]))
             .collect::<Result<_, _>>()?,
         "userattr" => vec![attribute(&item.value)?],
         "ip" => {
@@ -106,7 +106,7 @@ pub(super) fn url(text: &str) -> Result<String, String> {
     String::from_utf8(out).map_err(|_| "a URL that is not UTF-8".to_owned())
 }
 
-fn user(value: &str, around: Around<'_>) -> Result<Vec<Condition>, String> {
+fn user(value: &str, of_aci: OfAci<'_>) -> Result<Vec<Condition>, String> {
     let name = url(value)?;
     match name.to_ascii_lowercase().as_str() {
         "anyone" => return Ok(vec![Condition::Anyone]),
@@ -129,12 +129,12 @@ fn user(value: &str, around: Around<'_>) -> Result<Vec<Condition>, String> {
         }
         return Ok(conditions);
     }
-    if let Some(dn) = with_capture(&name, around.capture)? {
+    if let Some(dn) = with_capture(&name, of_aci.capture)? {
         return Ok(vec![Condition::Dn(Reach::Base, dn)]);
     }
     let Found { place, filter, .. } = stars(&name, Reach::Base)?;
     let Place::At(reach, Pattern { each_below, dn }) = place else { return Ok(vec![Condition::Users]) };
-    let reach = match (each_below, around.is_opendj) {
+    let reach = match (each_below, of_aci.is_opendj) {
         (false, _) => reach,
         (true, true) => Reach::One,
         // In 389 a star stands for what may have commas, too.

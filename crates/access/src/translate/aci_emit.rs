@@ -1,6 +1,6 @@
 //! An `aci` as rules.
 
-use super::aci_bind::{Around, subjects, url};
+use super::aci_bind::{OfAci, subjects, url};
 use super::aci_text::{Aci, Item, Permission};
 use super::build::{anyone, at, both, filter, named};
 use super::pattern::{Capture, stars};
@@ -63,7 +63,7 @@ pub(super) fn emit(line: u64, aci: &Aci, own: Option<&str>, is_opendj: bool, don
     }
     for permission in &aci.permissions {
         let about = starred(&about, permission, is_opendj);
-        match subjects(&permission.bind, Around { capture: about.capture.as_ref(), is_opendj }) {
+        match subjects(&permission.bind, OfAci { capture: about.capture.as_ref(), is_opendj }) {
             Ok(subjects) => rules(line, aci, &about, permission, &subjects, done),
             Err(why) if permission.allows => done.leave(line, &aci.name, &why),
             Err(why) => {

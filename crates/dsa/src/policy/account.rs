@@ -1,6 +1,6 @@
 //! The state of a password, as its entry has it.
 
-use super::choice::{text, values};
+use super::entry::{text, values};
 use crate::account_times::{Field, stored, stored_failures};
 use crate::context::Reading;
 use crate::generalized_time;

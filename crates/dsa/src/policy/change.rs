@@ -2,7 +2,8 @@
 //! right to manage the attribute, and the root DN. What is kept of it is kept for them, too.
 
 use super::account::Account;
-use super::choice::{policy_of, policy_of_new, values};
+use super::choice::{policy_of, policy_of_new};
+use super::entry::values;
 use super::login::has_failures;
 use super::quality::{self, Fault, Names};
 use crate::access::Action;

@@ -1,7 +1,8 @@
 //! What a policy says of a bind: whether its password is verified, what a failure leads to, and what is in order about a password that is right.
 
 use super::account::Account;
-use super::choice::{policy_of, values};
+use super::choice::policy_of;
+use super::entry::values;
 use crate::account_times::{AccountTime, Field, stored_failures};
 use crate::context::Reading;
 use crate::generalized_time::write as time_text;

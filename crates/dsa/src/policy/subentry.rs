@@ -1,7 +1,8 @@
 //! Policies that hold for a part of the tree: subentries (RFC 3672) of class pwdPolicy. One is about the entries below its superior, as its
 //! subtreeSpecification says. They are looked at at each bind and each change of a password, so what changes of one holds at once.
 
-use super::choice::{Subject, is_true, policy_of_entry};
+use super::entry::policy_of_entry;
+use super::subject::{Subject, is_true};
 use super::subtree::{self, Filter, Subtree};
 use crate::access::each_value;
 use crate::context::Reading;
@@ -33,8 +34,10 @@ pub(super) fn policy_of_subentry(reading: &mut Reading<'_>, subject: Subject<'_,
     for id in all {
         let Some(subentry) = read_point.entry(id) else { continue };
         let Some(distance) = levels(read_point, place, subentry.parent()) else { continue };
+        // Others are subentries, too: of collective attributes, or of access rules elsewhere.
         let Some(policy) = policy_of_entry(read_point, &subentry) else { continue };
         let Some(below_base) = fits(reading, subject, place, &subentry) else { continue };
+        // No two entries are created at the same stamp, so one of them is the nearest.
         let rank = (distance, below_base, subentry.stamps().created.0);
         if best.as_ref().is_none_or(|(found, _)| rank < *found) {
             best = Some((rank, policy));
@@ -43,6 +46,7 @@ pub(super) fn policy_of_subentry(reading: &mut Reading<'_>, subject: Subject<'_,
     best.map(|(_, policy)| policy)
 }
 
+/// Where an account stands, or will.
 fn place(reading: &mut Reading<'_>, subject: Subject<'_, '_>) -> Option<Place> {
     match subject {
         Subject::Entry(entry) => Some(Place { nearest: entry.id, above: 0 }),
@@ -83,12 +87,14 @@ fn fits(
     let subtree: Subtree = specification?;
     let superior = read_point.entry(subentry.parent())?;
     let superior_dn = read_point.dn(&superior, &mut reading.scratch.evaluator.cache);
+    // A name is resolved and not compared, so its spelling is no matter; one that nobody has names nothing.
     let mut named = |names: &[&str]| {
         let names = names.iter().filter(|name| !name.is_empty()).map(|name| name.as_bytes());
         let dn = names.chain([&superior_dn[..]]).collect::<Vec<_>>().join(&b','.to_owned());
         read_point.resolve(&dn, &mut reading.scratch.evaluator.cache).ok()
     };
     let count = levels(read_point, place, named(&[&subtree.base])?)?;
+    // What is cut off below a name that nobody has is nothing.
     let mut cut = |names: &[String], levels_min: u32| {
         let mut bases = names.iter().filter_map(|name| named(&[name, &subtree.base]));
         bases.any(|base| levels(read_point, place, base).is_some_and(|count| count >= levels_min))

@@ -74,8 +74,10 @@ pub(crate) fn parse(text: &[u8]) -> Result<Subtree, String> {
     if reader.rest.is_empty() { Ok(subtree) } else { Err(reader.expected("the end")) }
 }
 
+/// A text that is read from its beginning on. Nothing is looked at twice, so the time is that of its length.
 struct Reader<'t> {
     rest: &'t str,
+    /// Elements of lists so far, of all of them together.
     parts: usize,
 }
 
@@ -146,14 +148,17 @@ impl<'t> Reader<'t> {
     /// A name below another one.
     fn name(&mut self) -> Result<String, String> {
         let text = self.string()?;
+        // Whether an entry has this name is asked when the policy is.
         let is_name = model::dn::parse(text.as_bytes()).is_ok();
         if is_name { Ok(text) } else { Err(format!("`{text}` is no DN")) }
     }
 
+    /// A number of levels, without a sign.
     fn number(&mut self) -> Result<u32, String> {
         self.word().parse().map_err(|_| self.expected("a number of levels"))
     }
 
+    /// The parts in braces, each once and in any order: OpenDJ takes them so, too.
     fn subtree(&mut self) -> Result<Subtree, String> {
         let mut subtree = Subtree::default();
         let mut seen: Vec<&str> = Vec::new();
@@ -189,6 +194,7 @@ impl<'t> Reader<'t> {
         Ok(subtree)
     }
 
+    /// Refinements, or a filter of LDAP in quotes.
     fn filter(&mut self) -> Result<Filter, String> {
         self.skip();
         if !self.rest.starts_with('"') {
@@ -199,6 +205,7 @@ impl<'t> Reader<'t> {
         if is_filter { Ok(Filter::Search(text)) } else { Err(format!("`{text}` is no filter")) }
     }
 
+    /// One refinement with all that stands in it. The depth is bounded, for each level is a call.
     fn refinement(&mut self, depth: usize) -> Result<Refinement, String> {
         if depth >= DEPTH_MAX {
             return Err(format!("more than {DEPTH_MAX} refinements stand in one another"));

@@ -184,7 +184,7 @@ fn test_y1_an_administrator_locks_and_unlocks() {
     });
 }
 
-/// When binds failed is written, too: all of it since the last success, for whoever may read it. It is no change of the entry.
+/// When binds failed is written, too: all of it since the last success, and read by who may. It is no change of the entry.
 #[test]
 fn test_y1_failures_are_kept_in_the_entry() {
     const FAILURES: &str = "pwdFailureTime";
