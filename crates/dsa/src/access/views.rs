@@ -14,12 +14,10 @@
 //! else the entry is placed, and a hash looked up. Both are looks into memory of this thread, and allocate nothing.
 
 mod explained;
-mod on_values;
+pub(in crate::access) mod on_values;
 
-pub(crate) use self::on_values::{Tester, ValueJudge};
-
-use self::on_values::{ByValue, LastName};
 use super::bounds::Bounds;
+use super::class::on_values::{OnValues, OwnName};
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
 use super::groups::Groups;
@@ -78,7 +76,8 @@ struct View {
     entry: Rights,
     /// By attribute type, without options, as they are asked for.
     attributes: Vec<Option<OnAttribute>>,
-    by_value: ByValue,
+    /// The rules on values of its attributes, each for one right.
+    by_value: Vec<(Description, Right, Arc<OnValues>)>,
 }
 
 /// A class, and what is remembered of it.
@@ -113,7 +112,8 @@ pub(crate) struct Views {
     view_of: HashTable<u64>,
     groups: Groups,
     finder: Finder,
-    own_name: Option<LastName>,
+    /// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
+    own_name: Option<(Requester, u64, Arc<OwnName>)>,
 }
 
 impl Default for Views {
@@ -452,7 +452,7 @@ impl Views {
             let kept = self.kept(class).expect("its class was just found");
             let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
             let hashed = hash(class, action, &facts);
-            let (attributes, by_value) = (Vec::new(), ByValue::new());
+            let (attributes, by_value) = (Vec::new(), Vec::new());
             self.views.push(View { class, action, facts, entry, attributes, by_value });
             let (views, first) = (&self.views, self.first_view);
             self.view_of.insert_unique(hashed, id, |id| {

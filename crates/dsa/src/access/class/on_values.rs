@@ -141,7 +141,7 @@ impl OnValues {
                 Test::Filter(filter) => match filter.truth(schema, value, form) {
                     Truth::True => true,
                     Truth::False => false,
-                    // What cannot be told counts against the requester.
+                    // What cannot be evaluated counts against the requester.
                     Truth::Undefined => !step.allows,
                 },
             };

@@ -1,7 +1,7 @@
 //! Rights on values, as views remember them, and filters that are about some values of an attribute.
 
 use super::{ViewId, Views};
-use crate::access::class::{OnValues, Own, OwnName};
+use crate::access::class::on_values::{OnValues, Own, OwnName};
 use crate::access::requester::Requester;
 use ::access::Right;
 use model::Description;
@@ -15,12 +15,6 @@ use store::{DnCache, EntryRef, ReadPoint, Shard};
 
 /// Attributes and rights of which a view remembers the rules on values. With one more all are forgotten: attributes with options have no bound.
 const REMEMBERED_MAX: usize = 32;
-
-/// The rules on values of attributes of a view, each for one right.
-pub(super) type ByValue = Vec<(Description, Right, Arc<OnValues>)>;
-
-/// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
-pub(super) type LastName = (Requester, u64, Arc<OwnName>);
 
 impl Views {
     /// The rights of a view on the values of an attribute.

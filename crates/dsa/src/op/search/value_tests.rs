@@ -8,7 +8,7 @@ use crate::Dsa;
 use crate::access::Requester;
 use crate::access::model_tests::{agent_with, classify};
 use crate::worker::Scratch;
-use ::access::decide::{Item, Origin, Placed, Query as Asked};
+use ::access::decide::{Item, Origin, Placed, Query as Question};
 use ::access::testing::{self, Plain};
 use ::access::{Entry, Operation, Right, Rights, Rule, Tree, Truth, decide, evaluate};
 use model::attribute::split_options;
@@ -107,7 +107,7 @@ struct Model<'m> {
 
 impl Model<'_> {
     fn decide(&self, rules: &[Placed], item: Item<'_>, right: Right) -> bool {
-        let asked = Asked { operation: Operation::Search, entry: self.entry, item, right };
+        let asked = Question { operation: Operation::Search, entry: self.entry, item, right };
         decide(self.tree, rules, self.who, &asked).allowed
     }
 
