@@ -17,13 +17,9 @@
 mod bounds;
 mod candidate;
 mod class;
-#[cfg(test)]
-mod cost_tests;
 mod facts;
 mod groups;
 mod in_force;
-#[cfg(test)]
-pub(crate) mod model_tests;
 mod of_entries;
 mod places;
 mod requester;
@@ -44,3 +40,8 @@ pub(crate) use self::requester::{Connection, Proof, Requester};
 pub(crate) use self::rules::Question;
 pub(crate) use self::views::on_values::{Tester, ValueJudge};
 pub(crate) use self::views::{Reader, ViewId, Views};
+
+#[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
+pub(crate) mod model_tests;

@@ -261,6 +261,7 @@ impl Version {
 }
 
 /// What became of the groups that are known to be in a group.
+/// Also where it is the same groups, the members may be others: that is why a change of any of them is one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// None has changed.
@@ -393,6 +394,7 @@ impl Groups {
 }
 
 /// What makes groups of entries, looked up once.
+/// Classes are compared by their names and superclasses, which is dear for a million members; all of these have a few shapes.
 struct Kinds<'s> {
     schema: &'s Schema,
     /// Attributes of members.
