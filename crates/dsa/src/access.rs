@@ -7,7 +7,7 @@
 //! in_force            the rules: built in, of entries, and of the configuration
 //! of_entries          those of entries, as they are read
 //! rules               the rule set: names are looked up, questions are numbered
-//! requester, groups   what a bind decides of a requester: its class
+//! requester, groups   what a bind decides of a requester: its class; candidate is somebody of whom it is asked
 //! bounds              and what it may take of the server
 //! class               the rules that are left for a class, and the decision
 //! places, facts       what is true of an entry, as far as a class asks
@@ -15,14 +15,11 @@
 //! ```
 
 mod bounds;
+mod candidate;
 mod class;
-#[cfg(test)]
-mod cost_tests;
 mod facts;
 mod groups;
 mod in_force;
-#[cfg(test)]
-pub(crate) mod model_tests;
 mod of_entries;
 mod places;
 mod requester;
@@ -30,9 +27,10 @@ mod rules;
 mod views;
 
 pub(crate) use self::bounds::{Bounds, tighter};
-pub(crate) use self::class::{Action, Item, OnValues, Own, OwnName, Searchable};
+pub(crate) use self::candidate::{asks_for, each_value};
+pub(crate) use self::class::on_values::{OnValues, Own, OwnName};
+pub(crate) use self::class::{Action, Item, Searchable};
 pub(crate) use self::facts::put_answer;
-pub(crate) use self::groups::{asks_for, each_value};
 pub(crate) use self::in_force::Access;
 pub(crate) use self::of_entries::{
     ATTRIBUTE as RULES_OF_ENTRIES, checked as checked_rule_of_entry, may_be_access_rule,
@@ -40,4 +38,10 @@ pub(crate) use self::of_entries::{
 pub use self::requester::ClassId;
 pub(crate) use self::requester::{Connection, Proof, Requester};
 pub(crate) use self::rules::Question;
-pub(crate) use self::views::{Reader, Tester, ValueJudge, ViewId, Views};
+pub(crate) use self::views::on_values::{Tester, ValueJudge};
+pub(crate) use self::views::{Reader, ViewId, Views};
+
+#[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
+pub(crate) mod model_tests;

@@ -13,6 +13,7 @@ pub(crate) mod look;
 pub(crate) mod reader;
 pub(crate) mod revocable;
 pub(crate) mod room;
+mod set_changes;
 
 use crate::ahead::Ahead;
 use crate::append::Append;

@@ -9,9 +9,7 @@
 //! A right that cannot be settled is lost. So every question has two bits, "it is true" and "it may be true". What a rule allows
 //! needs the first, what it denies is content with the second.
 
-mod on_values;
-
-pub(crate) use self::on_values::{OnValues, Own, OwnName};
+pub(in crate::access) mod on_values;
 
 use super::bounds::Bounds;
 use super::rules::{Attributes, Covered, Question, Ready, RuleSet};
@@ -102,7 +100,7 @@ impl Member {
 /// Questions, and whether the opposite is asked. All of them.
 type Alternative = SmallVec<[(usize, bool); 1]>;
 
-/// How rules on values are taken, where no value is at hand. Where one is, it is asked by [`OnValues`].
+/// How rules on values are taken, where no value is at hand. Where one is, it is asked by [`on_values`].
 #[derive(Clone, Copy)]
 pub(crate) enum OfValues {
     /// What holds for every value.

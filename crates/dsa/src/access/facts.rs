@@ -11,8 +11,9 @@
 //! overlay of a transaction. The last has copies of a few entries only. An entry that is missing there may well exist, so "not
 //! found" must never come out as "no" where a rule denies by it.
 
+use super::candidate::each_value;
 use super::class::{Action, Class, Facts};
-use super::groups::{Groups, each_value};
+use super::groups::Groups;
 use super::places::Places;
 use super::requester::{Requester, lies};
 use super::rules::{Question, RuleSet};

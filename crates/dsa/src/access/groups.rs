@@ -11,19 +11,13 @@
 //! Of a large group that has changed only the values are looked at that came and went ([`store::ReadPoint::changed_values`]). If none of them is
 //! the name of a group, the groups in it are the same. All members are looked at once, when rules first name the group.
 
-use super::requester::Candidate;
-use model::filter::Assertion;
-use model::{Csn, EntryId, Filter, TypeId};
+use super::candidate::{Candidate, MEMBER_UID, MEMBERS, each_value};
+use model::{Csn, EntryId, TypeId};
 use schema::{Rule, Schema};
 use std::collections::{BTreeMap, BTreeSet};
-use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
 use store::{DnCache, EntryRef, ReadPoint, ValueSet, Values};
 
-/// Attributes whose values are DNs of members, and the one whose values are their uids.
-const MEMBERS: [&str; 2] = ["member", "uniqueMember"];
-const MEMBER_UID: &str = "memberUid";
-const UID: &str = "uid";
 /// Classes of groups.
 const CLASSES: [&str; 5] =
     ["groupOfNames", "groupOfMembers", "groupOfUniqueNames", "posixGroup", "groupOfURLs"];
@@ -267,6 +261,7 @@ impl Version {
 }
 
 /// What became of the groups that are known to be in a group.
+/// Also where it is the same groups, the members may be others: that is why a change of any of them is one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// None has changed.
@@ -398,49 +393,8 @@ impl Groups {
     }
 }
 
-/// True of the groups that a requester is a direct member of.
-/// One search for all kinds of groups, instead of one for each: what a requester is a member of by DN, and by its uid in groups of POSIX.
-pub(crate) fn asks_for(dn: &[u8], own: Option<&EntryRef<'_>>, read_point: ReadPoint<'_>) -> Compiled {
-    let schema = read_point.shard().schema();
-    let uids = own.map_or(Vec::new(), |own| values_of(own, UID, schema, read_point));
-    let equality = |attribute: &'static str, value| {
-        Filter::Equality(Assertion { attribute: attribute.as_bytes(), value })
-    };
-    let mut items: Vec<Filter<'_>> = MEMBERS.iter().map(|name| equality(name, dn)).collect();
-    items.extend(uids.iter().map(|uid| equality(MEMBER_UID, uid)));
-    Compiled::new(&Filter::Or(items), read_point.shard(), &|_| true)
-}
-
-/// Values of an attribute of an entry that are no big set.
-fn values_of(entry: &EntryRef<'_>, name: &str, schema: &Schema, read_point: ReadPoint<'_>) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    if let Some(attribute_type) = schema.find_type(name.as_bytes()) {
-        each_value(entry, attribute_type, read_point, &mut |value| found.push(value.to_vec()));
-    }
-    found
-}
-
-/// Calls `each` with every value of an attribute, whatever its options are.
-/// Of a large set a leaf at a time, so that nothing of the tree stays borrowed while `each` runs.
-pub(crate) fn each_value(
-    entry: &EntryRef<'_>,
-    attribute_type: TypeId,
-    read_point: ReadPoint<'_>,
-    each: &mut dyn FnMut(&[u8]),
-) {
-    for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-        match values {
-            _ if slot.description.attribute_type != attribute_type => {}
-            Values::Inline(values) => values.for_each(&mut *each),
-            Values::Set(set) => {
-                let mut position = Default::default();
-                while read_point.set_values(&set, &mut position, &mut *each) {}
-            }
-        }
-    }
-}
-
 /// What makes groups of entries, looked up once.
+/// Classes are compared by their names and superclasses, which is dear for a million members; all of these have a few shapes.
 struct Kinds<'s> {
     schema: &'s Schema,
     /// Attributes of members.

@@ -3,7 +3,7 @@
 //! They were checked when they were written ([`crate::admission`]). What came in another way, by an import or under another schema, and is no
 //! rule here denies everything in its place: a rule that was meant to deny must not allow for want of understanding it.
 
-use super::groups::each_value;
+use super::candidate::each_value;
 use super::rules::{Origin, RuleSet};
 use ::access::{Rule, parse, parse_of_entry};
 use model::EntryId;

@@ -5,18 +5,18 @@
 //! connection is, for StartTLS makes the session anonymous; the requester's own entry is, where a rule looks at it.
 
 use super::bounds::LimitNumbers;
-use super::class::{Match, OwnName};
-use super::groups::{Groups, asks_for};
+use super::candidate::{Candidate, is_within};
+use super::class::Match;
+use super::groups::Groups;
 use super::rules::{OfRequester, ReadySubject, RuleSet};
 use crate::own_entry::OwnEntry;
 use ::access::{AuthMethod, Condition, Peer, Reach};
 use schema::Schema;
 use smallvec::SmallVec;
-use std::cell::OnceCell;
 use std::net::IpAddr;
+use store::ReadPoint;
 use store::search::Compiled;
 use store::search::evaluate::{Evaluator, Truth};
-use store::{EntryRef, ReadPoint};
 
 /// What access rules can ask of a connection.
 /// All of it is the connection's and nothing the client's: no request can change what it is taken for.
@@ -230,52 +230,6 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Somebody of whom it is asked where its name lies, and in which groups it is. What these questions have in common is worked out once.
-pub(super) struct Candidate<'a> {
-    /// Empty of anonymous.
-    dn: &'a [u8],
-    own: Option<EntryRef<'a>>,
-    name: OnceCell<Option<OwnName>>,
-    /// True of the groups that it is a member of by its uid.
-    by_uid: OnceCell<Compiled>,
-}
-
-impl<'a> Candidate<'a> {
-    pub(super) fn new(dn: &'a [u8], own: Option<EntryRef<'a>>) -> Candidate<'a> {
-        Candidate { dn, own, name: OnceCell::new(), by_uid: OnceCell::new() }
-    }
-
-    fn is_nobody(&self) -> bool {
-        self.dn.is_empty()
-    }
-
-    pub(super) fn dn(&self) -> &'a [u8] {
-        self.dn
-    }
-
-    pub(super) fn entry(&self) -> Option<&EntryRef<'a>> {
-        self.own.as_ref()
-    }
-
-    /// `None` of what is no name.
-    pub(super) fn name(&self, schema: &Schema) -> Option<&OwnName> {
-        self.name.get_or_init(|| OwnName::new(schema, self.dn.to_vec())).as_ref()
-    }
-
-    pub(super) fn by_uid(&self, read_point: ReadPoint<'_>) -> &Compiled {
-        self.by_uid.get_or_init(|| asks_for(self.dn, self.own.as_ref(), read_point))
-    }
-
-    /// Does its name lie there?
-    fn lies(&self, schema: &Schema, reach: Reach, base: Option<&[u8]>) -> Truth {
-        if self.is_nobody() {
-            return Truth::False;
-        }
-        let (Some(base), Some(own)) = (base, self.name(schema)) else { return Truth::Undefined };
-        truth(is_within(own.key(), reach, base))
-    }
-}
-
 /// Does a DN lie there?
 /// By normal forms of names, not by ids: the base of a rule need not be an entry, nor need the requester.
 pub(super) fn lies(schema: &Schema, dn: &[u8], reach: Reach, base: &str) -> Truth {
@@ -286,26 +240,6 @@ pub(super) fn lies(schema: &Schema, dn: &[u8], reach: Reach, base: &str) -> Trut
         return Truth::Undefined;
     };
     truth(is_within(&own, reach, &base))
-}
-
-fn is_within(own: &[u8], reach: Reach, base: &[u8]) -> bool {
-    let mut superiors = std::iter::successors(superior(own), |own| superior(own));
-    match reach {
-        Reach::Base => own == base,
-        Reach::One => superiors.next() == Some(base),
-        Reach::Subtree => own == base || superiors.any(|above| above == base),
-        Reach::Children => superiors.any(|above| above == base),
-    }
-}
-
-/// The normal form of a name's superior, in which it ends. None of one below the root.
-fn superior(key: &[u8]) -> Option<&[u8]> {
-    let (parts, mut rest) = key.split_first()?;
-    for _ in 0..*parts {
-        let (len, behind) = rest.get(2..)?.split_first_chunk::<2>()?;
-        rest = behind.get(usize::from(u16::from_be_bytes(*len))..)?;
-    }
-    Some(rest).filter(|rest| !rest.is_empty())
 }
 
 fn truth(is_so: bool) -> Truth {

@@ -13,13 +13,11 @@
 
 mod explained;
 mod find;
-mod on_values;
-
-pub(crate) use self::on_values::{Tester, ValueJudge};
+pub(in crate::access) mod on_values;
 
 use self::find::Found;
-use self::on_values::{ByValue, LastName};
 use super::bounds::Bounds;
+use super::class::on_values::{OnValues, OwnName};
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
 use super::groups::Groups;
@@ -75,7 +73,8 @@ struct View {
     entry: Rights,
     /// By attribute type, without options, as they are asked for.
     attributes: Vec<Option<OnAttribute>>,
-    by_value: ByValue,
+    /// The rules on values of its attributes, each for one right.
+    by_value: Vec<(Description, Right, Arc<OnValues>)>,
 }
 
 /// A class, and what is remembered of it.
@@ -108,7 +107,8 @@ pub(crate) struct Views {
     view_of: HashTable<u64>,
     groups: Groups,
     finder: Finder,
-    own_name: Option<LastName>,
+    /// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
+    own_name: Option<(Requester, u64, Arc<OwnName>)>,
 }
 
 impl Default for Views {

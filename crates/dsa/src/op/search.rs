@@ -18,8 +18,6 @@ mod running;
 mod share;
 mod special;
 mod unindexed;
-#[cfg(test)]
-mod value_tests;
 
 use self::base::{find_base, refuse};
 use self::page::{Page, SearchKey, put_page_end};
@@ -602,3 +600,6 @@ impl SuspendedSearch {
         Progress::Done
     }
 }
+
+#[cfg(test)]
+mod value_tests;

@@ -98,7 +98,7 @@ impl Evaluator {
         paused: &mut Paused,
         work: &mut u64,
     ) -> Option<Truth> {
-        // Whoever brings no judge knows of no value that may be tested.
+        // Without a judge no value may be tested.
         self.go_on_judging((filter, &|_, _| false), entry, read_point, paused, work)
     }
 

@@ -25,7 +25,7 @@ pub type Readable<'r> = &'r dyn Fn(TypeId) -> bool;
 pub enum Testable {
     /// None of them.
     Never,
-    /// Some of them, perhaps: whoever evaluates the filter says of each ([`super::evaluate::Judge`]).
+    /// Some of them, perhaps: the caller of the evaluation says of each ([`super::evaluate::Judge`]).
     ByValue,
     /// All of them.
     Always,
@@ -148,7 +148,7 @@ impl Compiled {
 
     /// The filter for entries of one shape, for one who may test what is `testable` of them alone. What may not be tested is undefined; of an
     /// item that looks at several attributes, those that may not are passed over. Where it depends on the value, the item is about
-    /// those values alone of which the evaluation is told that they may be tested.
+    /// those values alone of which the caller of the evaluation says that they may be tested.
     ///
     /// It is made of a filter that knows of no entry, since the right to test an attribute may hang on the entry.
     pub fn restricted(

@@ -1,6 +1,6 @@
 //! Is a filter true of one value, taken by itself: of an entry that has nothing else?
 //!
-//! It is asked of each value of an attribute, so most values are told without their normal form: what a value of graphic ASCII begins or
+//! It is asked of each value of an attribute, so most values are decided without their normal form: what a value of graphic ASCII begins or
 //! ends with is that of its normal form, but for case.
 
 use super::evaluate::{Truth, form_passes, looks_at};
@@ -197,7 +197,7 @@ mod tests {
     proptest! {
         /// Spaces, case, accents that stand by themselves, what is mapped to nothing, and bytes that are no text.
         #[test]
-        fn what_is_told_soon_is_what_the_normal_form_tells(
+        fn what_is_decided_soon_is_as_by_the_normal_form(
             value in "[aAb \u{e9}\u{301}\u{ad}\u{1}]{0,5}",
             cut in any::<bool>(),
             texts in ["[aAb ]{1,3}", "[aAb ]{1,3}", "[aAb\u{e9} ]{1,4}"],
@@ -236,9 +236,9 @@ mod tests {
                 }
             };
             let Some(test) = test else { return Ok(()) };
-            if let Some(told) = soon(&test, rule, &value) {
+            if let Some(found) = soon(&test, rule, &value) {
                 let expected = by_form(&test, rule, (schema, &value), &mut Vec::new());
-                prop_assert_eq!(told, expected, "{:?} {:?}", test, value);
+                prop_assert_eq!(found, expected, "{:?} {:?}", test, value);
             }
         }
     }

@@ -1,5 +1,12 @@
 //! The rules on the values of an attribute, for one right. All that does not hang on the value is decided once, for a view; what is left is asked
 //! of each value: is it the requester's name, is a filter true of it?
+//!
+//! The steps are the decision of [`Class::rights`] with the values left open: ranks fall from step to step, within a rank what denies comes
+//! first, and the first step without a test ends the list, for nothing behind it has a say. So the two cannot differ but in what a
+//! value is; the random rules of `model_tests` compare both with the plain evaluation.
+//!
+//! A list is walked for each value of each entry that a search returns. Nothing is allocated for it, and nearly no value is brought into
+//! its normal form: the own name is compared by its first word, and filters have a short way of their own.
 
 use super::{Action, Class, Facts, Item, covers};
 use ::access::{Right, ValueTest, group};
@@ -18,6 +25,8 @@ pub(crate) struct OnValues {
     steps: Vec<Step>,
 }
 
+/// A rule, as far as it may still have a say. One that both allows and denies the right is two steps, of which the first is reached where
+/// the second is.
 #[derive(Debug)]
 struct Step {
     test: Test,
@@ -141,7 +150,7 @@ impl OnValues {
                 Test::Filter(filter) => match filter.truth(schema, value, form) {
                     Truth::True => true,
                     Truth::False => false,
-                    // What cannot be told counts against the requester.
+                    // What cannot be evaluated counts against the requester.
                     Truth::Undefined => !step.allows,
                 },
             };

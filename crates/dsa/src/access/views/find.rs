@@ -7,7 +7,7 @@
 
 use super::super::requester::ClassId;
 use super::{
-    Action, ByValue, Class, EntryRef, Evaluator, Facts, Item, Kept, OfValues, Requester, View, ViewId, Views,
+    Action, Class, EntryRef, Evaluator, Facts, Item, Kept, OfValues, Requester, View, ViewId, Views,
 };
 use ::access::Operation;
 use model::EntryId;
@@ -227,7 +227,7 @@ impl Views {
             let kept = self.kept(class).expect("its class was just found");
             let entry = kept.class.rights(shard.schema(), &facts, action, Item::Entry, OfValues::Every);
             let hashed = hash(class, action, &facts);
-            let (attributes, by_value) = (Vec::new(), ByValue::new());
+            let (attributes, by_value) = (Vec::new(), Vec::new());
             self.views.push(View { class, action, facts, entry, attributes, by_value });
             let (views, first) = (&self.views, self.first_view);
             self.view_of.insert_unique(hashed, id, |id| {

@@ -1,7 +1,15 @@
 //! Rights on values, as views remember them, and filters that are about some values of an attribute.
+//!
+//! Where a view has a right on all values of an attribute, or on none, nothing here is asked: that is known of the attribute. Only where
+//! rules on values leave it open are the steps of [`OnValues`] made, at the first value, and kept with the view. They go with it, so no
+//! change of rules has to look for them.
+//!
+//! A filter is restricted first, for a view and a shape, and then judged: the evaluation in the store knows no rights, and asks back for a
+//! value that passes. A value that may not be tested is passed over there, as if the entry did not have it. So the outcome is the
+//! same whether or not it has it, also below a negation.
 
 use super::{ViewId, Views};
-use crate::access::class::{OnValues, Own, OwnName};
+use crate::access::class::on_values::{OnValues, Own, OwnName};
 use crate::access::requester::Requester;
 use ::access::Right;
 use model::Description;
@@ -15,12 +23,6 @@ use store::{DnCache, EntryRef, ReadPoint, Shard};
 
 /// Attributes and rights of which a view remembers the rules on values. With one more all are forgotten: attributes with options have no bound.
 const REMEMBERED_MAX: usize = 32;
-
-/// The rules on values of attributes of a view, each for one right.
-pub(super) type ByValue = Vec<(Description, Right, Arc<OnValues>)>;
-
-/// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
-pub(super) type LastName = (Requester, u64, Arc<OwnName>);
 
 impl Views {
     /// The rights of a view on the values of an attribute.

@@ -1,5 +1,10 @@
 //! Row A6: a search finds what the plain evaluation finds in entries from which the values are taken out that the requester may not test, on random
 //! rules, directories, requesters and filters, with indexes and without.
+//!
+//! The plain evaluation takes each right from `access::decide`, which looks at all rules for one value of one entry. An item is undefined where no
+//! rule could allow any value of its attribute to be tested; that is asked of rules without their `values`. Searches run as requests do
+//! behind their base: a compiled filter finds candidates, by an index if there is one, and each of them is admitted or not. They run
+//! once without a bound, and once with one unit of work a slice, so that an evaluation is put down at each value.
 
 use super::base::Base;
 use super::running::{Admitted, Query};
@@ -8,7 +13,7 @@ use crate::Dsa;
 use crate::access::Requester;
 use crate::access::model_tests::{agent_with, classify};
 use crate::worker::Scratch;
-use ::access::decide::{Item, Origin, Placed, Query as Asked};
+use ::access::decide::{Item, Origin, Placed, Query as Question};
 use ::access::testing::{self, Plain};
 use ::access::{Entry, Operation, Right, Rights, Rule, Tree, Truth, decide, evaluate};
 use model::attribute::split_options;
@@ -107,7 +112,7 @@ struct Model<'m> {
 
 impl Model<'_> {
     fn decide(&self, rules: &[Placed], item: Item<'_>, right: Right) -> bool {
-        let asked = Asked { operation: Operation::Search, entry: self.entry, item, right };
+        let asked = Question { operation: Operation::Search, entry: self.entry, item, right };
         decide(self.tree, rules, self.who, &asked).allowed
     }
 
