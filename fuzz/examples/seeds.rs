@@ -92,6 +92,7 @@ fn main() {
     scram();
     oauth_bearer();
     effective_rights();
+    binds();
     requests();
     responses();
     sessions();
@@ -119,6 +120,45 @@ fn oauth_bearer() {
     ];
     for (number, message) in messages.iter().enumerate() {
         save("oauth_bearer", &number.to_string(), message.as_bytes());
+    }
+}
+
+/// How a client is connected, and its steps, two bytes each (src/binds/steps.rs).
+fn binds() {
+    let all: [(&str, &[u8]); 6] = [
+        // By a Unix socket: each mechanism once, and who that makes the session.
+        ("each", &[2, 0x30, 0x10, 0x32, 0, 0x34, 0, 5, 0, 7, 4, 0x39, 0x12, 0x30, 0x13, 0x3f, 0]),
+        // Under TLS with a certificate: the same by the channel, with other identities between.
+        (
+            "secured",
+            &[0x2d, 5, 7, 7, 5, 0x34, 0x11, 0x33, 0x21, 0x34, 3, 0x39, 0x24, 0x30, 0x12, 0x3f, 1, 0x30, 0x18],
+        ),
+        // In the clear, from elsewhere: what may not pass, then StartTLS in the middle of an exchange and behind it.
+        ("clear", &[0x1d, 0x32, 0, 0x30, 0x10, 5, 0, 12, 0, 7, 4, 12, 0, 0x32, 0, 12, 1, 0x30, 0x10, 12, 1]),
+        // Exchanges that are dropped, late, too long, or have too many steps.
+        (
+            "aborted",
+            &[
+                4, 10, 0, 0x3a, 2, 5, 0, 0x32, 9, 7, 4, 5, 0, 13, 31, 7, 4, 10, 0, 13, 40, 0x32, 0, 11, 0,
+                0x39, 7, 0x39, 0, 0x31, 2,
+            ],
+        ),
+        // In one piece, with an end in the middle.
+        (
+            "piece",
+            &[
+                1, 0x74, 0, 0x70, 0x10, 0x72, 8, 0x79, 0x12, 0x7a, 4, 0x7f, 0, 0x71, 3, 0x7e, 20, 0x70, 0x12,
+                14, 0,
+            ],
+        ),
+        // A token that expires, another bind before it does, and one behind it.
+        (
+            "expired",
+            &[4, 0x39, 0x0a, 0x30, 0x10, 13, 50, 0x3f, 0, 0x39, 0x0a, 13, 9, 0x3f, 0, 13, 63, 0x3f, 0],
+        ),
+    ];
+    for (name, bytes) in all {
+        save("binds", name, bytes);
     }
 }
 

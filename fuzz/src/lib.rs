@@ -5,6 +5,7 @@ pub mod access_log;
 pub mod access_log_file;
 pub mod access_rule;
 pub mod add_stream;
+pub mod binds;
 pub mod dn;
 pub mod effective_rights;
 pub mod filter;
@@ -23,11 +24,12 @@ pub mod store;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     ("access_log", access_log::check),
     ("access_log_file", access_log_file::check),
     ("access_rule", access_rule::check),
     ("add_stream", add_stream::check),
+    ("binds", binds::check),
     ("dn", dn::check),
     ("effective_rights", effective_rights::check),
     ("filter_ber", filter::check_ber),

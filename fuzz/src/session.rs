@@ -20,7 +20,7 @@ use store::{IndexKind, IndexSettings, Settings};
 
 const ROOT_DN: &str = "cn=admin,dc=example";
 const PASSWORD: &str = "secret";
-const NOW: Now = Now { wall_ms: 1_760_000_000_000, monotonic_ns: 1_000_000_000 };
+pub(crate) const NOW: Now = Now { wall_ms: 1_760_000_000_000, monotonic_ns: 1_000_000_000 };
 /// Members of the group: enough for a set of its own that is not written at once.
 const MEMBERS: usize = 2000;
 /// Calls of feed and step for one piece. A slice looks at a thousand candidates and the directory is small.
@@ -28,9 +28,13 @@ const STEPS_MAX: usize = 10_000;
 /// Answers up to this many bytes never make a search wait, so that cuts cannot change what is abandoned.
 const ALIKE_BYTES_MAX: usize = 64 << 10;
 
-struct Directory {
-    dsa: Arc<Dsa>,
-    worker: Worker,
+/// Entries as a target writes them down: name, attributes with their values.
+pub(crate) type Entries<'e> = &'e [(&'e str, &'e [(&'e str, &'e [&'e str])])];
+
+/// A directory, and the worker of a thread over it.
+pub(crate) struct Directory {
+    pub(crate) dsa: Arc<Dsa>,
+    pub(crate) worker: Worker,
     sequence: u64,
 }
 
@@ -58,29 +62,9 @@ pub fn check(data: &[u8]) {
 
 impl Directory {
     fn new() -> Directory {
-        static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
-        let build =
-            || Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
-        let dsa = Dsa::new(config(), Arc::clone(SCHEMA.get_or_init(build))).expect("memory is plenty");
-        let mut worker = Worker::new(&dsa).expect("there are few readers");
-        worker.tick(NOW);
-        let mut directory = Directory { dsa, worker, sequence: 0 };
-        directory.populate();
-        directory.sequence = directory.dsa.shard().sequence();
-        directory
-    }
-
-    fn populate(&mut self) {
-        let mut stream = Vec::new();
-        let authentication = Authentication::Simple(PASSWORD.as_bytes());
-        Request::Bind(Bind { version: 3, name: ROOT_DN.as_bytes(), authentication }).encode(
-            &mut stream,
-            1,
-            &[],
-        );
         let members: Vec<String> = (0..MEMBERS).map(|n| format!("uid=member{n},dc=example")).collect();
         let members: Vec<&str> = members.iter().map(String::as_str).collect();
-        let entries: [(&str, &[(&str, &[&str])]); 5] = [
+        let entries: Entries<'_> = &[
             ("dc=example", &[("objectClass", &["dcObject", "organization"]), ("o", &["Example"])]),
             ("ou=people,dc=example", &[("objectClass", &["organizationalUnit"])]),
             (
@@ -99,6 +83,31 @@ impl Directory {
             ),
             ("cn=all,dc=example", &[("objectClass", &["groupOfNames"]), ("member", &members)]),
         ];
+        Directory::with(config(), entries)
+    }
+
+    /// With these entries, which the root DN adds.
+    pub(crate) fn with(config: Config, entries: Entries<'_>) -> Directory {
+        static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
+        let build =
+            || Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
+        let dsa = Dsa::new(config, Arc::clone(SCHEMA.get_or_init(build))).expect("memory is plenty");
+        let mut worker = Worker::new(&dsa).expect("there are few readers");
+        worker.tick(NOW);
+        let mut directory = Directory { dsa, worker, sequence: 0 };
+        directory.populate(entries);
+        directory.sequence = directory.dsa.shard().sequence();
+        directory
+    }
+
+    fn populate(&mut self, entries: Entries<'_>) {
+        let mut stream = Vec::new();
+        let authentication = Authentication::Simple(PASSWORD.as_bytes());
+        Request::Bind(Bind { version: 3, name: ROOT_DN.as_bytes(), authentication }).encode(
+            &mut stream,
+            1,
+            &[],
+        );
         for (dn, attributes) in entries {
             let list =
                 attributes.iter().map(|(n, values)| (n.as_bytes(), values.iter().map(|v| v.as_bytes())));
@@ -110,7 +119,8 @@ impl Directory {
         assert_eq!(self.dsa.shard().entries(), entries.len() as u64);
     }
 
-    fn is_as_made(&self) -> bool {
+    /// Is what is in it what it was made with?
+    pub(crate) fn is_as_made(&self) -> bool {
         self.dsa.shard().sequence() == self.sequence
     }
 
@@ -135,7 +145,7 @@ impl Directory {
     }
 
     /// Gives what is held to the session until it wants more than that.
-    fn serve(&mut self, session: &mut Session, held: &mut Vec<u8>, all: &mut Vec<u8>) -> State {
+    pub(crate) fn serve(&mut self, session: &mut Session, held: &mut Vec<u8>, all: &mut Vec<u8>) -> State {
         let mut out = Vec::new();
         for _ in 0..STEPS_MAX {
             let feed = session.feed(&mut self.worker, held, &mut out);
@@ -179,7 +189,8 @@ fn choices() -> Choices {
     choices
 }
 
-fn config() -> Config {
+/// What it is configured with.
+pub(crate) fn config() -> Config {
     let index = IndexSettings::of("uid", [IndexKind::Equality]);
     Config {
         store: Settings {
@@ -204,6 +215,7 @@ fn config() -> Config {
         certificates: Vec::new(),
         user: Default::default(),
         tokens: None,
+        principals: None,
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -4,9 +4,12 @@ import contextlib
 import hashlib
 import os
 import re
+import select
 import socket
 import ssl
+import subprocess
 import threading
+import time
 from pathlib import Path
 
 import ldap
@@ -236,6 +239,69 @@ def test_s3_bound_to_the_certificate(served):
     os.kill(served.pid, 1)
     scram = Scram("ada", WORD, b"p=tls-server-end-point,,", shown)
     assert exchange(connection, scram, PLUS) == (0, scram.expected)
+
+
+class Openssl:
+    """A connection by the client of OpenSSL's tool, which says what the TLS session exports (RFC 5705). Python's library does not."""
+
+    def __init__(self, served, *options):
+        self.process = subprocess.Popen(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{served.port}", "-starttls", "ldap", "-CAfile", served.authority.certificate, "-ign_eof",
+             "-keymatexport", "EXPORTER-Channel-Binding", "-keymatexportlen", "32", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.seen = b""
+        self.exported = bytes.fromhex(self.find(rb"Keying material: ([0-9A-F]{64})\n")[1].decode())
+
+    def more(self):
+        until = time.monotonic() + PATIENCE
+        assert select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0], self.seen
+        piece = os.read(self.process.stdout.fileno(), 1 << 16)
+        assert piece, self.seen
+        self.seen += piece
+
+    def find(self, pattern):
+        """The match in what comes, which is text of the tool too. What is up to its end is done with."""
+        while not (found := re.search(pattern, self.seen, re.DOTALL)):
+            self.more()
+        self.seen = self.seen[found.end() :]
+        return found
+
+    def send(self, message):
+        self.process.stdin.write(message)
+        self.process.stdin.flush()
+
+    def message(self):
+        """The next answer to a bind: the first message that begins like one."""
+        found = self.find(rb"\x30(?:([\x00-\x7f])|\x81(.))(?=\x02\x01\x01\x61)")
+        size = (found[1] or found[2])[0]
+        while len(self.seen) < size:
+            self.more()
+        message, self.seen = self.seen[:size], self.seen[size:]
+        return message
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def test_s3_bound_to_the_session(served):
+    """By what both ends export of the session (RFC 9266); what another session exports is none, and TLS 1.2 has none."""
+    header = b"p=tls-exporter,,"
+    one, another, old = Openssl(served, "-tls1_3"), Openssl(served, "-tls1_3"), Openssl(served, "-tls1_2")
+    with contextlib.ExitStack() as ends:
+        [ends.callback(each.end) for each in (one, another, old)]
+        assert one.exported != another.exported
+        for wrong in (another.exported, end_point(served), b""):
+            assert exchange(one, Scram("ada", WORD, header, wrong), PLUS) == (49, b"e=invalid-proof")
+        for each in (one, another):
+            scram = Scram("ada", WORD, header, each.exported)
+            assert exchange(each, scram, PLUS) == (0, scram.expected)
+        # The other binding works beside it.
+        scram = Scram("ada", WORD, b"p=tls-server-end-point,,", end_point(served))
+        assert exchange(one, scram, PLUS) == (0, scram.expected)
+        assert exchange(old, Scram("ada", WORD, header, old.exported), PLUS) == (49, b"e=unsupported-channel-binding-type")
 
 
 def test_s4_downgrades_and_altered_messages(served):

@@ -3,6 +3,8 @@
 pub use crate::password::Scheme;
 use crate::settings::Start;
 use access::Network;
+use std::fmt;
+use std::sync::Arc;
 use store::Settings;
 
 /// Limits of the server's own on searches; a client can only ask for less.
@@ -140,16 +142,31 @@ pub enum MappedTo {
 }
 
 /// What a proof can be bound to of the TLS channel below a session (RFC 5056): only who is at its other end knows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct ChannelBindings {
     /// `tls-server-end-point` (RFC 5929): hash of the certificate that the client was shown.
     pub end_point: Option<Vec<u8>>,
+    /// `tls-exporter` (RFC 9266), worked out for a client that asks for it.
+    pub exporter: Option<Arc<dyn Exporter>>,
+}
+
+/// What works out `tls-exporter` of a channel.
+pub trait Exporter: Send + Sync {
+    /// The binding, if there is one.
+    fn binding(&self) -> Option<Vec<u8>>;
 }
 
 impl ChannelBindings {
     /// Is there none?
     pub fn is_empty(&self) -> bool {
-        self.end_point.is_none()
+        self.end_point.is_none() && self.exporter.is_none()
+    }
+}
+
+/// What leads to keys stays out of logs.
+impl fmt::Debug for ChannelBindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelBindings").field("end_point", &self.end_point).finish_non_exhaustive()
     }
 }
 
@@ -206,6 +223,8 @@ pub struct TokenRules {
     pub audience: String,
 }
 
+pub use crate::contexts::Principals;
+
 /// Whether a text is a filter.
 ///
 /// # Errors
@@ -251,6 +270,8 @@ pub struct Config {
     pub user: UserMapping,
     /// What access tokens must say, if clients may bind with some.
     pub tokens: Option<TokenRules>,
+    /// Who the principals of Kerberos are, if clients may bind with tickets.
+    pub principals: Option<Principals>,
     /// Limits on searches.
     pub limits: SearchLimits,
     /// Limits on what clients take of the server.

@@ -6,6 +6,7 @@ use crate::audit::Trail;
 use crate::certificates::Certificates;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
+use crate::contexts::Contexts;
 use crate::events::Events;
 use crate::held::Held;
 use crate::identity::Identity;
@@ -68,6 +69,8 @@ pub struct Dsa {
     pub(crate) certificates: OnceLock<Arc<dyn Certificates>>,
     /// What verifies access tokens, if clients may bind with some.
     pub(crate) tokens: OnceLock<Arc<dyn Tokens>>,
+    /// What begins security contexts, if clients may bind by some.
+    pub(crate) contexts: OnceLock<Arc<dyn Contexts>>,
 }
 
 impl Dsa {
@@ -111,6 +114,14 @@ impl Dsa {
     /// If others verify them already.
     pub fn verify_tokens_by(&self, tokens: Arc<dyn Tokens>) {
         assert!(self.tokens.set(tokens).is_ok(), "a server has one set of keys");
+    }
+
+    /// Begins security contexts by this from now on.
+    ///
+    /// # Panics
+    /// When it was called before.
+    pub fn begin_contexts_by(&self, contexts: Arc<dyn Contexts>) {
+        assert!(self.contexts.set(contexts).is_ok(), "a server has one keytab");
     }
 
     /// How often limits of clients were reached.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
-//!              monitor, marks, certificates, tokens, events, audit, generalized_time, account_times
+//!              monitor, marks, certificates, tokens, contexts, events, audit, generalized_time, account_times
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
 //! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
@@ -32,6 +32,7 @@ pub mod client_memory;
 pub mod config;
 mod config_entry;
 mod context;
+pub mod contexts;
 mod control;
 mod dispatch;
 mod driver;

@@ -5,6 +5,7 @@
 mod dictionary;
 mod failures;
 mod forms;
+mod one_times;
 pub mod policies;
 mod pool;
 mod values;
@@ -20,7 +21,8 @@ pub(crate) use self::pool::{Owner, Ticket};
 pub use self::pool::{Pool, PoolMetrics};
 pub(crate) use self::values::{first, is_there, visit};
 pub(crate) use self::work::{Done, Later};
-use self::work::{Task, make};
+use self::work::{Task, make, take_step};
+use crate::contexts::{Contexts, Kept, Step};
 use crate::outcome::FixedRefusal;
 use crate::tokens::{Claims, Tokens};
 use ::password::{Memory, SALT_BYTES, Stored, quality, split_scheme};
@@ -211,6 +213,25 @@ impl Passwords {
         })
     }
 
+    /// What comes of a message in a security context, or in one that begins with it. The request that runs again finds it: no message is taken twice.
+    ///
+    /// # Errors
+    /// [`Later`] as of [`Passwords::verify`]: the library reads files.
+    pub(crate) fn step(
+        &mut self,
+        contexts: &Arc<dyn Contexts>,
+        kept: Option<&Kept>,
+        message: &[u8],
+    ) -> Result<(Kept, Step), Later> {
+        if !self.pool.is_served() {
+            return Ok(take_step(contexts, kept, message));
+        }
+        self.known.iter().find_map(|done| done.stepped(message)).ok_or_else(|| {
+            self.lacking.push(Task::step(contexts, kept, message));
+            Later
+        })
+    }
+
     /// How hard a new password is to guess for somebody who knows these names ([`quality::score`]).
     ///
     /// # Errors
@@ -262,6 +283,8 @@ impl Passwords {
     ) -> Result<Option<Vec<u8>>, Later> {
         let mut slow: Vec<Vec<u8>> = Vec::new();
         let found = first(read_point, entry, |value| match Stored::read(value) {
+            // It is looked for otherwise.
+            Ok(stored) if stored.is_one_time() => false,
             Ok(stored) if stored.is_fast() => stored.verify(password, &mut self.memory),
             Ok(_) if slow.len() < SLOW_MAX => {
                 slow.push(value.to_vec());

@@ -122,6 +122,7 @@ impl Dsa {
             journal: OnceLock::new(),
             certificates: OnceLock::new(),
             tokens: OnceLock::new(),
+            contexts: OnceLock::new(),
         }))
     }
 }

@@ -59,6 +59,8 @@ pub const FAILURE_TIMES_MAX: usize = 32;
 pub const VERIFIED_MAX: usize = 1 << 16;
 /// Seconds for which they are, at most.
 pub const VERIFIED_SECONDS_MAX: u64 = 300;
+/// Accounts whose last one-time code is remembered, of those that have bound with one in a minute and a half.
+pub const ONE_TIMES_MAX: usize = 1 << 16;
 /// Jobs of passwords that wait for the pool; one more is answered busy.
 pub const PASSWORD_JOBS_MAX: u64 = 1024;
 /// Jobs of the clients of one address that are worked on at once.

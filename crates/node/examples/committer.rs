@@ -207,6 +207,7 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         certificates: Vec::new(),
         user: Default::default(),
         tokens: None,
+        principals: None,
         limits: SearchLimits::default(),
         queue_length_oid: None,
         settings,

@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use crate::serve_data;
 use clap::Args as ClapArgs;
 use dsa::Dsa;
+use dsa::contexts::Contexts;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use env::lines::Lines;
@@ -231,8 +232,25 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
         let loaded = loaded.map_err(|reason| Failed::configured([format!("oauth.jwks: {reason}")]))?;
         files.tokens = Some(Arc::new(loaded));
     }
+    let contexts =
+        contexts(config).map_err(|reason| Failed::configured([format!("gssapi.keytab: {reason}")]))?;
     let words = config.dictionary().map_err(|error| Failed::at("password-dictionary", error))?;
-    Ok(Endpoints { bound, files, logs: config.logs.clone(), words, auditor: None })
+    Ok(Endpoints { bound, files, contexts, logs: config.logs.clone(), words, auditor: None })
+}
+
+/// What begins security contexts of GSSAPI, if there is a keytab.
+#[cfg(feature = "gssapi")]
+fn contexts(config: &Config) -> Result<Option<Arc<dyn Contexts>>, String> {
+    let load =
+        |path| server::kerberos::Keytab::load(path).map(|keytab| Arc::new(keytab) as Arc<dyn Contexts>);
+    config.keytab.as_deref().map(load).transpose()
+}
+
+/// A keytab is refused where the configuration is checked.
+#[cfg(not(feature = "gssapi"))]
+#[expect(clippy::unnecessary_wraps, reason = "with the feature a keytab may be faulty")]
+fn contexts(_: &Config) -> Result<Option<Arc<dyn Contexts>>, String> {
+    Ok(None)
 }
 
 pub(crate) fn log_to_stderr() {

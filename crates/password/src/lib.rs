@@ -12,6 +12,7 @@ mod compare;
 mod crypt;
 mod digest;
 mod memory;
+pub mod one_time;
 mod pbkdf2;
 pub mod quality;
 mod refused;

@@ -6,6 +6,7 @@ use crate::clear::Clear;
 use crate::crypt::Crypt;
 use crate::digest::{self, Digest};
 use crate::memory::Memory;
+use crate::one_time::{self, OneTime};
 use crate::pbkdf2::{self, Prf};
 use crate::refused::{Fault, Refused};
 use crate::scram;
@@ -26,6 +27,7 @@ enum Kind<'a> {
     Crypt(Crypt),
     Bcrypt(bcrypt::Hash),
     Scram(scram::Keys),
+    OneTime(OneTime<'a>),
 }
 
 impl<'a> Stored<'a> {
@@ -65,7 +67,16 @@ impl<'a> Stored<'a> {
             Kind::Crypt(hash) => hash.verify(password),
             Kind::Bcrypt(hash) => hash.verify(password),
             Kind::Scram(keys) => keys.verify(password),
+            Kind::OneTime(one_time) => {
+                one_time.work(password, memory);
+                false
+            }
         }
+    }
+
+    /// Does it ask for a one-time code besides? [`Stored::verify`] is never true of it then.
+    pub fn is_one_time(&self) -> bool {
+        matches!(self.0, Kind::OneTime(_))
     }
 
     /// Is it a word in the clear?
@@ -83,6 +94,7 @@ impl<'a> Stored<'a> {
             Kind::Crypt(hash) => hash.cost_ns(),
             Kind::Bcrypt(hash) => hash.cost_ns(),
             Kind::Scram(keys) => keys.cost_ns(),
+            Kind::OneTime(one_time) => one_time.cost_ns(),
         }
     }
 
@@ -100,6 +112,9 @@ impl<'a> Kind<'a> {
         }
         if let Some(hash) = pbkdf2::read(scheme, rest) {
             return Some(hash.map(Kind::Pbkdf2));
+        }
+        if let Some(prf) = one_time::named(scheme) {
+            return Some(OneTime::read(prf, rest).map(Kind::OneTime));
         }
         Some(match scheme {
             "CLEARTEXT" | "CLEAR" if rest.is_empty() => Err(Fault::Malformed("a word")),

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
-use dsa::config::{ClientLimits, FoundBy, MappedTo, Peers, SearchLimits};
+use dsa::config::{ClientLimits, FoundBy, MappedTo, Peers, Principals, SearchLimits};
 use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -156,6 +156,7 @@ pub fn agent(
         certificates: config.certificates.clone(),
         user: config.user.clone(),
         tokens: config.tokens.rules(),
+        principals: config.keytab.as_ref().map(|_| Principals { realm: config.realm.clone() }),
         peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         limits: SearchLimits {
             size_max: config.size_limit,

@@ -6,6 +6,8 @@ pub mod directory;
 mod hashers;
 mod hold;
 pub mod import;
+#[cfg(feature = "gssapi")]
+pub mod kerberos;
 mod listener;
 mod logged;
 pub mod logs;

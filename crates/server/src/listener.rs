@@ -11,6 +11,7 @@ use crate::thread::IoThread;
 use crate::tls::ClientUse;
 use dsa::Dsa;
 use dsa::certificates::Certificates;
+use dsa::contexts::Contexts;
 use dsa::refusals::Limit;
 use dsa::tokens::Tokens;
 use env::clock::{Clock, SystemClock};
@@ -33,6 +34,8 @@ pub struct Endpoints {
     pub bound: Vec<(Bound, Arc<config::Listener>)>,
     /// What secures connections, and what verifies tokens.
     pub files: Reloaded,
+    /// What begins security contexts of GSSAPI.
+    pub contexts: Option<Arc<dyn Contexts>>,
     /// What is logged of them.
     pub logs: Settings,
     /// Words that are refused as passwords, one in each line.
@@ -60,7 +63,7 @@ pub fn serve(
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, files, logs, words, .. }: Endpoints,
+    Endpoints { bound, files, contexts, logs, words, .. }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
@@ -82,6 +85,9 @@ pub async fn serve_until(
     }
     if let Some(tokens) = &files.tokens {
         dsa.verify_tokens_by(Arc::clone(tokens) as Arc<dyn Tokens>);
+    }
+    if let Some(contexts) = contexts {
+        dsa.begin_contexts_by(contexts);
     }
     // They go on until the last session has ended.
     let _hashers = Hashers::start(&dsa)?;

@@ -6,6 +6,7 @@
 mod buffer;
 mod certificate;
 mod client;
+mod exporter;
 mod record;
 mod stream;
 
@@ -41,6 +42,8 @@ pub struct Settings {
     pub versions: Versions,
     /// What certificates of clients are verified by, if any are asked for.
     pub clients: Option<ClientAuthorities>,
+    /// May proofs be bound to keys of the session? What they follow from is kept then.
+    pub binds_proofs: bool,
 }
 
 /// What secures connections, and where it comes from.
@@ -250,6 +253,9 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
         config.session_storage = Arc::new(NoServerSessionStorage {});
         // Data that comes with a resumed handshake could be replayed.
         config.max_early_data_size = 0;
+        if settings.binds_proofs {
+            config.key_log = Arc::new(exporter::Keeps);
+        }
         Ok::<_, String>(Arc::new(config))
     };
     let of_clients = |clients: ClientUse| settings.clients.as_ref().map(|_| config(clients)).transpose();

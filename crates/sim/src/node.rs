@@ -66,6 +66,7 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         certificates: Vec::new(),
         user: Default::default(),
         tokens: None,
+        principals: None,
         limits: dsa::config::SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -54,6 +54,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
         certificates: Vec::new(),
         user: Default::default(),
         tokens: None,
+        principals: None,
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

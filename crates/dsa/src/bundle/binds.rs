@@ -77,8 +77,8 @@ impl ReadBatch<'_> {
             // Whatever it is: it is answered when the state of the account is durable.
             deferred::keep_write(session, self.dsa, id, write, out.split_off(before));
         }
-        // What is behind it in the input is not looked at as a request of a session.
-        session.pauses |= session.exchange.is_some();
+        // What is behind it in the input is not looked at as a request of any session: between two steps, and of one that must change its password.
+        session.pauses |= session.exchange.is_some() || session.identity.must_change;
     }
 }
 

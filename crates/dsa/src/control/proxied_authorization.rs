@@ -29,6 +29,10 @@ pub(crate) fn authorize(
 ) -> Option<Identity> {
     let mut acting = assumed(reading, client, authorization_id)?;
     acting.real = Some(Box::new((client.dn.clone(), client.entry)));
+    // How the client has proved who it is; nobody has proved nothing.
+    if acting.is_somebody() {
+        acting.auth = client.auth.clone();
+    }
     reading.classify(&mut acting, security);
     // Who may change everything, or relax the rules anywhere, can be assumed by the root DN only: else the right to act as users would be
     // the right to give oneself any other.

@@ -21,6 +21,9 @@ env::faults! {
     /// An access token that was made for another service is taken (row S7).
     /// Each service that users show their tokens to could act as them here.
     AUDIENCE_NOT_LOOKED_AT = "audience-not-looked-at";
+    /// A client that asks for a security layer by GSSAPI is served without one (row S8).
+    /// It would take for protected what everybody on the way reads and changes.
+    LAYER_NOT_LOOKED_AT = "layer-not-looked-at";
     /// A session stays who it was when a bind of it fails, or has a step more (row S9).
     IDENTITY_KEPT = "identity-kept";
     /// Filters find entries by attributes that may not be tested (row X1).

@@ -4,6 +4,7 @@
 //! stored value, and its answer says nothing about which of name and password was wrong.
 
 mod account;
+mod context;
 mod lookup;
 mod renewal;
 mod sasl;
@@ -21,6 +22,7 @@ use crate::control::proxied_authorization;
 use crate::faults::holes;
 use crate::identity::Identity;
 use crate::outcome::{self, FixedRefusal};
+use crate::own_entry::OwnEntry;
 use crate::password;
 use crate::peer_identity;
 use crate::policy;
@@ -170,6 +172,7 @@ fn authenticate(
                     Ok(Outcome::Bound(found, None))
                 }
                 Step::Token { exchange, message } => by_token(reading, mechanism, exchange, message),
+                Step::Context { exchange, message } => by_context(reading, mechanism, exchange, message),
                 Step::Scram { exchange, is_plus, message } => {
                     let steps = (exchange, is_plus, message);
                     by_scram(reading, (anonymous, known), mechanism, steps)
@@ -293,6 +296,25 @@ fn by_token(
     })
 }
 
+/// Passes a message on to a security context: who the client is by it, and as whom it acts, if it stands by now.
+fn by_context(
+    reading: &mut Reading<'_>,
+    mechanism: &[u8],
+    mut exchange: Exchange,
+    message: &[u8],
+) -> Result<Outcome, FixedRefusal> {
+    match context::step(reading, exchange.context.as_ref(), message).ok_or(WRONG)? {
+        context::Stepped::GoOn(kept, challenge) => {
+            exchange.context = Some(kept);
+            Ok(Outcome::GoOn(exchange, challenge))
+        }
+        context::Stepped::Proven(who, authorization_id) => {
+            let who = Some(who).filter(|who| is_open(reading, who)).ok_or(WRONG)?;
+            Ok(Outcome::Bound(acting(reading, mechanism, who, &authorization_id)?, None))
+        }
+    }
+}
+
 /// Somebody who has proved who it is by a mechanism, as whom it wants to act.
 fn acting(
     reading: &mut Reading<'_>,
@@ -390,29 +412,53 @@ fn find(reading: &mut Reading<'_>, anonymous: Requester, name: &[u8], password: 
         proven = right_value(reading, &entry, password, may_recall)?;
         Ok(proven.is_some())
     });
-    if let (Some(_), Some((stored, is_recalled))) = (&found, &proven) {
-        if !is_recalled {
-            let (verified, now_ns) = (&dsa.policies.verified, reading.now.monotonic_ns);
-            verified.remember(&entry, (stored, password), now_ns, |key| dsa.entropy().fill(key));
+    if let (Some(_), Some((stored, how))) = (&found, &proven) {
+        match how {
+            // It is no password that could be renewed or remembered.
+            How::OneTime(step) => {
+                let is_first = dsa.policies.one_times.take(OwnEntry::of(&entry), *step, reading.now.wall_ms);
+                return found.filter(|_| is_first);
+            }
+            How::Recalled => {}
+            How::Verified => {
+                let (verified, now_ns) = (&dsa.policies.verified, reading.now.monotonic_ns);
+                verified.remember(&entry, (stored, password), now_ns, |key| dsa.entropy().fill(key));
+            }
         }
         renewal::renew(reading, &entry, stored, password);
     }
     found
 }
 
-/// The stored value of an entry that a password is right for, and whether it was known from before, which it may be if `may_recall`.
+/// How it is known that a password is right.
+#[derive(Clone, Copy)]
+enum How {
+    Verified,
+    /// From before.
+    Recalled,
+    /// With the one-time code of this step, which is to be taken.
+    OneTime(u64),
+}
+
+/// The stored value of an entry that a password is right for. It may be known from before if `may_recall`.
 fn right_value(
     reading: &mut Reading<'_>,
     entry: &EntryRef<'_>,
     password: &[u8],
     may_recall: bool,
-) -> Result<Option<(Vec<u8>, bool)>, password::Later> {
+) -> Result<Option<(Vec<u8>, How)>, password::Later> {
     let (verified, now_ns) = (&reading.dsa.policies.verified, reading.now.monotonic_ns);
     if may_recall && let Some(value) = verified.find(reading.read_point, entry, password, now_ns) {
-        return Ok(Some((value, true)));
+        return Ok(Some((value, How::Recalled)));
     }
-    let found = reading.scratch.passwords.find(reading.read_point, entry, password)?;
-    Ok(found.map(|value| (value, false)))
+    let (passwords, now_ms) = (&mut reading.scratch.passwords, reading.now.wall_ms);
+    if let Some(right) = passwords.find_one_time(reading.read_point, entry, password, now_ms)? {
+        let (one_times, started_ms) = (&reading.dsa.policies.one_times, reading.dsa.config.started_ms);
+        let is_new = one_times.is_new(OwnEntry::of(entry), right.step, started_ms);
+        return Ok(is_new.then_some((right.stored, How::OneTime(right.step))));
+    }
+    let found = passwords.find(reading.read_point, entry, password)?;
+    Ok(found.map(|value| (value, How::Verified)))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub(crate) use self::quality::Quality;
 pub use self::rule::PolicyRule;
 pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
 use super::dictionary::Dictionary;
+use super::one_times::OneTimes;
 use super::verified::Verified;
 use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,6 +90,8 @@ pub(crate) struct Policies {
     renewals: Rate,
     /// Passwords that were right.
     pub(crate) verified: Verified,
+    /// One-time codes that were used.
+    pub(crate) one_times: OneTimes,
     /// Failures in a row.
     pub(crate) lockouts: Arc<Lockouts>,
     /// Words that are no passwords, if the server has some.
@@ -104,6 +107,7 @@ impl Policies {
         verified.set(choices.cache_seconds);
         Policies {
             verified,
+            one_times: OneTimes::default(),
             choices: RwLock::new(Arc::new(choices.clone())),
             has_default: AtomicBool::new(choices.have_policy()),
             renews: AtomicBool::new(choices.renew),

@@ -5,9 +5,10 @@
 //! answer, its session waits, and it runs again with the outcomes at hand. It may lack others then, since a stored value may have
 //! changed. So an operation is written as if every verification were immediate, and nothing half done is kept.
 
+use crate::contexts::{Contexts, Kept, Step};
 use crate::tokens::{Claims, Tokens};
 use ::password::{Memory, SALT_BYTES, Scheme, Stored, quality};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroizing;
 
 /// A verification or a hash. It cannot be printed: it holds a password, or a token, which is as good as one.
@@ -23,6 +24,8 @@ enum Kind {
     Make(Scheme, [u8; SALT_BYTES]),
     /// What does it say, which is a token, if its issuer has signed it?
     Read(Arc<dyn Tokens>),
+    /// What comes of it, which is a message, in this security context, or in one that begins with it?
+    Step(Arc<dyn Contexts>, Option<Kept>),
     /// How hard is it to guess for somebody who knows these names?
     Score(Vec<Vec<u8>>),
 }
@@ -32,6 +35,7 @@ pub(crate) enum Outcome {
     Verified(bool),
     Made(Result<Vec<u8>, &'static str>),
     Read(Option<Claims>),
+    Stepped(Kept, Step),
     Scored(u8),
 }
 
@@ -60,6 +64,10 @@ impl Task {
         Task { kind: Kind::Read(Arc::clone(tokens)), password: token.to_vec().into() }
     }
 
+    pub(super) fn step(contexts: &Arc<dyn Contexts>, kept: Option<&Kept>, message: &[u8]) -> Task {
+        Task { kind: Kind::Step(Arc::clone(contexts), kept.cloned()), password: message.to_vec().into() }
+    }
+
     pub(super) fn score(password: &[u8], names: &[Vec<u8>]) -> Task {
         Task { kind: Kind::Score(names.to_vec()), password: password.to_vec().into() }
     }
@@ -73,10 +81,22 @@ impl Task {
             }
             Kind::Make(scheme, salt) => Outcome::Made(make(*scheme, &self.password, *salt, memory)),
             Kind::Read(tokens) => Outcome::Read(tokens.claims(&self.password)),
+            Kind::Step(contexts, kept) => {
+                let (kept, step) = take_step(contexts, kept.as_ref(), &self.password);
+                Outcome::Stepped(kept, step)
+            }
             Kind::Score(names) => Outcome::Scored(quality::score(&self.password, names)),
         };
         Done { task: self, outcome }
     }
+}
+
+/// Takes a step in a security context, or in a new one.
+pub(super) fn take_step(contexts: &Arc<dyn Contexts>, kept: Option<&Kept>, message: &[u8]) -> (Kept, Step) {
+    let kept = kept.map_or_else(|| Arc::new(Mutex::new(contexts.begin())), Arc::clone);
+    // Of a session there is one request at a time, so nobody has to wait here.
+    let step = kept.lock().unwrap_or_else(PoisonError::into_inner).step(message);
+    (kept, step)
 }
 
 /// What is stored of a password.
@@ -107,6 +127,16 @@ impl Done {
     pub(super) fn read(&self, token: &[u8]) -> Option<Option<Claims>> {
         match &self.outcome {
             Outcome::Read(claims) => (**self.task.password == *token).then(|| claims.clone()),
+            _ => None,
+        }
+    }
+
+    /// What has come of this message, if that was the task.
+    pub(super) fn stepped(&self, message: &[u8]) -> Option<(Kept, Step)> {
+        match &self.outcome {
+            Outcome::Stepped(kept, step) => {
+                (**self.task.password == *message).then(|| (Arc::clone(kept), step.clone()))
+            }
             _ => None,
         }
     }

@@ -16,6 +16,7 @@ use crate::outcome::FixedRefusal;
 use crate::password::policies::{Changed, Policy, Verdict};
 use crate::password::{self, LATER};
 use ::access::{Operation, Right};
+use ::password::one_time::OneTime;
 use model::limits::{PASSWORD_HISTORY_MAX, PASSWORD_VALUES_MAX};
 use model::{Description, ResultCode};
 use proto::control::password_policy::PolicyError;
@@ -89,6 +90,11 @@ const SEVERAL: Fault =
 const NOT_ALLOWED: Fault = (
     ResultCode::InsufficientAccessRights,
     "the password policy does not let users change their passwords",
+    Some(PolicyError::NotAllowed),
+);
+const ONE_TIME: Fault = (
+    ResultCode::InsufficientAccessRights,
+    "a password with a one-time code is changed by an administrator of passwords only",
     Some(PolicyError::NotAllowed),
 );
 /// A session that was left open must not be enough to take an account over.
@@ -242,6 +248,10 @@ fn fault(
         let is_young = account.changed_ms.is_some_and(|ms| reading.now.wall_ms < ms.saturating_add(min_ms));
         if !policy.allow_user_change {
             return Some(NOT_ALLOWED);
+        }
+        // With a new password of its own a user would take the one-time code away.
+        if stored(reading, entry).iter().any(|value| OneTime::of(value).is_some()) {
+            return Some(ONE_TIME);
         }
         if policy.safe_modify && !proves {
             return Some(NEEDS_OLD);

@@ -66,6 +66,7 @@ pub(crate) fn config() -> Config {
         certificates: Vec::new(),
         user: Default::default(),
         tokens: None,
+        principals: None,
         limits: SearchLimits::default(),
         clients: Default::default(),
         queue_length_oid: None,

@@ -9,8 +9,10 @@ mod fixture;
 
 mod certificates;
 mod hashed;
+mod kerberos;
 mod lockout;
 mod names;
+mod one_time;
 mod own_entry;
 mod own_password;
 mod policy;

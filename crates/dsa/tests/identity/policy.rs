@@ -9,6 +9,7 @@ use proto::control::password_policy::{self, PolicyResponse, Warning};
 use proto::control::{Control, proxied_authorization};
 use proto::op::ModifyKind::{self, *};
 use proto::op::modify::{Changes as ChangeList, Modify};
+use proto::op::{Authentication, Bind, Extended};
 
 pub(super) type Changes<'c> = &'c [(ModifyKind, &'c str, &'c [&'c str])];
 
@@ -518,6 +519,23 @@ fn only_administrators_store_hashes() {
 }
 
 /// In a transaction the policy is that of the directory, whatever the transaction has brought.
+/// Y3: what comes in one piece with the bind is refused like what comes later.
+#[test]
+fn test_y3_requests_that_come_with_the_bind() {
+    each(|mut client| {
+        client.bind_root();
+        assert_eq!(client.modify(ADA, &[(Replace, "pwdReset", &["TRUE"])]).code, Success);
+        let authentication = Authentication::Simple(b"lace");
+        let bind = Request::Bind(Bind { version: 3, name: ADA.as_bytes(), authentication });
+        let who_am_i = Request::Extended(Extended { oid: proto::ext::who_am_i::OID, value: None });
+        let delete = Request::Delete(b"uid=nobody,dc=example");
+        let asked = [&bind, &who_am_i, &delete, &who_am_i].map(|request| client.encode(request, &[]).1);
+        let (answered, _) = client.exchange(&asked.concat());
+        let refused = InsufficientAccessRights;
+        assert_eq!(codes(&answers(&answered)), [Success, refused, refused, refused]);
+    });
+}
+
 #[test]
 fn test_y3_transactions_are_judged_as_well() {
     under(&[("pwdMinLength", "9"), ("pwdInHistory", "3")], |mut client| {

@@ -381,3 +381,22 @@ impl Searches for Client {
         self.ask(&Request::Search(search_for(base, scope, filter.filter(), &none)), &[]).end.code
     }
 }
+
+/// S6: for rules about how a client has proved who it is, that stays so when it acts as somebody else.
+#[test]
+fn s6_who_acts_as_another_has_proved_itself_as_before() {
+    let mut config = config();
+    let rules = ["not: all attrs=sn; auth=PLAIN; deny=see rank=10".to_owned()];
+    config.settings.configured.access.rules = access::parse_all(&rules).expect("the rule is sound");
+    let mut client = mapped_with(config, Vec::new());
+    let sees = |client: &mut Client| client.read(ADA, &["sn"]).values("sn").is_some();
+    assert_eq!(client.bind(ADA, "lace").code, Success);
+    assert!(sees(&mut client));
+    for (authorization_id, name, password) in
+        [("", "ada", "lace"), ("u:ada", "ada", "lace"), ("u:ada", "grace", "hop")]
+    {
+        assert_eq!(plain(&mut client, authorization_id, name, password).code, Success);
+        assert_eq!(client.who_am_i(), format!("dn:{ADA}"));
+        assert!(!sees(&mut client), "{authorization_id} {name}");
+    }
+}

@@ -211,6 +211,7 @@ impl Data {
             certificates: Vec::new(),
             user: Default::default(),
             tokens: None,
+            principals: None,
             limits: SearchLimits::default(),
             clients: Default::default(),
             queue_length_oid: None,

@@ -102,12 +102,17 @@ impl Config {
             ("tls.client-ca", &self.client_authorities),
             ("tls.client-crl", &self.client_revoked),
             ("oauth.jwks", &self.tokens.keys.iter().cloned().collect()),
+            ("gssapi.keytab", &self.keytab.iter().cloned().collect()),
         ] {
             for file in files {
                 if let Err(reason) = readable(file) {
                     problem(key, format!("`{}`: {reason}", file.display()));
                 }
             }
+        }
+        if self.keytab.is_some() && !cfg!(feature = "gssapi") {
+            let text = "this binary has no GSSAPI: build one with `--features gssapi`, which needs the library of MIT Kerberos";
+            problem("gssapi.keytab", text.into());
         }
         if self.tokens.algorithms.is_empty() {
             problem("oauth.algorithms", "one at least is needed".into());
@@ -181,7 +186,7 @@ impl Config {
     /// What has to be there and is not.
     fn missing(&self) -> Vec<Problem> {
         let (dn, password) = (self.root_dn.is_some(), self.root_password_file.is_some());
-        let rules: [(bool, &str, &str, &str); 4] = [
+        let rules: [(bool, &str, &str, &str); 5] = [
             (
                 self.suffixes.is_empty(),
                 "suffix",
@@ -196,6 +201,12 @@ impl Config {
                 "a root DN without `root-password-file` cannot bind",
             ),
             (password && !dn, "root-password-file", "root-dn", "it needs a `root-dn`"),
+            (
+                self.realm.is_some() && self.keytab.is_none(),
+                "gssapi.realm",
+                "gssapi.keytab",
+                "it is the realm of clients of `gssapi.keytab`",
+            ),
         ];
         let of = |(is_so, key, missing, message): (bool, _, _, &str)| {
             is_so.then(|| Problem { key, message: message.to_owned(), missing: Some(missing), value: None })

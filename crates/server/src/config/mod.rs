@@ -137,6 +137,10 @@ pub struct Config {
     pub user: dsa::config::UserMapping,
     /// Access tokens.
     pub tokens: OfTokens,
+    /// The keys of this server for Kerberos.
+    pub keytab: Option<PathBuf>,
+    /// The realm whose principals are called by their names alone.
+    pub realm: Option<String>,
     /// Versions of TLS that are spoken: for each whether it is 1.2, and not 1.3.
     pub tls_versions: Vec<bool>,
     /// Attributes that are secrets, besides those that always are.
@@ -206,6 +210,8 @@ impl Default for Config {
             certificates: Vec::new(),
             user: dsa::config::UserMapping::default(),
             tokens: OfTokens::default(),
+            keytab: None,
+            realm: None,
             tls_versions: vec![false, true],
             secrets: Vec::new(),
             password_strength: None,
@@ -247,6 +253,7 @@ impl Config {
             &mut self.archive,
             &mut self.root_password_file,
             &mut self.tokens.keys,
+            &mut self.keytab,
             &mut self.dictionary,
         ];
         let one = one.into_iter().flatten();
@@ -294,7 +301,8 @@ impl Config {
         };
         let clients = Some(clients).filter(|clients| !clients.certificates.is_empty());
         let versions = tls::Versions { with_1_2: self.tls_versions.contains(&true) };
-        (!pairs.is_empty()).then_some(tls::Settings { pairs, versions, clients })
+        let binds_proofs = self.password_schemes.contains(&Scheme::ScramSha256);
+        (!pairs.is_empty()).then_some(tls::Settings { pairs, versions, clients, binds_proofs })
     }
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.

@@ -5,7 +5,8 @@
 
 use super::buffer::Outgoing;
 use super::certificate::{Offered, Shown};
-use dsa::config::ChannelBindings;
+use super::exporter;
+use dsa::config::{ChannelBindings, Exporter};
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
 use rustls::{HandshakeKind, ProtocolVersion};
@@ -35,7 +36,7 @@ pub(crate) struct Kept<'k> {
 }
 
 /// What a handshake came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts {
     /// Did it resume an earlier session?
     pub(crate) has_resumed: bool,
@@ -54,6 +55,8 @@ pub(crate) struct Records {
     tls: UnbufferedServerConnection,
     /// The certificate that the client was shown.
     shown: Arc<Shown>,
+    /// What `tls-exporter` follows from, from the handshake until somebody asks what that came to.
+    exporter: Option<exporter::Secret>,
     /// The client sends nothing more (close_notify).
     is_over: bool,
     /// Records that were encrypted.
@@ -70,7 +73,7 @@ impl Records {
     pub(crate) fn new(offered: Offered) -> io::Result<Records> {
         let Offered { config, shown } = offered;
         let tls = UnbufferedServerConnection::new(config).map_err(io::Error::other)?;
-        Ok(Records { tls, shown, is_over: false, encrypted: 0 })
+        Ok(Records { tls, shown, exporter: None, is_over: false, encrypted: 0 })
     }
 
     /// Has the client said that it sends nothing more?
@@ -89,8 +92,8 @@ impl Records {
         self.tls.is_handshaking()
     }
 
-    /// What the handshake came to; `None` before.
-    pub(crate) fn facts(&self) -> Option<Facts> {
+    /// What the handshake came to; `None` before. To be called once.
+    pub(crate) fn facts(&mut self) -> Option<Facts> {
         if self.is_handshaking() {
             return None;
         }
@@ -104,8 +107,8 @@ impl Records {
         let strength = if suite.contains("AES_128") { 128 } else { 256 };
         let chain = self.tls.peer_certificates().and_then(|chain| chain.first());
         let certificate = chain.map(|leaf| leaf.to_vec());
-        // Keys for `tls-exporter` (RFC 9266) the library does not give to callers with buffers of their own.
-        let bindings = ChannelBindings { end_point: self.shown.end_point() };
+        let exporter = self.exporter.take().map(|secret| Arc::new(secret) as Arc<dyn Exporter>);
+        let bindings = ChannelBindings { end_point: self.shown.end_point(), exporter };
         let has_resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
         Some(Facts { has_resumed, strength, version, certificate, bindings })
     }
@@ -116,6 +119,22 @@ impl Records {
     /// # Errors
     /// What the client sent is not what this session goes on with. The alert that says so is in `reply`.
     pub(crate) fn open(
+        &mut self,
+        input: &mut [u8],
+        plain: &mut dyn FnMut(&[u8]) -> bool,
+        reply: &mut Outgoing,
+    ) -> io::Result<usize> {
+        if !self.is_handshaking() {
+            return self.open_records(input, plain, reply);
+        }
+        // What a handshake has left that failed is not of this one.
+        drop(exporter::take());
+        let opened = self.open_records(input, plain, reply);
+        self.exporter = exporter::take().or(self.exporter.take());
+        opened
+    }
+
+    fn open_records(
         &mut self,
         input: &mut [u8],
         plain: &mut dyn FnMut(&[u8]) -> bool,

@@ -44,7 +44,10 @@ fn write(dir: &TempDir, name: &str, made: &Made) -> Pair {
 }
 
 fn load(pairs: Vec<Pair>) -> Result<(Tls, Vec<String>), String> {
-    Tls::load(Settings { pairs, versions: Versions { with_1_2: true }, clients: None }, NOW_S)
+    Tls::load(
+        Settings { pairs, versions: Versions { with_1_2: true }, clients: None, binds_proofs: true },
+        NOW_S,
+    )
 }
 
 fn client(
@@ -52,9 +55,18 @@ fn client(
     name: &'static str,
     versions: &[&'static SupportedProtocolVersion],
 ) -> ClientConnection {
+    client_by(ring::default_provider(), trusted, name, versions)
+}
+
+fn client_by(
+    provider: CryptoProvider,
+    trusted: &[&Made],
+    name: &'static str,
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConnection {
     let mut roots = RootCertStore::empty();
     trusted.iter().for_each(|made| roots.add(made.authority.as_ref().der().clone()).unwrap());
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = ClientConfig::builder_with_provider(Arc::new(provider));
     let config =
         builder.with_protocol_versions(versions).unwrap().with_root_certificates(roots).with_no_client_auth();
     ClientConnection::new(Arc::new(config), ServerName::try_from(name).unwrap()).unwrap()
@@ -373,8 +385,11 @@ fn tls_1_2_is_spoken_unless_it_is_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let made = make(&["a.example.com"], 2030);
     let pairs = vec![write(&dir, "a", &made)];
-    let (tls, _) =
-        Tls::load(Settings { pairs, versions: Versions { with_1_2: false }, clients: None }, NOW_S).unwrap();
+    let (tls, _) = Tls::load(
+        Settings { pairs, versions: Versions { with_1_2: false }, clients: None, binds_proofs: true },
+        NOW_S,
+    )
+    .unwrap();
     let does = |versions: &[&'static SupportedProtocolVersion]| {
         let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", versions), 1 << 20, 1 << 20);
         ends.settle(1 << 18).is_ok() && !ends.client.is_handshaking()
@@ -425,4 +440,46 @@ fn a_message_that_does_not_end_is_refused_after_the_handshake_too() {
     let mut buffer = vec![0; 1 << 18];
     assert!(matches!(ends.stream.poll_read(&mut context(), &mut buffer), Poll::Ready(Err(_))));
     assert!(ends.stream.kept_bytes() < 100 << 10);
+}
+
+/// S3: what a proof is bound to is what the client works out by its own library, for each hash of a suite, and another one for each session.
+#[test]
+fn test_s3_both_ends_export_the_same() {
+    let dir = TempDir::new().unwrap();
+    let made = make(&["one"], 2100);
+    let (tls, _) = load(vec![write(&dir, "one", &made)]).unwrap();
+    let mut seen = Vec::new();
+    // The key of the certificate is one of elliptic curves.
+    let fits = |suite: &&rustls::SupportedCipherSuite| !format!("{suite:?}").contains("_RSA_");
+    for suite in ring::ALL_CIPHER_SUITES.iter().filter(fits) {
+        let version = suite.version();
+        let mut provider = ring::default_provider();
+        provider.cipher_suites = vec![*suite];
+        let mut ends =
+            Ends::new(&tls, client_by(provider, &[&made], "one", &[version]), usize::MAX, usize::MAX);
+        ends.settle(1 << 16).unwrap();
+        let exported = ends.stream.take_facts().expect("it is done").bindings.exporter;
+        let exported = exported.map(|exporter| exporter.binding().expect("there is one"));
+        let is_new = version.version == rustls::ProtocolVersion::TLSv1_3;
+        let own =
+            ends.client.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b"")).unwrap();
+        assert_eq!(exported, is_new.then(|| own.to_vec()), "{suite:?}");
+        assert!(!seen.contains(&own.to_vec()));
+        seen.push(own.to_vec());
+    }
+}
+
+/// Where no proof can be bound to it nothing is kept.
+#[test]
+fn keys_are_not_exported_for_nobody() {
+    let dir = TempDir::new().unwrap();
+    let made = make(&["one"], 2100);
+    let pairs = vec![write(&dir, "one", &made)];
+    let settings =
+        Settings { pairs, versions: Versions { with_1_2: false }, clients: None, binds_proofs: false };
+    let (tls, _) = Tls::load(settings, NOW_S).unwrap();
+    let client = client(&[&made], "one", &[&rustls::version::TLS13]);
+    let mut ends = Ends::new(&tls, client, usize::MAX, usize::MAX);
+    ends.settle(1 << 16).unwrap();
+    assert!(ends.stream.take_facts().expect("it is done").bindings.exporter.is_none());
 }

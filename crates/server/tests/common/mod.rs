@@ -51,6 +51,7 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         certificates: Vec::new(),
         user: Default::default(),
         tokens: None,
+        principals: None,
         limits: SearchLimits::default(),
         clients,
         queue_length_oid: None,

@@ -6,6 +6,7 @@
 
 mod begun;
 mod external;
+mod gssapi;
 mod mechanism;
 mod oauth_bearer;
 mod plain;
@@ -15,6 +16,7 @@ pub(super) use self::begun::{Begun, Who};
 pub(super) use self::mechanism::{Claim, Proof};
 use self::mechanism::{Mechanism, Reads};
 use crate::config::Config;
+use crate::contexts;
 use crate::faults::holes;
 use crate::outcome::FixedRefusal;
 use crate::session::security::Security;
@@ -30,6 +32,7 @@ pub(crate) const MECHANISMS: &[&Mechanism] = &[
     &scram::MECHANISM,
     &plain::MECHANISM,
     &oauth_bearer::MECHANISM,
+    &gssapi::MECHANISM,
 ];
 
 /// An exchange that waits for the client's next step.
@@ -42,6 +45,8 @@ pub(crate) struct Exchange {
     since_ns: u64,
     /// What SCRAM keeps between its two.
     pub(in crate::op::bind) scram: Option<Box<Begun>>,
+    /// The security context of GSSAPI.
+    pub(in crate::op::bind) context: Option<contexts::Kept>,
     /// It has failed already. The client has still to say that it knows.
     pub(in crate::op::bind) has_failed: bool,
 }
@@ -70,6 +75,8 @@ pub(super) enum Step<'a> {
     Scram { exchange: Exchange, is_plus: bool, message: &'a [u8] },
     /// A message with a token.
     Token { exchange: Exchange, message: &'a [u8] },
+    /// A message for a security context.
+    Context { exchange: Exchange, message: &'a [u8] },
 }
 
 const UNKNOWN: FixedRefusal = (
@@ -108,7 +115,8 @@ pub(super) fn step<'a>(
     if former.as_ref().is_some_and(Exchange::has_failed) {
         return Err((ResultCode::InvalidCredentials, ""));
     }
-    let begun = Exchange { mechanism, steps: 0, since_ns: now_ns, scram: None, has_failed: false };
+    let begun =
+        Exchange { mechanism, steps: 0, since_ns: now_ns, scram: None, context: None, has_failed: false };
     let mut exchange = former.unwrap_or(begun);
     exchange.steps += 1;
     let seconds = now_ns.saturating_sub(exchange.since_ns) / 1_000_000_000;
@@ -116,13 +124,16 @@ pub(super) fn step<'a>(
     if exchange.steps > SASL_STEPS_MAX || seconds > SASL_SECONDS_MAX || bytes > SASL_BYTES_MAX {
         return Err(TOO_MUCH);
     }
-    let Some(message) = credentials else { return Ok(Step::Challenge(exchange)) };
+    // In a security context there are empty messages, and OpenLDAP's library sends no credentials in the place of one.
+    let empty = exchange.context.is_some().then_some(&b""[..]);
+    let Some(message) = credentials.or(empty) else { return Ok(Step::Challenge(exchange)) };
     let malformed =
         (ResultCode::InvalidCredentials, "the credentials are not of the form that the mechanism has");
     match mechanism.reads {
         Reads::Claim(read) => read(message).map(Step::Claimed).ok_or(malformed),
         Reads::Scram { is_plus } => Ok(Step::Scram { exchange, is_plus, message }),
         Reads::Token => Ok(Step::Token { exchange, message }),
+        Reads::Context => Ok(Step::Context { exchange, message }),
     }
 }
 
@@ -142,7 +153,7 @@ mod tests {
         let served = (&crate::system::tests::config(), Security::INTERNAL);
         match step(served, now_ns, former, mechanism.as_bytes(), credentials) {
             Ok(Step::Challenge(exchange)) => Ok(Some(exchange)),
-            Ok(Step::Claimed(_) | Step::Scram { .. } | Step::Token { .. }) => Ok(None),
+            Ok(_) => Ok(None),
             Err((code, _)) => Err(code),
         }
     }

@@ -175,6 +175,7 @@ fn bound_to(known: Known<'_>, kind: &[u8]) -> Option<Vec<u8>> {
     let bindings = known.bindings?;
     match kind {
         b"tls-server-end-point" => bindings.end_point.clone(),
+        b"tls-exporter" => bindings.exporter.as_ref()?.binding(),
         OF_LIBLDAP => Some([b"tls-server-end-point:", &bindings.end_point.as_ref()?[..]].concat()),
         _ => None,
     }

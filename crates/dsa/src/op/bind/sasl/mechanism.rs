@@ -24,6 +24,8 @@ pub(super) enum Wants {
     Scheme(Scheme),
     /// An issuer of tokens.
     Tokens,
+    /// Keys for security contexts.
+    Contexts,
 }
 
 /// What becomes of a client's message.
@@ -37,6 +39,8 @@ pub(super) enum Reads {
     },
     /// It has a token. One that is not taken has a second step, which says nothing.
     Token,
+    /// It is for a security context.
+    Context,
 }
 
 impl Mechanism {
@@ -46,6 +50,7 @@ impl Mechanism {
             Wants::Nothing => true,
             Wants::Scheme(scheme) => config.password_schemes.contains(&scheme),
             Wants::Tokens => config.tokens.is_some(),
+            Wants::Contexts => config.principals.is_some(),
         };
         is_there && offer.has(self.needs)
     }
