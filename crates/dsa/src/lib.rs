@@ -23,6 +23,7 @@ pub mod access;
 pub mod account_times;
 mod admission;
 mod applier;
+pub mod asides;
 pub mod audit;
 mod bundle;
 mod certificate_identity;

@@ -250,7 +250,8 @@ impl Session {
 
     /// Whose updates they are that it submits as an identity.
     pub(crate) fn sender<'s>(&self, identity: &'s Identity) -> Sender<'s> {
-        Sender { identity, client: self.peer.client(), connection: self.connection }
+        let via = self.security.via();
+        Sender { identity, client: self.peer.client(), via, connection: self.connection }
     }
 
     /// The message ids of binds that have succeeded since the last call, and who each made the session.

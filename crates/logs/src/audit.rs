@@ -63,6 +63,8 @@ pub struct Change<'a> {
     pub acting: Option<&'a [u8]>,
     /// Where the client was; empty if nobody knows.
     pub peer: String,
+    /// The load balancer that it came by; empty if by none.
+    pub via: String,
     /// entryUUID of the entry; empty if it has none.
     pub uuid: &'a [u8],
     /// The first change of its transaction.
@@ -88,7 +90,7 @@ pub fn put_change(out: &mut Vec<u8>, schema: &Schema, place: Place, change: &Cha
     if let Some(acting) = change.acting {
         object.text("as", &name(acting));
     }
-    object.text_if("peer", &change.peer);
+    object.text_if("peer", &change.peer).text_if("via", &change.via);
     match &message {
         Some(message) => put_request(&mut object, schema, &message.request, change.uuid),
         None => _ = object.text("op", "settings"),

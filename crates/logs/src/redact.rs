@@ -32,10 +32,10 @@ impl Redactor {
     pub fn redact<'a>(&'a mut self, record: Record<'a>) -> Record<'a> {
         let Redactor { schema, target: names, detail: details, acting: ids } = self;
         match record {
-            Record::Answer { id, code, text: said, entries, bytes } => {
-                Record::Answer { id, code, text: text(code, said), entries, bytes }
+            Record::Answer { id, code, text: said, entries, bytes, aside } => {
+                Record::Answer { id, code, text: text(code, said), entries, bytes, aside }
             }
-            Record::Request { number, id, op, target, detail, controls, acting } => {
+            Record::Request { number, id, op, target, detail, controls, acting, extra } => {
                 let target = kept(hide::name(schema, target), names);
                 let detail = match op {
                     tag::SEARCH => search(schema, detail, details),
@@ -46,7 +46,7 @@ impl Redactor {
                     b"" => acting,
                     acting => kept(hide::authorization_id(schema, acting), ids),
                 };
-                Record::Request { number, id, op, target, detail, controls, acting }
+                Record::Request { number, id, op, target, detail, controls, acting, extra }
             }
             other => other,
         }
@@ -97,6 +97,7 @@ fn search<'a>(schema: &Schema, message: &'a [u8], place: &'a mut Vec<u8>) -> &'a
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Aside, Extra};
     use proto::filter_string;
 
     fn redactor() -> Redactor {
@@ -104,7 +105,16 @@ mod tests {
     }
 
     fn request<'a>(op: u8, target: &'a [u8], detail: &'a [u8], acting: &'a [u8]) -> Record<'a> {
-        Record::Request { number: 1, id: 2, op, target, detail, controls: b"", acting }
+        Record::Request {
+            number: 1,
+            id: 2,
+            op,
+            target,
+            detail,
+            controls: b"",
+            acting,
+            extra: Extra::default(),
+        }
     }
 
     fn search_of<'a>(base: &'a [u8], filter: &'a str, out: &mut Vec<u8>) {
@@ -142,8 +152,11 @@ mod tests {
             };
             assert!(!detail.windows(7).any(|part| part == b"hunter2"));
         }
-        let text = Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text: b"hunter2", entries: 0, bytes: 9 };
-        let without = Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text: b"", entries: 0, bytes: 9 };
+        let answer = |text| {
+            let aside = Aside::default();
+            Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text, entries: 0, bytes: 9, aside }
+        };
+        let (text, without) = (answer(b"hunter2"), answer(b""));
         assert_eq!(redactor.redact(text), without);
     }
 }

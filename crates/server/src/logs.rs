@@ -9,7 +9,7 @@ mod target;
 mod writer;
 
 pub use audit::Auditor;
-pub(crate) use feed::{Feed, Log, Logged};
+pub(crate) use feed::{Feed, Log, Logged, Taken};
 pub use logs::form::Form;
 pub use logs::journal::Access;
 pub use settings::{OnAuditFailure, Settings};

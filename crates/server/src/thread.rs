@@ -59,7 +59,10 @@ impl<P: Pending> IoThread<P> {
         let count = connections.clone();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = task::Thread::spawn(&format!("io-{number}"), move || async move {
-            let Some(worker) = Worker::new(&dsa) else { return };
+            let Some(mut worker) = Worker::new(&dsa) else { return };
+            if feed.is_some() {
+                worker.keep_asides();
+            }
             dsa.monitor().count_serving_thread();
             let _ = ready.send(());
             run(Rc::new(Shared::new(worker, (tls, feed), options, count)), receiver).await;
@@ -386,21 +389,21 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
 async fn behind_proxy<S: Stream>(
     shared: &Rc<Shared>,
     mut stream: S,
-    (via, rules): (PeerAddress, &Rules),
+    (balancer, rules): (PeerAddress, &Rules),
     member: Rc<Member>,
     leave: Leave,
 ) {
-    match read_header(&mut stream, via, rules.proxy_tls).await {
-        Ok(Stated { peer, strength }) => {
-            tracing::debug!(%peer, %via, "a client by a load balancer");
-            let of_session = dsa::config::Listener { strength, ..rules.of_sessions };
+    match read_header(&mut stream, balancer, rules.proxy_tls).await {
+        Ok(Stated { peer, strength, via }) => {
+            tracing::debug!(%peer, via = %balancer, "a client by a load balancer");
+            let of_session = dsa::config::Listener { strength, via, ..rules.of_sessions };
             // The time that is allowed for a handshake or a request begins now.
             member.since.set(shared.sweeps.get());
             begin(shared, stream, (peer, of_session), rules, member, leave);
         }
         Err(error) => {
             if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
-                tracing::warn!(%via, %error, others, "closed: what came is no header of the PROXY protocol");
+                tracing::warn!(via = %balancer, %error, others, "closed: what came is no header of the PROXY protocol");
             }
         }
     }

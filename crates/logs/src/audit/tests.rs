@@ -33,6 +33,7 @@ fn test_g5_a_change_with_its_values() {
         who: b"cn=proxy,dc=b",
         acting: Some(b"uid=a,dc=b"),
         peer: "127.0.0.1:9".to_owned(),
+        via: "127.0.0.2:9".to_owned(),
         uuid: b"the-uuid",
         transaction: Some(Place { index: 5, number: 1 }),
         is_recovered: false,
@@ -40,7 +41,7 @@ fn test_g5_a_change_with_its_values() {
     let read = line(Place { index: 5, number: 2 }, &change, &request);
     let wanted = serde_json::json!({
         "index": 5, "n": 2, "t": "2023-11-14T22:13:20.000Z", "csn": "20231114221320.000000Z#000000#001#000000",
-        "id": "ab-3", "msgid": 7, "dn": "cn=proxy,dc=b", "as": "uid=a,dc=b", "peer": "127.0.0.1:9",
+        "id": "ab-3", "msgid": 7, "dn": "cn=proxy,dc=b", "as": "uid=a,dc=b", "peer": "127.0.0.1:9", "via": "127.0.0.2:9",
         "op": "modify", "entry": "uid=a,dc=b", "entryUUID": "the-uuid", "txn": "5.1",
         "changes": [
             {"do": "replace", "attr": "cn", "values": ["a"], "base64": ["/w"]},

@@ -170,6 +170,7 @@ impl Auditor {
             who: who.unwrap_or(&carried.actor),
             acting: who.map(|_| &carried.actor[..]),
             peer: origin.and_then(|origin| origin.peer).map(|peer| peer.to_string()).unwrap_or_default(),
+            via: origin.and_then(|origin| origin.via).map(|via| via.to_string()).unwrap_or_default(),
             transaction: (carried.what == What::Transaction).then_some(first),
             is_recovered: origin.is_none(),
             ..Change::default()

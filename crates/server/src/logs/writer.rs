@@ -179,8 +179,10 @@ fn put_event(dsa: &Dsa, wall_ms: u64, event: &Event, out: &mut Vec<u8>) {
     let schema = dsa.shard().schema();
     let peer = event.peer.map(|peer| peer.to_string()).or(event.address.map(|address| address.to_string()));
     let peer = peer.unwrap_or_default();
+    let via = event.via.map(|via| via.to_string()).unwrap_or_default();
     let mut object = Object::begin(out);
     object.text("t", &timestamp(wall_ms)).text("event", event.kind.name()).text_if("peer", &peer);
+    object.text_if("via", &via);
     object.text_if("dn", &String::from_utf8_lossy(&event.who));
     if !event.name.is_empty() {
         object.text("target", &hide::name_text(schema, &event.name));
