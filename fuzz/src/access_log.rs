@@ -3,6 +3,7 @@
 use logs::Origin;
 use logs::form::Form;
 use logs::journal::{Access, Journal};
+use logs::hide::Hider;
 use logs::record::{Aside, Record, Stamp};
 use logs::redact::Redactor;
 use logs::tap::{Held, Memory, Tap};
@@ -35,7 +36,7 @@ fn aside(id: i32) -> Aside<'static> {
 
 fn lines(form: Form, data: &[u8]) -> String {
     let stamp = Stamp { connection: 1, wall_ms: 1, monotonic_ns: 1 };
-    let redactor = Redactor::new(standard_schema());
+    let redactor = Redactor::new(standard_schema(), Hider::default());
     let mut journal = Journal::new(Access::All, form, Origin::default()).redacted_by(redactor);
     let mut lines = Vec::new();
     let (mut tap, mut memory) = (Tap::default(), Memory::default());

@@ -88,7 +88,7 @@ pub use config::{Anonymous, Config};
 pub use engine::Dsa;
 pub use identity::Identity;
 pub use policy::ACTOR as POLICY_ACTOR;
-pub use session::{Feed, Session, State};
+pub use session::{Accounts, Feed, Gone, Session, State};
 pub use store::derived::SUBSCHEMA_DN;
 pub use system::MONITOR_DN;
 pub use wakes::Waking;

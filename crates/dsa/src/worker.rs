@@ -45,6 +45,8 @@ pub struct Worker {
     due: Vec<Waker>,
     /// Limits that its clients have reached.
     reached: ReachedHere,
+    /// Commit sequence at which accounts of sessions were looked at last.
+    pub(crate) accounts_seen: u64,
 }
 
 /// A worker's parts, borrowed apart.
@@ -164,6 +166,7 @@ impl Worker {
             wakes: Arc::default(),
             due: Vec::new(),
             reached: ReachedHere::default(),
+            accounts_seen: 0,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Records without secrets. An IO thread copies names and filters as they came; the thread that writes takes out of them what no log may have.
 
-use crate::hide;
+use crate::hide::{self, Hider};
 use crate::record::Record;
 use model::ResultCode;
 use proto::message::{Message, Request};
@@ -17,6 +17,7 @@ const INVALID_DN_SYNTAX: u16 = ResultCode::InvalidDnSyntax as u16;
 #[derive(Debug)]
 pub struct Redactor {
     schema: Arc<Schema>,
+    hider: Hider,
     target: Vec<u8>,
     detail: Vec<u8>,
     acting: Vec<u8>,
@@ -24,13 +25,13 @@ pub struct Redactor {
 
 impl Redactor {
     /// One that knows secrets by this schema.
-    pub fn new(schema: Arc<Schema>) -> Redactor {
-        Redactor { schema, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
+    pub fn new(schema: Arc<Schema>, hider: Hider) -> Redactor {
+        Redactor { schema, hider, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
     }
 
     /// The record without secrets.
     pub fn redact<'a>(&'a mut self, record: Record<'a>) -> Record<'a> {
-        let Redactor { schema, target: names, detail: details, acting: ids } = self;
+        let Redactor { schema, hider, target: names, detail: details, acting: ids } = self;
         match record {
             Record::Answer { id, code, text: said, entries, bytes, aside } => {
                 Record::Answer { id, code, text: text(code, said), entries, bytes, aside }
@@ -38,7 +39,7 @@ impl Redactor {
             Record::Request { number, id, op, target, detail, controls, acting, extra } => {
                 let target = kept(hide::name(schema, target), names);
                 let detail = match op {
-                    tag::SEARCH => search(schema, detail, details),
+                    tag::SEARCH => search((schema, hider), detail, details),
                     tag::MODIFY_DN => kept(new_name(schema, detail), details),
                     _ => detail,
                 };
@@ -79,16 +80,20 @@ fn new_name<'a>(schema: &Schema, detail: &'a [u8]) -> Cow<'a, [u8]> {
 }
 
 /// The message of a search. Nothing is left of one that cannot be read: nobody can look for secrets in it.
-fn search<'a>(schema: &Schema, message: &'a [u8], place: &'a mut Vec<u8>) -> &'a [u8] {
+fn search<'a>((schema, hider): (&Schema, &Hider), message: &'a [u8], place: &'a mut Vec<u8>) -> &'a [u8] {
     let Ok(Message { id, request: Request::Search(search), .. }) = Message::decode(message) else {
         return b"";
     };
     let base = hide::name(schema, search.base);
     let filter = hide::filter(schema, &search.filter);
-    if matches!(base, Cow::Borrowed(_)) && filter.is_none() {
+    if matches!(base, Cow::Borrowed(_)) && filter.is_none() && !hider.hides() {
         return message;
     }
-    let filter = filter.unwrap_or(search.filter.clone());
+    let mut filter = filter.unwrap_or(search.filter.clone());
+    let values = hider.of_filter(&filter);
+    if hider.hides() {
+        filter = hide::with_values(&filter, &mut values.iter().map(String::as_bytes));
+    }
     place.clear();
     Request::Search(Search { base: &base, filter, ..search }).encode(place, id, &[]);
     place
@@ -101,7 +106,10 @@ mod tests {
     use proto::filter_string;
 
     fn redactor() -> Redactor {
-        Redactor::new(Arc::new(schema::Builder::new().standard().build().expect("it is good")))
+        Redactor::new(
+            Arc::new(schema::Builder::new().standard().build().expect("it is good")),
+            Hider::default(),
+        )
     }
 
     fn request<'a>(op: u8, target: &'a [u8], detail: &'a [u8], acting: &'a [u8]) -> Record<'a> {

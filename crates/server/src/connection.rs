@@ -174,6 +174,9 @@ impl<S: Stream> Connection<S> {
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
+        if let Some((accounts, gone)) = self.member.gone.take() {
+            self.session.revoke(accounts, gone);
+        }
         loop {
             if self.handshake.waits() && ready!(self.poll_handshake(cx)).is_err() {
                 return Poll::Ready(Turn::Abort);
@@ -401,6 +404,7 @@ impl<S: Stream> Connection<S> {
         } else {
             let idle = self.sent == self.backlog.len();
             self.member.is_bound.set(self.session.is_bound());
+            self.member.accounts.set(self.session.accounts());
             self.member.waiting.set(match idle {
                 _ if self.stream.is_handshaking() => Waiting::Handshake,
                 true => Waiting::Read,

@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::tls::{Buffers, ClientUse, Secured, Tls};
 use dsa::refusals::Limit;
-use dsa::{Dsa, Worker};
+use dsa::{Accounts, Dsa, Gone, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{PeerAddress, Pending, Stream};
 use env::task;
@@ -181,6 +181,10 @@ pub(crate) struct Member {
     pub(crate) overdue: Cell<Option<Limit>>,
     /// Set by the connection: every sweep wakes it, for its session may have something to say.
     pub(crate) watched: Cell<bool>,
+    /// The entries that its session hangs on, as far as the connection knows.
+    pub(crate) accounts: Cell<Accounts>,
+    /// Set by the sweep: one of those is gone.
+    pub(crate) gone: Cell<Option<(Accounts, Gone)>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -256,6 +260,8 @@ impl Shared {
             is_silent: Cell::new(true),
             overdue: Cell::new(None),
             watched: Cell::new(false),
+            accounts: Cell::default(),
+            gone: Cell::new(None),
             waker: RefCell::new(None),
         });
         members.push(member.clone());
@@ -301,12 +307,28 @@ impl Shared {
             }
         }
         let worker = &mut self.scratch.borrow_mut().worker;
+        if worker.may_have_lost_accounts() {
+            self.end_those_without_account(worker);
+        }
         worker.count_write_waiters(write_waiters);
         let now = self.clock.now();
         look_after_memory(worker, now);
         report_failed_binds(worker);
         worker.write_account_times(now);
         report_refusals(worker, now);
+    }
+
+    /// Tells the connections whose session has lost its account.
+    fn end_those_without_account(&self, worker: &mut Worker) {
+        for member in &*self.members.borrow() {
+            let accounts = member.accounts.get();
+            if accounts != Accounts::default()
+                && let Some(gone) = worker.gone(accounts)
+            {
+                member.gone.set(Some((accounts, gone)));
+                member.wake();
+            }
+        }
     }
 
     /// The limit that a connection has reached by waiting, at a sweep.

@@ -10,7 +10,7 @@ fn schema() -> Schema {
 fn line(place: Place, change: &Change<'_>, request: &Request<'_>) -> serde_json::Value {
     let (mut message, mut out) = (Vec::new(), Vec::new());
     request.encode(&mut message, 7, &[]);
-    put_change(&mut out, &schema(), place, change, &message);
+    put_change(&mut out, (&schema(), &Hider::default()), place, change, &message);
     assert_eq!(Place::of_line(&out[..out.len().min(Place::BYTES_MAX)]), Some(place));
     assert_eq!(out.iter().filter(|octet| **octet == b'\n').count(), 1);
     serde_json::from_slice(&out).expect("a line is JSON")
@@ -87,7 +87,7 @@ fn other_operations() {
         "<hidden, 25 octets>"
     );
     let mut out = Vec::new();
-    put_change(&mut out, &schema(), Place::whole(4), &recovered, b"");
+    put_change(&mut out, (&schema(), &Hider::default()), Place::whole(4), &recovered, b"");
     let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!((&read["op"], &read["n"]), (&"settings".into(), &0.into()));
 }
@@ -113,7 +113,7 @@ proptest! {
         let mut message = Vec::new();
         Request::Modify(Modify { dn: &dn, changes: Changes::parse(&changes).unwrap() }).encode(&mut message, 1, &[]);
         let mut out = Vec::new();
-        put_change(&mut out, &schema(), Place::whole(1), &Change::default(), &message);
+        put_change(&mut out, (&schema(), &Hider::default()), Place::whole(1), &Change::default(), &message);
         prop_assert_eq!(out.iter().filter(|octet| **octet == b'\n').count(), 1);
         let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
         prop_assert!(read.is_object());

@@ -1,4 +1,5 @@
 use super::*;
+use crate::hide::Hider;
 use crate::record::{Aside, Extra};
 use crate::redact::Redactor;
 use crate::tap::{Held, Memory, Tap};
@@ -23,7 +24,7 @@ impl Fixture {
         let schema = Arc::new(schema::Builder::new().standard().build().expect("it is good"));
         let origin = Origin { started_ms: 16, process: 7, host: "h".to_owned(), version: "1".to_owned() };
         let mut fixture = Fixture {
-            journal: Journal::new(access, form, origin).redacted_by(Redactor::new(schema)),
+            journal: Journal::new(access, form, origin).redacted_by(Redactor::new(schema, Hider::default())),
             tap: Tap::default(),
             memory: Memory::default(),
             out: Vec::new(),

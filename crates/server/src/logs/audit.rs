@@ -2,12 +2,14 @@
 //! the file already, is passed over; the file's last line says where that ends.
 
 use super::background::{Background, Stopped};
-use super::settings::OnAuditFailure;
+use super::settings::{OnAuditFailure, Settings, hider};
 use crate::seldom::Seldom;
 use dsa::audit::{Carried, Report, Taken, Trail, What};
 use env::clock::{Clock, Now, SystemClock};
 use env::line_file::LineFile;
+use env::rotation::{Rotation, last_ms};
 use logs::audit::{self, Change, Place};
+use logs::hide::Hider;
 use schema::Schema;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,11 @@ pub struct Auditor {
     looked_ns: u64,
     retry_ns: u64,
     failures: Seldom,
+    /// When the file is begun anew. No file of it is ever deleted.
+    rotation: Rotation,
+    hider: Hider,
+    /// When it was written last.
+    last_ms: u64,
 }
 
 impl Drop for Auditor {
@@ -60,7 +67,8 @@ impl Auditor {
     ///
     /// # Errors
     /// When it cannot be written now, or is no audit log: an administrator learns it at the start.
-    pub fn open(path: &Path, on_failure: OnAuditFailure, clock: SystemClock) -> io::Result<Auditor> {
+    pub fn open(path: &Path, settings: &Settings, clock: SystemClock) -> io::Result<Auditor> {
+        let on_failure = settings.on_audit_failure;
         let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
         let file = LineFile::open(path).map_err(named)?;
         let last = file.last_line(Place::BYTES_MAX).map_err(named)?;
@@ -82,6 +90,9 @@ impl Auditor {
             looked_ns: 0,
             retry_ns: 0,
             failures: Seldom::default(),
+            rotation: settings.rotation,
+            hider: hider(settings),
+            last_ms: last_ms(path).unwrap_or(0),
         })
     }
 
@@ -181,13 +192,13 @@ impl Auditor {
                     let place = Place { number, ..first };
                     if self.made < Some(place) {
                         let change = Change { csn: Some(note.csn), uuid: &note.uuid, ..change.clone() };
-                        audit::put_change(&mut self.lines, schema, place, &change, message);
+                        audit::put_change(&mut self.lines, (schema, &self.hider), place, &change, message);
                         self.made = Some(place);
                     }
                 }
             }
             What::Settings if self.made < Some(first) => {
-                audit::put_change(&mut self.lines, schema, first, &change, &carried.messages);
+                audit::put_change(&mut self.lines, (schema, &self.hider), first, &change, &carried.messages);
                 self.made = Some(first);
             }
             What::Import if self.made < Some(first) => self.mark(first, "import"),
@@ -217,6 +228,13 @@ impl Auditor {
     }
 
     fn try_write(&mut self, is_look_due: bool, now: Now) -> io::Result<()> {
+        if is_look_due
+            && let Some(file) = &self.file
+            && !file.is_replaced()
+            && self.rotation.is_due(file.bytes(), self.last_ms, now.wall_ms)
+        {
+            Rotation::move_away(&self.path, now.wall_ms)?;
+        }
         if is_look_due && self.file.as_ref().is_some_and(LineFile::is_replaced) {
             // One that somebody has moved away is finished, and another one begun in its place.
             self.file.take().map_or(Ok(()), |file| file.sync())?;
@@ -234,7 +252,7 @@ impl Auditor {
         if !self.lines.is_empty() {
             file.append(&self.lines)?;
             self.lines.clear();
-            (self.written, self.is_dirty) = (self.made, true);
+            (self.written, self.is_dirty, self.last_ms) = (self.made, true, now.wall_ms);
         }
         if self.trail.is_wanted() || (is_look_due && self.is_dirty) {
             file.sync()?;
