@@ -18,9 +18,8 @@ import texts
 SHORTEST = 8
 # So many octets are looked through at each end of a file.
 MOST = 4 << 20
-# A file of a log, as configurations and command lines name it.
+# A file of a log, as configurations name it.
 NAMED = re.compile(r'(?:access|security|audit)-file"?\s*=\s*"(?:file:)?([^"]+)"')
-FLAGS = ("--log-access-file", "--log-security-file", "--log-audit-file")
 # A stored password, by the schemes that have a hash behind them; an access token: its head is an object of JSON.
 STORED = re.compile(rb"\{(?:ARGON2|BCRYPT|CRYPT|PBKDF2[A-Z0-9_-]*|SCRAM-SHA-\d+|S?SHA\d*|S?MD5)\}[A-Za-z0-9+/$.=,:]{16}|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.")
 
@@ -51,9 +50,7 @@ def of(server):
     files = {Path(server.log_path)}
     arguments = [str(argument) for argument in server.arguments]
     for name, value in zip(arguments, arguments[1:]):
-        if name in FLAGS:
-            files.add(Path(value))
-        elif name == "--config" and Path(value).is_file():
+        if name == "--config" and Path(value).is_file():
             text = Path(value).read_text(errors="replace")
             files |= {Path(value).parent / json.loads(f'"{found}"') for found in NAMED.findall(text)}
     return [path for path in files if path.is_file()]
