@@ -31,12 +31,12 @@ fn is_ending(text: &[u8]) -> bool {
 }
 
 impl Rotation {
-    /// Is a file to be begun anew that has so many octets, whose last line is from `last_ms`?
-    pub fn is_due(self, bytes: u64, last_ms: u64, now_ms: u64) -> bool {
+    /// Is a file to be begun anew that has so many octets, with lines of the time `of_ms`?
+    pub fn is_due(self, bytes: u64, of_ms: u64, now_ms: u64) -> bool {
         let period = |ms: u64| ms / 1000 / self.seconds.max(1);
         bytes > 0
             && ((self.bytes > 0 && bytes >= self.bytes)
-                || (self.seconds > 0 && period(last_ms) < period(now_ms)))
+                || (self.seconds > 0 && period(of_ms) < period(now_ms)))
     }
 
     /// Moves a file away; the next line begins another one at its path.

@@ -49,7 +49,9 @@ impl Fixture {
             encode_done(&mut answer, self.id, response, code);
         }
         let Fixture { journal, tap, memory, out, .. } = self;
-        tap.requests(stamp(), (&input, &mut Held::default()), memory, &mut |record| take(journal, record, out));
+        tap.requests(stamp(), (&input, &mut Held::default()), memory, &mut |record| {
+            take(journal, record, out)
+        });
         tap.answers(stamp(), &answer, &|_| Aside::default(), memory, &mut |record| {
             take(journal, record, out)
         });

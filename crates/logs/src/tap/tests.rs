@@ -10,7 +10,9 @@ const STAMP: Stamp = Stamp { connection: 1, wall_ms: 2, monotonic_ns: 3 };
 
 fn recorded(input: &[u8]) -> Vec<Vec<u8>> {
     let (mut tap, mut memory, mut records) = (Tap::default(), Memory::default(), Vec::new());
-    tap.requests(STAMP, (input, &mut Held::default()), &mut memory, &mut |record| records.push(record.to_vec()));
+    tap.requests(STAMP, (input, &mut Held::default()), &mut memory, &mut |record| {
+        records.push(record.to_vec())
+    });
     records
 }
 

@@ -51,8 +51,13 @@ pub struct Auditor {
     /// When the file is begun anew. No file of it is ever deleted.
     rotation: Rotation,
     hider: Hider,
-    /// When it was written last.
-    last_ms: u64,
+    /// A time of which it has lines: when it was begun, or written last before it was opened.
+    of_ms: u64,
+}
+
+/// When a file was written last; now, if that is not known.
+fn of_ms(path: &Path, now_ms: u64) -> u64 {
+    last_ms(path).unwrap_or(now_ms)
 }
 
 impl Drop for Auditor {
@@ -92,7 +97,7 @@ impl Auditor {
             failures: Seldom::default(),
             rotation: settings.rotation,
             hider: hider(settings),
-            last_ms: last_ms(path).unwrap_or(0),
+            of_ms: of_ms(path, clock.wall_ms()),
         })
     }
 
@@ -231,7 +236,7 @@ impl Auditor {
         if is_look_due
             && let Some(file) = &self.file
             && !file.is_replaced()
-            && self.rotation.is_due(file.bytes(), self.last_ms, now.wall_ms)
+            && self.rotation.is_due(file.bytes(), self.of_ms, now.wall_ms)
         {
             Rotation::move_away(&self.path, now.wall_ms)?;
         }
@@ -241,6 +246,7 @@ impl Auditor {
         }
         if self.file.is_none() {
             let mut file = LineFile::open(&self.path)?;
+            self.of_ms = if file.is_empty() { now.wall_ms } else { of_ms(&self.path, now.wall_ms) };
             if let Some(written) = self.written.filter(|_| file.is_empty()) {
                 let mut begin = Vec::new();
                 audit::put_mark(&mut begin, now.wall_ms, written, "begin");
@@ -252,7 +258,7 @@ impl Auditor {
         if !self.lines.is_empty() {
             file.append(&self.lines)?;
             self.lines.clear();
-            (self.written, self.is_dirty, self.last_ms) = (self.made, true, now.wall_ms);
+            (self.written, self.is_dirty) = (self.made, true);
         }
         if self.trail.is_wanted() || (is_look_due && self.is_dirty) {
             file.sync()?;

@@ -31,8 +31,8 @@ pub(super) struct Target {
     header: Vec<u8>,
     pub(super) lines: Vec<u8>,
     looked_ns: u64,
-    /// When the file was written last, in milliseconds since 1970.
-    last_ms: u64,
+    /// A time of which the file has lines, in milliseconds since 1970: when it was begun, or written last before it was opened.
+    of_ms: u64,
     failures: Seldom,
     /// Memory for a line as a service has it.
     message: Vec<u8>,
@@ -67,6 +67,14 @@ impl Sink {
     }
 }
 
+/// A time of which what was opened has lines: of a file of an earlier start that of its last line, which may be of another day.
+fn of_ms(destination: Option<&Destination>, sink: &Sink, now_ms: u64) -> u64 {
+    match destination {
+        Some(Destination::File(path)) if !sink.is_empty() => last_ms(path).unwrap_or(now_ms),
+        _ => now_ms,
+    }
+}
+
 impl Target {
     /// Opens it. `key`: the setting that names it.
     ///
@@ -76,17 +84,13 @@ impl Target {
         (key, stream): (&'static str, Stream),
         destination: Option<Destination>,
         rotation: Rotation,
-        (origin, header): (Origin, Vec<u8>),
+        (origin, header, now_ms): (Origin, Vec<u8>, u64),
     ) -> io::Result<Target> {
-        // Of an earlier start: its lines may be of another day.
-        let last_ms = match &destination {
-            Some(Destination::File(path)) => last_ms(path).unwrap_or(0),
-            _ => 0,
-        };
         let sink = Sink::open(destination.as_ref()).map_err(|error| {
             let place = destination.as_ref().map(Destination::to_string).unwrap_or_default();
             io::Error::other(format!("{key}: {place}: {error}"))
         })?;
+        let of_ms = of_ms(destination.as_ref(), &sink, now_ms);
         let lines = header.clone();
         Ok(Target {
             key,
@@ -98,7 +102,7 @@ impl Target {
             header,
             lines,
             looked_ns: 0,
-            last_ms,
+            of_ms,
             failures: Seldom::default(),
             message: Vec::new(),
         })
@@ -123,6 +127,9 @@ impl Target {
             // One that somebody has moved away is finished, and another one begun in its place.
             if self.sink.as_ref().is_none_or(Sink::is_replaced) {
                 self.sink = self.reported(Sink::open(self.destination.as_ref()), now_ns);
+                if let Some(sink) = &self.sink {
+                    self.of_ms = of_ms(self.destination.as_ref(), sink, now.wall_ms);
+                }
                 if self.sink.as_ref().is_some_and(Sink::is_empty) {
                     self.lines.splice(0..0, self.header.iter().copied());
                 }
@@ -134,7 +141,6 @@ impl Target {
         match self.put(now.wall_ms) {
             Ok(put) => {
                 self.lines.drain(..put);
-                self.last_ms = now.wall_ms;
                 0
             }
             failed => {
@@ -154,7 +160,7 @@ impl Target {
         if self.rotation == Rotation::default() || file.is_replaced() {
             return;
         }
-        let done = match self.rotation.is_due(file.bytes(), self.last_ms, now.wall_ms) {
+        let done = match self.rotation.is_due(file.bytes(), self.of_ms, now.wall_ms) {
             true => Rotation::move_away(path, now.wall_ms).and_then(|()| self.clean(path, now)),
             // Files grow old while none is moved away.
             false if self.rotation.keep_seconds > 0 => self.clean(path, now),

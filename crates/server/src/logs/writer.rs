@@ -47,7 +47,8 @@ impl Writer {
         let is_access = settings.access() != Access::Off;
         let security = settings.security_file.as_ref();
         let open = |place, destination: Option<&Destination>, header| {
-            Target::open(place, destination.cloned(), settings.rotation, (origin(dsa), header))
+            let start = (origin(dsa), header, SystemClock::start().wall_ms());
+            Target::open(place, destination.cloned(), settings.rotation, start)
         };
         let security = security
             .map(|to| open(("log.security-file", Stream::Security), Some(to), Vec::new()))
