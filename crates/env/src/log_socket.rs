@@ -42,6 +42,11 @@ impl LogSocket {
         Ok(false)
     }
 
+    /// Does an error of [`LogSocket::send`] say that no such datagram is ever taken?
+    pub fn is_too_long(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
+    }
+
     fn takes_more(&self, patience_ms: u32) -> bool {
         let patience = Timespec {
             tv_sec: i64::from(patience_ms / 1000),
@@ -64,6 +69,7 @@ mod tests {
         assert!(LogSocket::connect(&path).is_err());
         let service = UnixDatagram::bind(&path).unwrap();
         let mut socket = LogSocket::connect(&path).unwrap();
+        assert!(LogSocket::is_too_long(&socket.send(&vec![b'x'; 64 << 20], 0).unwrap_err()));
         assert!(socket.send(b"one", 0).unwrap());
         let mut room = [0; 9];
         assert_eq!((service.recv(&mut room).unwrap(), &room[..3]), (3, &b"one"[..]));

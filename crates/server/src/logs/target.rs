@@ -175,7 +175,7 @@ impl Target {
 
     /// Gives lines to what takes them, and returns how many octets it took.
     fn put(&mut self, now_ms: u64) -> io::Result<usize> {
-        let Target { sink, lines, message, stream, origin, .. } = self;
+        let Target { key, sink, lines, message, stream, origin, .. } = self;
         let Some(sink) = sink else { return Ok(0) };
         let mut put = 0;
         loop {
@@ -193,6 +193,14 @@ impl Target {
             match socket.send(message, PATIENCE_MS) {
                 Ok(true) => put += len + 1,
                 Ok(false) => return Ok(put),
+                // It would never be taken, and those behind it with it.
+                Err(error) if LogSocket::is_too_long(&error) => {
+                    tracing::warn!(
+                        octets = message.len(),
+                        "{key}: a line is too long for the service and is left out"
+                    );
+                    put += len + 1;
+                }
                 // What was sent does not come again.
                 Err(error) if put == 0 => return Err(error),
                 Err(_) => return Ok(put),
