@@ -447,9 +447,7 @@ fn run_cursor(
         running.slice((reading.dsa, reading.now), reading.scratch, query, context.counters, &mut work, out);
     reading.scratch.work = work;
     let selectors = query.selectors;
-    if matches!(rest, Rest::End(_) | Rest::PageFull) {
-        running.tell_looked(&mut reading.scratch.asides, query.read_point);
-    }
+    running.tell_looked(&rest, &mut reading.scratch.asides, query.read_point);
     match rest {
         Rest::End(code) => running.end(context.counters, out, code),
         Rest::PageFull => running.end_page(query.read_point, out),
@@ -584,9 +582,7 @@ impl SuspendedSearch {
         let Worker { dsa, now, scratch, counters, .. } = worker;
         let mut work = slice_work();
         let rest = running.slice((dsa, *now), scratch, &query, counters, &mut work, out);
-        if matches!(rest, Rest::End(_) | Rest::PageFull) {
-            running.tell_looked(&mut scratch.asides, read_point);
-        }
+        running.tell_looked(&rest, &mut scratch.asides, read_point);
         match rest {
             Rest::End(code) => running.end(counters, out, code),
             Rest::PageFull => running.end_page(read_point, out),

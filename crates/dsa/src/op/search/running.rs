@@ -445,10 +445,10 @@ impl Running {
         Rest::Pause
     }
 
-    /// Tells the access log, if it wants to know, how many entries it has looked at, and whether it was for want of an index.
+    /// If it is over, tells the access log, if that wants to know, how many entries it has looked at, and whether it was for want of an index.
     #[inline]
-    pub(super) fn tell_looked(&self, asides: &mut Asides, read_point: ReadPoint<'_>) {
-        if asides.are_wanted() {
+    pub(super) fn tell_looked(&self, rest: &Rest, asides: &mut Asides, read_point: ReadPoint<'_>) {
+        if asides.are_wanted() && matches!(rest, Rest::End(_) | Rest::PageFull) {
             let looked = self.cursor.looked();
             let is_unindexed = looked > UNINDEXED_LOOKED && self.cursor.wanted(read_point).is_some();
             asides.looked(self.id, looked, is_unindexed);
