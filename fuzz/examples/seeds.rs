@@ -90,8 +90,7 @@ fn access_log_file() {
 
 /// The same, of records that have what is seldom there.
 fn seldom() {
-    let (mut journal, mut out) =
-        (Journal::new(Access::All, Form::Binary, Origin::default()), Vec::new());
+    let (mut journal, mut out) = (Journal::new(Access::All, Form::Binary, Origin::default()), Vec::new());
     let mut put =
         |record| journal.take(Stamp { connection: 1, wall_ms: 3, monotonic_ns: 4 }, record, &mut out);
     put(Record::Open { peer: b"192.0.2.7:5", listener: b"ldap", via: b"10.0.0.1:5" });

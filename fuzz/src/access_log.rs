@@ -2,8 +2,8 @@
 
 use logs::Origin;
 use logs::form::Form;
-use logs::journal::{Access, Journal};
 use logs::hide::Hider;
+use logs::journal::{Access, Journal};
 use logs::record::{Aside, Record, Stamp};
 use logs::redact::Redactor;
 use logs::tap::{Held, Memory, Tap};
