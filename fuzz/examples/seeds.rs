@@ -3,7 +3,7 @@
 use logs::Origin;
 use logs::form::Form;
 use logs::journal::{Access, Journal};
-use logs::record::{Record, Stamp};
+use logs::record::{Aside, Extra, Record, Stamp};
 use model::filter::Assertion;
 use model::{DerefAliases, ResultCode, Scope};
 use proto::control::paged_results::{self, PagedResults};
@@ -67,19 +67,49 @@ fn access_log_file() {
         detail,
         controls: b"",
         acting: b"",
+        extra: Extra::default(),
     };
-    put(Record::Open { peer: b"10.0.0.1:5", listener: b"ldap://0.0.0.0:389" });
-    put(Record::Secured { strength: 128 });
+    let answer = |id, code, text, entries, bytes| {
+        let aside = Aside::default();
+        Record::Answer { id, code, text, entries, bytes, aside }
+    };
+    put(Record::Open { peer: b"10.0.0.1:5", listener: b"ldap://0.0.0.0:389", via: b"" });
+    put(Record::Secured { strength: 128, version: b"", suite: b"" });
     put(request(1, 1, tag::BIND, b"simple"));
     put(Record::Bound { id: 1, dn: DN });
-    put(Record::Answer { id: 1, code: 0, text: b"", entries: 0, bytes: 14 });
+    put(answer(1, 0, b"", 0, 14));
     put(request(2, 2, tag::SEARCH, &search));
-    put(Record::Answer { id: 2, code: 4, text: b"too many", entries: 7, bytes: 900 });
+    put(answer(2, 4, b"too many", 7, 900));
     put(Record::Counted { op: tag::COMPARE, count: 9 });
     put(Record::Close { operations: 11 });
     put(Record::Lost { count: 3 });
     save("access_log_file", "session", &out);
     save("access_log_file", "record", &out[8..40]);
+    seldom();
+}
+
+/// The same, of records that have what is seldom there.
+fn seldom() {
+    let (mut journal, mut out) = (Journal::new(Access::All, Form::Binary, Origin::default()), Vec::new());
+    let mut put =
+        |record| journal.take(Stamp { connection: 1, wall_ms: 3, monotonic_ns: 4 }, record, &mut out);
+    put(Record::Open { peer: b"192.0.2.7:5", listener: b"ldap", via: b"10.0.0.1:5" });
+    put(Record::Secured { strength: 256, version: b"TLSv1.3", suite: b"TLS_AES_256_GCM_SHA384" });
+    let session = b"\x30\x0e\x04\x039::\x04\x00\x04\x00\x04\x03ada";
+    put(Record::Request {
+        number: 1,
+        id: 1,
+        op: tag::DELETE,
+        target: DN,
+        detail: b"",
+        controls: b"1.3.6.1.1.21.2",
+        acting: b"",
+        extra: Extra { wait_us: 7, transaction: b"1", session },
+    });
+    let aside = Aside { looked: Some(9), is_unindexed: true, rule: b"near" };
+    put(Record::Answer { id: 1, code: 50, text: b"no", entries: 0, bytes: 14, aside });
+    put(Record::Close { operations: 1 });
+    save("access_log_file", "seldom", &out);
 }
 
 fn main() {

@@ -2,10 +2,11 @@
 
 use logs::Origin;
 use logs::form::Form;
+use logs::hide::Hider;
 use logs::journal::{Access, Journal};
-use logs::record::{Record, Stamp};
+use logs::record::{Aside, Record, Stamp};
 use logs::redact::Redactor;
-use logs::tap::{Memory, Tap};
+use logs::tap::{Held, Memory, Tap};
 use std::sync::{Arc, OnceLock};
 
 fn standard_schema() -> Arc<schema::Schema> {
@@ -25,9 +26,17 @@ pub fn check(data: &[u8]) {
     }
 }
 
+/// What else is known of some requests.
+fn aside(id: i32) -> Aside<'static> {
+    match id % 2 {
+        0 => Aside::default(),
+        _ => Aside { looked: Some(7), is_unindexed: true, rule: b"near" },
+    }
+}
+
 fn lines(form: Form, data: &[u8]) -> String {
     let stamp = Stamp { connection: 1, wall_ms: 1, monotonic_ns: 1 };
-    let redactor = Redactor::new(standard_schema());
+    let redactor = Redactor::new(standard_schema(), Hider::default());
     let mut journal = Journal::new(Access::All, form, Origin::default()).redacted_by(redactor);
     let mut lines = Vec::new();
     let (mut tap, mut memory) = (Tap::default(), Memory::default());
@@ -35,8 +44,8 @@ fn lines(form: Form, data: &[u8]) -> String {
         let (stamp, record) = Record::decode(record).expect("what the tap puts is a record");
         journal.take(stamp, record, &mut lines);
     };
-    tap.requests(stamp, data, &mut memory, &mut put);
-    tap.answers(stamp, data, &mut memory, &mut put);
+    tap.requests(stamp, (data, &mut Held { octets: data.len() / 2, us: 7 }), &mut memory, &mut put);
+    tap.answers(stamp, data, &aside, &mut memory, &mut put);
     memory.put(stamp, &Record::Close { operations: tap.operations() }, &mut put);
     let text = String::from_utf8(lines).expect("lines are text");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");

@@ -16,8 +16,13 @@ def integer(value, tag=2):
     return tlv(tag, value.to_bytes(value.bit_length() // 8 + 1, "big"))
 
 
+# Called with each password that is sent.
+listeners = []
+
+
 def ldap_bind(name, password, message_id=1):
     """A simple bind request."""
+    [listener(password) for listener in listeners]
     return tlv(0x30, integer(message_id), tlv(0x60, integer(3), tlv(4, name), tlv(0x80, password)))
 
 

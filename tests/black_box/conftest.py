@@ -15,6 +15,7 @@ import ldap
 import pytest
 
 import texts
+import written
 
 PANDO = os.environ.get("PANDO", str(Path(__file__).parents[2] / "target/release/pando"))
 DATA = Path(__file__).parent / "data"
@@ -26,6 +27,7 @@ ADMIN = "cn=admin,dc=example,dc=com"
 SECRET = "secret"
 PEOPLE = f"ou=People,{SUFFIX}"
 texts.install()
+written.install()
 # Seconds that anything may take before it counts as hanging. A bound, never a wait.
 PATIENCE = 60
 # How often each test kills that does so at random moments, and what the moments follow from.
@@ -125,6 +127,7 @@ def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):
         timeout=timeout,
         env={name: value for name, value in variables.items() if value is not None},
     )
+    written.of_tool(command)
     tool = Tool(done)
     texts.of_tool(tool)
     if code is not None:
@@ -136,7 +139,7 @@ class Server:
     """A running `pando serve` on a port of the system's choice."""
 
     def __init__(self, arguments, folder, storage=("--memory",), env=None):
-        self.folder = folder
+        self.folder, self.arguments = folder, list(arguments)
         self.log_path = folder / "log"
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
@@ -178,6 +181,12 @@ class Server:
         self.process.kill()
         self.process.wait(PATIENCE)
         self.process.stdout.close()
+        self.check_what_it_wrote()
+
+    def check_what_it_wrote(self):
+        """Row G3: no log has a password, hashed or not, or a token."""
+        leaks = written.leaks(self)
+        assert not leaks, f"logs have secrets: {leaks}"
 
     def end(self):
         """SIGTERM to this very process; it must exit with 0 and have said nothing of a panic."""
@@ -187,6 +196,7 @@ class Server:
         self.process.stdout.close()
         assert "panic" not in self.log, self.log
         assert code == 0, f"exit code {code}: {self.log}"
+        self.check_what_it_wrote()
 
 
 def damage(path, offset):
@@ -255,6 +265,9 @@ def reader(tmp_path_factory):
     """One server for a module's tests, which only read; anonymous clients may read too."""
     server = start(tmp_path_factory.mktemp("reader"), "--anonymous", "read", ldif="people.ldif")
     yield server
+    # Row G3: nor has the monitor, with all that the tests of the module have left there.
+    shown = connect(server).search_s("cn=Monitor", ldap.SCOPE_SUBTREE, attrlist=["*", "+"])
+    assert not written.leaks_of(repr(shown).encode()), "the monitor has secrets"
     server.end()
 
 

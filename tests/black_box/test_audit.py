@@ -65,7 +65,7 @@ def test_g5_who_whence_and_as_whom(keep, tmp_path):
         client.delete_s(f"uid=nobody,{PEOPLE}")
     client.delete_s(f"uid=newer,{PEOPLE}")
     client.passwd_s(BRUNO, None, WORD)
-    client.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", [b"40"])])
+    client.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", [b"40000"])])
     proxy = connect(here, BRUNO, WORD)
     as_ada = ProxyAuthzControl(True, f"dn:{ADA}".encode())
     proxy.modify_ext_s(ADA, [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])], serverctrls=[as_ada])
@@ -88,7 +88,7 @@ def test_g5_who_whence_and_as_whom(keep, tmp_path):
     ]
     assert (modified["entryUUID"].encode(), modified["csn"].encode()) == (found["entryUUID"][0], found["entryCSN"][0])
     assert password["entry"] == BRUNO and {"do": "replace", "attr": "userPassword", "values": ["{ARGON2}<hidden>"]} in password["changes"]
-    assert setting["entry"] == "cn=config" and setting["changes"] == [{"do": "replace", "attr": "pandoTxnAgeMax", "values": ["40"]}]
+    assert setting["entry"] == "cn=config" and setting["changes"] == [{"do": "replace", "attr": "pandoTxnAgeMax", "values": ["40000"]}]
     assert (proxied["dn"], proxied["as"], proxied["entry"]) == (BRUNO, ADA, ADA)
     assert first["txn"] == second["txn"] and first["csn"] < second["csn"]
     access = [json.loads(line) for line in (tmp_path / "access.log").read_text().splitlines()]

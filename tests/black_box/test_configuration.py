@@ -108,8 +108,8 @@ def test_faults_of_flags_name_the_flag():
 
 
 def test_flags_override_the_file(tmp_path):
-    (tmp_path / "file.password").write_text("of the file\n")
-    (tmp_path / "flag.password").write_text("of the flag\n")
+    (tmp_path / "file.password").write_text("word-of-the-file\n")
+    (tmp_path / "flag.password").write_text("word-of-the-flag\n")
     file = tmp_path / "pando.toml"
     file.write_text('suffix = ["o=file", "o=other"]\nlisten = "ldap://127.0.0.1:1"\nroot-dn = "cn=file"\n'
                     'root-password-file = "file.password"\nanonymous = "read"\nindex = "no-such-type:eq"\n')
@@ -123,8 +123,8 @@ def test_flags_override_the_file(tmp_path):
         [(_, root)] = connection.search_s("", ldap.SCOPE_BASE, attrlist=["namingContexts"])
         assert root["namingContexts"] == [b"o=flag", b"o=more"]
         with pytest.raises(ldap.INVALID_CREDENTIALS):
-            connection.simple_bind_s("cn=file", "of the file")
-        connection.simple_bind_s("cn=flag", "of the flag")
+            connection.simple_bind_s("cn=file", "word-of-the-file")
+        connection.simple_bind_s("cn=flag", "word-of-the-flag")
         connection.add_s("o=flag", [("objectClass", [b"organization"]), ("o", [b"flag"])])
         # What is said nowhere else stands as the file has it.
         assert len(ldap.initialize(urls[0]).search_s("o=flag", ldap.SCOPE_BASE)) == 1

@@ -27,10 +27,10 @@ WORD = "Hunter2-in-no-log"
 class Logs:
     """A server whose logs are files, and their lines."""
 
-    def __init__(self, server, tmp_path, access="all", text="", **settings):
+    def __init__(self, server, tmp_path, access="all", text="", form="json", **settings):
         self.access, self.security = tmp_path / "access.log", tmp_path / "security.log"
         config = tmp_path / "pando.toml"
-        config.write_text(f'{text}\n[log]\naccess = "{access}"\naccess-file = "{self.access}"\nsecurity-file = "{self.security}"\n')
+        config.write_text(f'{text}\n[log]\nformat = "{form}"\naccess = "{access}"\naccess-file = "{self.access}"\nsecurity-file = "{self.security}"\n')
         self.here = server("--config", config, **settings)
 
     def ended(self):

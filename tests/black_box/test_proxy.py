@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ber import ldap_bind
+from ber import integer, ldap_bind, tlv
 from certificates import Authority
 from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, run
 from test_tls import CONFIDENTIALITY_REQUIRED, SUCCESS, Raw, search
@@ -38,13 +38,13 @@ def serve(tmp_path, server):
     authority = Authority(tmp_path / "ca")
     certificate, key = authority.sign("server")
 
-    def begin(*lines, proxy='["127.0.0.1", "::1"]', rules=(), limits=()):
+    def begin(*lines, proxy='["127.0.0.1", "::1"]', rules=(), limits=(), **settings):
         config = tmp_path / "pando.toml"
         text = ["[tls]", f'certificate = "{certificate}"', f'key = "{key}"', *lines, "[limits]", *limits]
         for scheme in ("ldap", "ldaps"):
             text += ["[[listener]]", f'url = "{scheme}://127.0.0.1:0"', f"proxy = {proxy}", *rules]
         config.write_text("\n".join(text) + "\n")
-        begun = server("--config", config)
+        begun = server("--config", config, **settings)
         begun.ports = [int(begun.process.stdout.readline().decode().rsplit(":", 1)[1]) for _ in range(2)]
         begun.context = ssl.create_default_context(cafile=authority.certificate)
         return begun
@@ -136,6 +136,32 @@ def test_t8_rules_and_logs_see_the_stated_address(serve, tmp_path):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         seen = [line["peer"] for line in lines if all(line.get(key) == value for key, value in wanted.items())]
         assert sorted(seen) == sorted(sources), (wanted, seen)
+
+
+def modify(message_id, entry, value):
+    change = tlv(0x30, integer(2, 10), tlv(0x30, tlv(4, b"title"), tlv(0x31, tlv(4, value))))
+    return tlv(0x30, integer(message_id), tlv(0x66, tlv(4, entry.encode()), tlv(0x30, change)))
+
+
+def test_t8_logs_have_the_load_balancer_too(serve, tmp_path):
+    """The address of the load balancer is `via` in all logs, and of a client that came without one there is none."""
+    access, security, audit = (tmp_path / f"{name}.log" for name in ("access", "security", "audit"))
+    balanced = serve("[log]", 'access = "all"', f'access-file = "{access}"', f'security-file = "{security}"', f'audit-file = "{audit}"',
+                     rules=["proxy-tls = true"], data=tmp_path / "data")
+    sources = []
+    for header in (version_2("192.0.2.7", values=CLIENT_TLS), b"PROXY UNKNOWN\r\n"):
+        raw = Raw(balanced.ports[0])
+        raw.send(header, BIND)
+        assert raw.result() == SUCCESS
+        raw.send(modify(3, f"uid=ada,{PEOPLE}", header[-5:].hex().encode()), ldap_bind(b"uid=bruno," + PEOPLE.encode(), b"wrong", 4))
+        assert (raw.result(), raw.result()) == (SUCCESS, 49)
+        balancer = "%s:%s" % raw.socket.getsockname()
+        sources.append(("192.0.2.7:4096", balancer) if header.startswith(SIGNATURE) else (balancer, None))
+    balanced.end()
+    for path, wanted in ((access, {"op": "open"}), (access, {"op": "modify"}), (security, {"event": "bind-failed"}), (audit, {"op": "modify"})):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        found = [(line["peer"], line.get("via")) for line in lines if all(line.get(key) == value for key, value in wanted.items())]
+        assert sorted(found, key=str) == sorted(sources, key=str), (path, found)
 
 
 def test_t8_what_is_missing_cut_long_or_from_others_is_closed(serve):

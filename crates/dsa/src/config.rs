@@ -3,6 +3,7 @@
 pub use crate::password::Scheme;
 use crate::settings::Start;
 use access::Network;
+use env::net::PeerAddress;
 use std::fmt;
 use std::sync::Arc;
 use store::Settings;
@@ -83,11 +84,13 @@ pub struct Listener {
     pub name: Option<&'static str>,
     /// Bits that protect the connection before anything is known of it: on the way to a load balancer that says so.
     pub strength: u16,
+    /// The load balancer that the connection came by, if one said where the client is.
+    pub via: Option<PeerAddress>,
 }
 
 impl Default for Listener {
     fn default() -> Listener {
-        Listener { offers_tls: true, any_strength: 0, name: None, strength: 0 }
+        Listener { offers_tls: true, any_strength: 0, name: None, strength: 0, via: None }
     }
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct Sender<'s> {
     pub(crate) identity: &'s Identity,
     /// Where the client is.
     pub(crate) client: Option<PeerAddress>,
+    /// The load balancer that it came by.
+    pub(crate) via: Option<PeerAddress>,
     /// Number of its connection in the access log, or 0.
     pub(crate) connection: u64,
 }
@@ -259,11 +261,12 @@ impl Updates {
         );
         assert!(submission.marks.is_empty() && submission.answers.is_empty(), "nothing of it was answered");
         submission.marks = marks;
-        let Sender { identity, client, connection } = sender;
+        let Sender { identity, client, via, connection } = sender;
         submission.actor.clear();
         submission.actor.extend_from_slice(&identity.dn);
         // Into memory that is there. Who asked is mostly the one who is recorded as the actor.
-        (submission.origin.peer, submission.origin.connection) = (client, connection);
+        let origin = &mut submission.origin;
+        (origin.peer, origin.via, origin.connection) = (client, via, connection);
         submission.origin.who.clear();
         if let Some((who, _)) = identity.real.as_deref() {
             submission.origin.who.extend_from_slice(who);
@@ -556,7 +559,7 @@ mod tests {
         }
         let submission = Submission { messages, ..Submission::default() };
         let identity = &Identity::anonymous();
-        let sender = Sender { identity, client: None, connection: 0 };
+        let sender = Sender { identity, client: None, via: None, connection: 0 };
         Updates::new(Box::new(submission), Marks::default(), sender, Arc::clone(reply))
     }
 

@@ -31,6 +31,7 @@ mod usability;
 mod write;
 
 use self::account::Account;
+pub(crate) use self::account::is_locked_for_good;
 pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, is_open, must_change, passed, wrong};

@@ -1,10 +1,12 @@
 //! One client's session: its identity, what it has in progress, and what it waits for. What it does with input is in
 //! [`crate::driver`].
 
+mod accounts;
 mod pace;
 mod reads;
 pub(crate) mod security;
 
+pub use self::accounts::{Accounts, Gone};
 use self::pace::Pace;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;
@@ -205,6 +207,8 @@ pub struct Session {
     pub(crate) binds: Option<Vec<(i32, Vec<u8>)>>,
     /// Number of its connection in the access log; 0 if that is off.
     connection: u64,
+    /// Its account is gone, why: then `until_ms` of its identity is over.
+    gone: Option<Gone>,
 }
 
 impl Session {
@@ -238,6 +242,7 @@ impl Session {
             pauses: false,
             binds: None,
             connection: 0,
+            gone: None,
         })
     }
 
@@ -250,7 +255,8 @@ impl Session {
 
     /// Whose updates they are that it submits as an identity.
     pub(crate) fn sender<'s>(&self, identity: &'s Identity) -> Sender<'s> {
-        Sender { identity, client: self.peer.client(), connection: self.connection }
+        let via = self.security.via();
+        Sender { identity, client: self.peer.client(), via, connection: self.connection }
     }
 
     /// The message ids of binds that have succeeded since the last call, and who each made the session.
@@ -445,12 +451,12 @@ impl Session {
         !self.transactions.is_empty() || self.identity.until_ms != u64::MAX
     }
 
-    /// Ends it if the token has expired by which its client has bound. Whether it does.
+    /// Ends it if the token has expired by which its client has bound, or its account is gone. Whether it does.
     #[inline]
     pub(crate) fn has_expired(&mut self, now: Now, out: &mut Vec<u8>) -> bool {
         let has_expired = self.identity.until_ms <= now.wall_ms;
         if has_expired {
-            self.take_leave(out, EXPIRED);
+            self.take_leave(out, self.gone.map_or(EXPIRED, Gone::notice));
         }
         has_expired
     }

@@ -2,6 +2,7 @@
 
 use crate::access::{self, Action, Requester, ViewId, Views};
 use crate::account_times;
+use crate::asides::{Aside, Asides};
 use crate::audit::Notes;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
@@ -44,6 +45,8 @@ pub struct Worker {
     due: Vec<Waker>,
     /// Limits that its clients have reached.
     reached: ReachedHere,
+    /// Commit sequence at which accounts of sessions were looked at last.
+    pub(crate) accounts_seen: u64,
 }
 
 /// A worker's parts, borrowed apart.
@@ -90,6 +93,8 @@ pub(crate) struct Scratch {
     pub(crate) keeps_superclasses: bool,
     /// Units of work that the searches of the bundle may still do.
     pub(crate) work: u64,
+    /// For the access log.
+    pub(crate) asides: Asides,
     /// What is noted of updates; `None` but for the applier of a directory with an audit log.
     pub(crate) notes: Option<Box<Notes>>,
 }
@@ -161,6 +166,7 @@ impl Worker {
             wakes: Arc::default(),
             due: Vec::new(),
             reached: ReachedHere::default(),
+            accounts_seen: 0,
         })
     }
 
@@ -256,6 +262,22 @@ impl Worker {
     /// Reports which limits of requesters its clients have reached. To be called about once a second by each thread.
     pub fn report_limits(&mut self) {
         self.reached.report(&self.dsa.refusals);
+    }
+
+    /// Keeps from now on what the access log wants to know ([`Worker::asides`]).
+    pub fn keep_asides(&mut self) {
+        self.scratch.asides.open();
+    }
+
+    /// What there is to tell of the requests that were answered since [`Worker::forget_asides`].
+    pub fn asides(&self) -> &[Aside] {
+        self.scratch.asides.kept()
+    }
+
+    /// They were taken.
+    #[inline]
+    pub fn forget_asides(&mut self) {
+        self.scratch.asides.clear();
     }
 
     /// The time that it has.

@@ -70,6 +70,11 @@ impl LineFile {
         self.len == 0
     }
 
+    /// Octets of its lines.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+
     /// Is there another file at its path by now, or none?
     pub fn is_replaced(&self) -> bool {
         log_file::is_replaced(&self.path, &self.file)

@@ -28,7 +28,7 @@ pub(crate) fn is_replaced(path: &Path, file: &File) -> bool {
 /// Where lines go.
 #[derive(Debug)]
 pub struct LogFile {
-    /// None is standard error.
+    /// None is standard error, or standard output.
     path: Option<PathBuf>,
     file: File,
     is_regular: bool,
@@ -53,6 +53,21 @@ impl LogFile {
         let file = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         // Others write there too: nothing but whole lines may come in between.
         Ok(LogFile { path: None, file, is_regular: false })
+    }
+
+    /// Standard output.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn stdout() -> io::Result<LogFile> {
+        let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(LogFile { path: None, file, is_regular: false })
+    }
+
+    /// Octets that a regular file has; 0 of others.
+    pub fn bytes(&self) -> u64 {
+        let len = || self.file.metadata().map(|found| found.len()).ok();
+        if self.is_regular { len().unwrap_or(0) } else { 0 }
     }
 
     /// Is there another file at its path by now, or none?

@@ -1,6 +1,6 @@
 //! Lines of the audit log: a change of an entry, with the values that it brought. Values of secrets are hidden.
 
-use crate::hide;
+use crate::hide::{self, Hider};
 use crate::object::Object;
 use model::Csn;
 use model::timestamp::timestamp;
@@ -63,6 +63,8 @@ pub struct Change<'a> {
     pub acting: Option<&'a [u8]>,
     /// Where the client was; empty if nobody knows.
     pub peer: String,
+    /// The load balancer that it came by; empty if by none.
+    pub via: String,
     /// entryUUID of the entry; empty if it has none.
     pub uuid: &'a [u8],
     /// The first change of its transaction.
@@ -72,7 +74,13 @@ pub struct Change<'a> {
 }
 
 /// Appends the line of a change. `message`: the request; empty of settings that only the log knows.
-pub fn put_change(out: &mut Vec<u8>, schema: &Schema, place: Place, change: &Change<'_>, message: &[u8]) {
+pub fn put_change(
+    out: &mut Vec<u8>,
+    (schema, hider): (&Schema, &Hider),
+    place: Place,
+    change: &Change<'_>,
+    message: &[u8],
+) {
     let mut object = place.put(out, change.wall_ms);
     if let Some(csn) = change.csn {
         object.text("csn", &csn.to_string());
@@ -88,9 +96,9 @@ pub fn put_change(out: &mut Vec<u8>, schema: &Schema, place: Place, change: &Cha
     if let Some(acting) = change.acting {
         object.text("as", &name(acting));
     }
-    object.text_if("peer", &change.peer);
+    object.text_if("peer", &change.peer).text_if("via", &change.via);
     match &message {
-        Some(message) => put_request(&mut object, schema, &message.request, change.uuid),
+        Some(message) => put_request(&mut object, (schema, hider), &message.request, change.uuid),
         None => _ = object.text("op", "settings"),
     }
     if let Some(Place { index, number }) = change.transaction {
@@ -102,7 +110,12 @@ pub fn put_change(out: &mut Vec<u8>, schema: &Schema, place: Place, change: &Cha
     object.end();
 }
 
-fn put_request(object: &mut Object<'_>, schema: &Schema, request: &Request<'_>, uuid: &[u8]) {
+fn put_request(
+    object: &mut Object<'_>,
+    (schema, hider): (&Schema, &Hider),
+    request: &Request<'_>,
+    uuid: &[u8],
+) {
     let uuid = String::from_utf8_lossy(uuid);
     let mut begin = |op: &str, dn: &[u8]| {
         object.text("op", op).text("entry", &hide::name_text(schema, dn)).text_if("entryUUID", &uuid);
@@ -111,13 +124,13 @@ fn put_request(object: &mut Object<'_>, schema: &Schema, request: &Request<'_>, 
         Request::Add(add) => {
             begin("add", add.dn);
             object.objects("changes", add.attributes.iter(), |object, attribute| {
-                put_values(object, schema, "add", attribute);
+                put_values(object, (schema, hider), "add", attribute);
             });
         }
         Request::Modify(modify) => {
             begin("modify", modify.dn);
             object.objects("changes", modify.changes.iter(), |object, change| {
-                put_values(object, schema, word_of(change.kind), change.modification);
+                put_values(object, (schema, hider), word_of(change.kind), change.modification);
             });
         }
         Request::Delete(dn) => begin("delete", dn),
@@ -146,13 +159,19 @@ fn word_of(kind: ModifyKind) -> &'static str {
 }
 
 /// Appends what is done with an attribute. What is no text comes in base64.
-fn put_values(object: &mut Object<'_>, schema: &Schema, word: &str, attribute: Attribute<'_>) {
+fn put_values(
+    object: &mut Object<'_>,
+    (schema, hider): (&Schema, &Hider),
+    word: &str,
+    attribute: Attribute<'_>,
+) {
     object.text("do", word).text("attr", &String::from_utf8_lossy(attribute.description));
     let is_hidden = hide::is_hidden(schema, attribute.description);
     let (mut texts, mut others) = (Vec::new(), Vec::new());
     for value in attribute.values.iter() {
         match std::str::from_utf8(value) {
             _ if is_hidden => texts.push(hide::secret(value)),
+            _ if hider.hides() => texts.extend(hider.of(value)),
             Ok(text) => texts.push(text.to_owned()),
             Err(_) => others.push(base64::encode(value)),
         }

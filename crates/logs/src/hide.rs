@@ -4,10 +4,109 @@ use model::attribute::split_options;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
 use password::split_scheme;
 use schema::Schema;
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
 /// What stands for a value in a filter.
 const HIDDEN: &[u8] = b"?";
+
+/// Which values of what is no secret lines may have: of filters, and in the audit log of changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// All.
+    #[default]
+    All,
+    /// A hash stands for each, which tells equal ones as long as the process lives.
+    Hash,
+    /// None.
+    None,
+}
+
+/// What stands for values.
+#[derive(Clone, Debug, Default)]
+pub struct Hider {
+    values: Values,
+    /// Of the process: without it a hash of a short value would be as good as the value.
+    key: [u8; 16],
+}
+
+/// Octets of a hash that are shown.
+const HASH_BYTES: usize = 8;
+
+impl Hider {
+    /// With a key that nobody can guess.
+    pub fn new(values: Values, key: [u8; 16]) -> Hider {
+        Hider { values, key }
+    }
+
+    /// Does something stand for values?
+    pub(crate) fn hides(&self) -> bool {
+        self.values != Values::All
+    }
+
+    /// What stands for a value; none if it stands for itself.
+    pub(crate) fn of(&self, value: &[u8]) -> Option<String> {
+        match self.values {
+            Values::All => None,
+            Values::None => Some("<value>".to_owned()),
+            Values::Hash => {
+                let hash = Sha256::new().chain_update(self.key).chain_update(value).finalize();
+                let digits = hash[..HASH_BYTES].iter().map(|octet| format!("{octet:02x}"));
+                Some(format!("<{}>", digits.collect::<String>()))
+            }
+        }
+    }
+
+    /// What stands for the assertion values of a filter, in the order in which they stand in it.
+    pub(crate) fn of_filter(&self, filter: &Filter<'_>) -> Vec<String> {
+        let mut found = Vec::new();
+        each_value(filter, &mut |value| found.extend(self.of(value)));
+        found
+    }
+}
+
+/// Calls `take` with each assertion value; of several parts with all of them behind each other.
+fn each_value(filter: &Filter<'_>, take: &mut impl FnMut(&[u8])) {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().for_each(|part| each_value(part, take)),
+        Filter::Not(part) => each_value(part, take),
+        Filter::Equality(one)
+        | Filter::GreaterOrEqual(one)
+        | Filter::LessOrEqual(one)
+        | Filter::Approx(one) => take(one.value),
+        Filter::Present(_) => {}
+        Filter::Substrings(parts) => {
+            let all = parts.initial.iter().chain(&parts.any).chain(&parts.last);
+            take(&all.copied().collect::<Vec<_>>().join(&b'*'));
+        }
+        Filter::Extensible(one) => take(one.value),
+    }
+}
+
+/// The filter with other values, which come in the order of its own.
+pub(crate) fn with_values<'a>(
+    filter: &Filter<'a>,
+    values: &mut impl Iterator<Item = &'a [u8]>,
+) -> Filter<'a> {
+    let mut next = || values.next().unwrap_or(HIDDEN);
+    match filter {
+        Filter::And(parts) => Filter::And(parts.iter().map(|part| with_values(part, values)).collect()),
+        Filter::Or(parts) => Filter::Or(parts.iter().map(|part| with_values(part, values)).collect()),
+        Filter::Not(part) => Filter::Not(Box::new(with_values(part, values))),
+        Filter::Equality(one) => Filter::Equality(Assertion { value: next(), ..*one }),
+        Filter::GreaterOrEqual(one) => Filter::GreaterOrEqual(Assertion { value: next(), ..*one }),
+        Filter::LessOrEqual(one) => Filter::LessOrEqual(Assertion { value: next(), ..*one }),
+        Filter::Approx(one) => Filter::Approx(Assertion { value: next(), ..*one }),
+        Filter::Present(attribute) => Filter::Present(attribute),
+        Filter::Substrings(parts) => Filter::Substrings(Substrings {
+            attribute: parts.attribute,
+            initial: Some(next()),
+            any: Vec::new(),
+            last: None,
+        }),
+        Filter::Extensible(one) => Filter::Extensible(Extensible { value: next(), ..*one }),
+    }
+}
 
 /// A DN as it is logged. Of a text that is no DN only its length: people type passwords where a name belongs. One with a secret among its values is
 /// not logged either.
@@ -160,6 +259,28 @@ mod tests {
         ] {
             assert_eq!(shown(asked), logged);
         }
+    }
+
+    #[test]
+    fn values_may_be_hidden() {
+        let asked = "(&(cn=a)(!(|(sn=a)(cn>=b)(cn=b*c*d)(cn:caseExactMatch:=a)(cn=*))))";
+        let shown = |values, key: u8| {
+            let hider = Hider::new(values, [key; 16]);
+            let parsed = filter_string::parse(asked.as_bytes()).unwrap();
+            let (mut text, filter) = (Vec::new(), parsed.filter());
+            assert_eq!(hider.of_filter(&filter).is_empty(), !hider.hides());
+            let values = hider.of_filter(&filter);
+            let filter = with_values(&filter, &mut values.iter().map(String::as_bytes));
+            filter_string::write(&filter, &mut text);
+            String::from_utf8(text).unwrap()
+        };
+        let none =
+            "(&(cn=<value>)(!(|(sn=<value>)(cn>=<value>)(cn=<value>*)(cn:caseExactMatch:=<value>)(cn=*))))";
+        assert_eq!(shown(Values::None, 1), none);
+        let hashed = shown(Values::Hash, 1);
+        let of_a = Hider::new(Values::Hash, [1; 16]).of(b"a").unwrap();
+        assert_eq!((hashed.matches(&of_a).count(), of_a.len()), (3, 18), "{hashed}");
+        assert_ne!(shown(Values::Hash, 2), hashed);
     }
 
     /// G3: a password that was typed as a name.

@@ -80,22 +80,25 @@ impl Journal {
             return frame::put(stamp, &record, out);
         }
         match record {
-            Record::Open { peer, listener } => {
+            Record::Open { peer, listener, via } => {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 self.make_room();
-                let open = Open::new(text(peer), text(listener), stamp.wall_ms, self.slots.take());
+                let mut open = Open::new(text(peer), text(listener), stamp.wall_ms, self.slots.take());
+                open.via = text(via);
                 self.connections.insert(stamp.connection, open);
                 if self.access == Access::All && !self.lines.begins_late() {
                     self.begin(stamp, out);
                 }
             }
-            Record::Secured { strength } => self.secured(stamp, strength, out),
+            Record::Secured { strength, version, suite } => {
+                self.secured(stamp, strength, [version, suite], out);
+            }
             Record::Request { .. } => self.request(stamp, &record, out),
             Record::Bound { id, dn } => self.connection(stamp).bound(id, dn),
-            Record::Answer { id, code, text, entries, bytes } => {
+            Record::Answer { id, code, text, entries, bytes, aside } => {
                 let Some(pending) = self.connection(stamp).take(id) else { return };
                 let ns = stamp.monotonic_ns.saturating_sub(pending.began_ns);
-                self.finish(stamp, pending, Some(Outcome { code, text, entries, bytes, ns }), out);
+                self.finish(stamp, pending, Some(Outcome { code, text, entries, bytes, ns, aside }), out);
             }
             Record::Close { operations } => self.close(stamp, operations, out),
             Record::Begin { process, host, version } => {
@@ -170,22 +173,26 @@ impl Journal {
         }
     }
 
-    fn secured(&mut self, stamp: Stamp, strength: u16, out: &mut Vec<u8>) {
+    fn secured(&mut self, stamp: Stamp, strength: u16, words: [&[u8]; 2], out: &mut Vec<u8>) {
         let open = self.connection(stamp);
         // Who the client was on an open wire counts no more.
         (open.strength, open.dn, open.mechanism) = (strength, String::new(), String::new());
+        [open.version, open.suite] = words.map(|word| String::from_utf8_lossy(word).into_owned());
         if open.has_begun {
             self.with_place(stamp, |lines, place| lines.secured(stamp.wall_ms, place, out));
         }
     }
 
     fn request(&mut self, stamp: Stamp, record: &Record<'_>, out: &mut Vec<u8>) {
-        let Record::Request { number, id, op, target, detail, controls, acting } = *record else { return };
+        let Record::Request { number, id, op, target, detail, controls, acting, extra } = *record else {
+            return;
+        };
         let mut pending = self.spare.pop().unwrap_or_default();
         (pending.number, pending.id, pending.op) = (number, id, op);
         (pending.wall_ms, pending.began_ns) = (stamp.wall_ms, stamp.monotonic_ns);
         pending.becomes = None;
-        pending.put_texts([target, detail, controls, acting]);
+        pending.wait_us = extra.wait_us;
+        pending.put_texts([target, detail, controls, acting, extra.transaction, extra.session]);
         let open = self.connection(stamp);
         open.operations = number;
         open.has_unbound |= op == tag::UNBIND;
@@ -238,6 +245,7 @@ impl Journal {
     fn has_line(&mut self, stamp: Stamp, pending: &Pending, outcome: Option<&Outcome<'_>>) -> bool {
         match outcome {
             _ if self.access == Access::All => true,
+            Some(outcome) if outcome.aside.is_unindexed => true,
             Some(Outcome { code, ns, .. }) if sample::is_ordinary(pending.op, *code, *ns) => {
                 self.sample.takes(stamp.wall_ms)
             }

@@ -13,6 +13,7 @@ pub mod record;
 pub mod redact;
 pub mod sample;
 pub mod tap;
+mod tracking;
 
 pub use form::operation_of;
 pub use line::Origin;

@@ -1,6 +1,6 @@
 //! What is known of a connection while its records come.
 
-use crate::record::Record;
+use crate::record::{Extra, Record};
 use crate::redact::Redactor;
 use proto::message::{Message, Request};
 use proto::op::Search;
@@ -23,15 +23,18 @@ pub(crate) struct Pending {
     pub(crate) detail: Vec<u8>,
     pub(crate) controls: Vec<u8>,
     pub(crate) acting: Vec<u8>,
+    pub(crate) wait_us: u32,
+    pub(crate) transaction: Vec<u8>,
+    pub(crate) session: Vec<u8>,
     /// Who a bind makes the session, if it succeeds.
     pub(crate) becomes: Option<Vec<u8>>,
 }
 
 impl Pending {
-    /// Puts target, detail, controls and who it acts as into the memory of those of another request.
-    pub(crate) fn put_texts(&mut self, texts: [&[u8]; 4]) {
-        let Pending { target, detail, controls, acting, .. } = self;
-        for (place, text) in [target, detail, controls, acting].into_iter().zip(texts) {
+    /// Puts target, detail, controls, who it acts as, transaction and session into the memory of those of another request.
+    pub(crate) fn put_texts(&mut self, texts: [&[u8]; 6]) {
+        let Pending { target, detail, controls, acting, transaction, session, .. } = self;
+        for (place, text) in [target, detail, controls, acting, transaction, session].into_iter().zip(texts) {
             place.clear();
             place.extend_from_slice(text);
         }
@@ -47,7 +50,9 @@ impl Pending {
     /// Its record.
     pub(crate) fn record(&self) -> Record<'_> {
         let Pending { number, id, op, ref target, ref detail, ref controls, ref acting, .. } = *self;
-        Record::Request { number, id, op, target, detail, controls, acting }
+        let Pending { wait_us, ref transaction, ref session, .. } = *self;
+        let extra = Extra { wait_us, transaction, session };
+        Record::Request { number, id, op, target, detail, controls, acting, extra }
     }
 
     /// A search, if it was kept whole.
@@ -87,6 +92,8 @@ impl Pending {
 pub(crate) struct Open {
     pub(crate) peer: String,
     pub(crate) listener: String,
+    /// The load balancer that it came by; empty if by none.
+    pub(crate) via: String,
     /// When it was accepted, in Unix milliseconds.
     pub(crate) began_ms: u64,
     /// Its place among those that are open at the same time.
@@ -94,6 +101,9 @@ pub(crate) struct Open {
     /// Has it a line that says so?
     pub(crate) has_begun: bool,
     pub(crate) strength: u16,
+    /// Version and cipher suite of its TLS, if that is on and they are known.
+    pub(crate) version: String,
+    pub(crate) suite: String,
     /// Who its session is; empty for anonymous.
     pub(crate) dn: String,
     /// By which mechanism, if by SASL.

@@ -1,6 +1,6 @@
 //! Records without secrets. An IO thread copies names and filters as they came; the thread that writes takes out of them what no log may have.
 
-use crate::hide;
+use crate::hide::{self, Hider};
 use crate::record::Record;
 use model::ResultCode;
 use proto::message::{Message, Request};
@@ -17,6 +17,7 @@ const INVALID_DN_SYNTAX: u16 = ResultCode::InvalidDnSyntax as u16;
 #[derive(Debug)]
 pub struct Redactor {
     schema: Arc<Schema>,
+    hider: Hider,
     target: Vec<u8>,
     detail: Vec<u8>,
     acting: Vec<u8>,
@@ -24,21 +25,21 @@ pub struct Redactor {
 
 impl Redactor {
     /// One that knows secrets by this schema.
-    pub fn new(schema: Arc<Schema>) -> Redactor {
-        Redactor { schema, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
+    pub fn new(schema: Arc<Schema>, hider: Hider) -> Redactor {
+        Redactor { schema, hider, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
     }
 
     /// The record without secrets.
     pub fn redact<'a>(&'a mut self, record: Record<'a>) -> Record<'a> {
-        let Redactor { schema, target: names, detail: details, acting: ids } = self;
+        let Redactor { schema, hider, target: names, detail: details, acting: ids } = self;
         match record {
-            Record::Answer { id, code, text: said, entries, bytes } => {
-                Record::Answer { id, code, text: text(code, said), entries, bytes }
+            Record::Answer { id, code, text: said, entries, bytes, aside } => {
+                Record::Answer { id, code, text: text(code, said), entries, bytes, aside }
             }
-            Record::Request { number, id, op, target, detail, controls, acting } => {
+            Record::Request { number, id, op, target, detail, controls, acting, extra } => {
                 let target = kept(hide::name(schema, target), names);
                 let detail = match op {
-                    tag::SEARCH => search(schema, detail, details),
+                    tag::SEARCH => search((schema, hider), detail, details),
                     tag::MODIFY_DN => kept(new_name(schema, detail), details),
                     _ => detail,
                 };
@@ -46,7 +47,7 @@ impl Redactor {
                     b"" => acting,
                     acting => kept(hide::authorization_id(schema, acting), ids),
                 };
-                Record::Request { number, id, op, target, detail, controls, acting }
+                Record::Request { number, id, op, target, detail, controls, acting, extra }
             }
             other => other,
         }
@@ -79,16 +80,20 @@ fn new_name<'a>(schema: &Schema, detail: &'a [u8]) -> Cow<'a, [u8]> {
 }
 
 /// The message of a search. Nothing is left of one that cannot be read: nobody can look for secrets in it.
-fn search<'a>(schema: &Schema, message: &'a [u8], place: &'a mut Vec<u8>) -> &'a [u8] {
+fn search<'a>((schema, hider): (&Schema, &Hider), message: &'a [u8], place: &'a mut Vec<u8>) -> &'a [u8] {
     let Ok(Message { id, request: Request::Search(search), .. }) = Message::decode(message) else {
         return b"";
     };
     let base = hide::name(schema, search.base);
     let filter = hide::filter(schema, &search.filter);
-    if matches!(base, Cow::Borrowed(_)) && filter.is_none() {
+    if matches!(base, Cow::Borrowed(_)) && filter.is_none() && !hider.hides() {
         return message;
     }
-    let filter = filter.unwrap_or(search.filter.clone());
+    let mut filter = filter.unwrap_or(search.filter.clone());
+    let values = hider.of_filter(&filter);
+    if hider.hides() {
+        filter = hide::with_values(&filter, &mut values.iter().map(String::as_bytes));
+    }
     place.clear();
     Request::Search(Search { base: &base, filter, ..search }).encode(place, id, &[]);
     place
@@ -97,14 +102,27 @@ fn search<'a>(schema: &Schema, message: &'a [u8], place: &'a mut Vec<u8>) -> &'a
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Aside, Extra};
     use proto::filter_string;
 
     fn redactor() -> Redactor {
-        Redactor::new(Arc::new(schema::Builder::new().standard().build().expect("it is good")))
+        Redactor::new(
+            Arc::new(schema::Builder::new().standard().build().expect("it is good")),
+            Hider::default(),
+        )
     }
 
     fn request<'a>(op: u8, target: &'a [u8], detail: &'a [u8], acting: &'a [u8]) -> Record<'a> {
-        Record::Request { number: 1, id: 2, op, target, detail, controls: b"", acting }
+        Record::Request {
+            number: 1,
+            id: 2,
+            op,
+            target,
+            detail,
+            controls: b"",
+            acting,
+            extra: Extra::default(),
+        }
     }
 
     fn search_of<'a>(base: &'a [u8], filter: &'a str, out: &mut Vec<u8>) {
@@ -142,8 +160,11 @@ mod tests {
             };
             assert!(!detail.windows(7).any(|part| part == b"hunter2"));
         }
-        let text = Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text: b"hunter2", entries: 0, bytes: 9 };
-        let without = Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text: b"", entries: 0, bytes: 9 };
+        let answer = |text| {
+            let aside = Aside::default();
+            Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text, entries: 0, bytes: 9, aside }
+        };
+        let (text, without) = (answer(b"hunter2"), answer(b""));
         assert_eq!(redactor.redact(text), without);
     }
 }

@@ -13,9 +13,10 @@
 //! | extended | - | OID |
 //! | abandon | - | messageID of the other request |
 
-use crate::record::{Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
+use crate::record::{Aside, Extra, Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
 use crate::sample::{self, Sample};
-use proto::control::{Controls, proxied_authorization};
+use crate::tracking;
+use proto::control::{Controls, proxied_authorization, transaction_specification};
 use proto::op::Extended;
 use proto::op::given::AllGiven;
 use proto::op::modify::ModifyKind;
@@ -32,6 +33,8 @@ pub struct Memory {
     detail: Vec<u8>,
     controls: Vec<u8>,
     acting: Vec<u8>,
+    transaction: Vec<u8>,
+    session: Vec<u8>,
 }
 
 impl Memory {
@@ -39,6 +42,27 @@ impl Memory {
     pub fn put(&mut self, stamp: Stamp, record: &Record<'_>, put: &mut impl FnMut(&[u8])) {
         record.encode(stamp, &mut self.record);
         put(&self.record);
+    }
+}
+
+/// Requests that were held back before the session took them, because others before them took long: those in the first octets of what it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// So many octets.
+    pub octets: usize,
+    /// For so many microseconds.
+    pub us: u32,
+}
+
+impl Held {
+    /// How long the next request was.
+    fn wait_us(&self) -> u32 {
+        if self.octets > 0 { self.us } else { 0 }
+    }
+
+    /// It has so many octets.
+    fn pass(&mut self, octets: usize) {
+        self.octets = self.octets.saturating_sub(octets);
     }
 }
 
@@ -75,10 +99,11 @@ impl Tap {
     /// Takes requests and the answers to them that belong into no record off the begin of both: they are counted. Where
     /// `sample` wants one, it has its records. Ends at the first request that is not answered yet, and at a bind: who the client is then
     /// comes between its records.
-    pub fn ordinary(
+    pub fn ordinary<'a>(
         &mut self,
         (came, answered): (Stamp, Stamp),
         (requests, answers): (&mut &[u8], &mut &[u8]),
+        (held, aside): (&mut Held, &impl Fn(i32) -> Aside<'a>),
         sample: &mut Sample,
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
@@ -90,13 +115,17 @@ impl Tap {
         while let Some(pair) = Pair::of(requests, answers) {
             let (request, rest_of_requests) = requests.split_at(pair.request);
             let (answer, rest_of_answers) = answers.split_at(pair.answer);
+            let ns = ns + u64::from(held.wait_us()) * 1000;
+            // Searches that lacked an index have their lines.
+            let is_ordinary = sample::is_ordinary(pair.op, pair.code, ns) && !aside(pair.id).is_unindexed;
             match pair.op {
                 tag::BIND => return,
-                op if !sample::is_ordinary(op, pair.code, ns) || sample.takes(came.wall_ms) => {
-                    self.requests(came, request, memory, put);
-                    self.answers(answered, answer, memory, put);
+                _ if !is_ordinary || sample.takes(came.wall_ms) => {
+                    self.requests(came, (request, held), memory, put);
+                    self.answers(answered, answer, aside, memory, put);
                 }
                 op => {
+                    held.pass(pair.request);
                     self.operations += 1;
                     let count = if op == tag::SEARCH { &mut self.searches } else { &mut self.compares };
                     *count += 1;
@@ -120,7 +149,7 @@ impl Tap {
     pub fn requests(
         &mut self,
         stamp: Stamp,
-        mut input: &[u8],
+        (mut input, held): (&[u8], &mut Held),
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
     ) {
@@ -131,16 +160,19 @@ impl Tap {
             };
             let (message, rest) = input.split_at(len);
             self.operations += 1;
-            request(stamp, (self.operations, message), memory, put);
+            let wait_us = held.wait_us();
+            held.pass(len);
+            request(stamp.earlier(wait_us), (self.operations, message, wait_us), memory, put);
             input = rest;
         }
     }
 
-    /// Tells of the results in `written`, which goes on where the last call ended.
-    pub fn answers(
+    /// Tells of the results in `written`, which goes on where the last call ended. `aside`: what else is known of the request with a messageID.
+    pub fn answers<'a>(
         &mut self,
         stamp: Stamp,
         mut written: &[u8],
+        aside: &impl Fn(i32) -> Aside<'a>,
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
     ) {
@@ -153,17 +185,17 @@ impl Tap {
                 return;
             };
             let there = head.len.min(written.len());
-            self.answer(stamp, &head, &written[..there], memory, put);
+            self.answer(stamp, (&head, &written[..there]), aside, memory, put);
             self.rest = head.len - there;
             written = &written[there..];
         }
     }
 
-    fn answer(
+    fn answer<'a>(
         &mut self,
         stamp: Stamp,
-        head: &Head,
-        message: &[u8],
+        (head, message): (&Head, &[u8]),
+        aside: &impl Fn(i32) -> Aside<'a>,
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
     ) {
@@ -187,7 +219,8 @@ impl Tap {
         let (entries, bytes) = count.map_or((0, 0), |count| (count.entries, count.bytes));
         let bytes = bytes + head.len as u64;
         let text = cut(text);
-        memory.put(stamp, &Record::Answer { id: head.id, code, text, entries, bytes }, put);
+        let aside = aside(head.id);
+        memory.put(stamp, &Record::Answer { id: head.id, code, text, entries, bytes, aside }, put);
     }
 }
 
@@ -197,6 +230,8 @@ struct Pair {
     request: usize,
     /// Octets of its answer, with entries and references.
     answer: usize,
+    /// messageID.
+    id: i32,
     /// Tag of the request.
     op: u8,
     /// Result code.
@@ -215,7 +250,7 @@ impl Pair {
             answer += head.len;
             if head.op == expected {
                 let (code, _) = result_of(&rest[..head.len])?;
-                return Some(Pair { request: asked.len, answer, op: asked.op, code });
+                return Some(Pair { request: asked.len, answer, id: asked.id, op: asked.op, code });
             }
         }
     }
@@ -266,19 +301,39 @@ fn cut(text: &[u8]) -> &[u8] {
 }
 
 /// Tells of one request.
-fn request(stamp: Stamp, (number, message): (u64, &[u8]), memory: &mut Memory, put: &mut impl FnMut(&[u8])) {
-    let Memory { record, detail, controls, acting } = memory;
-    [&mut *detail, &mut *controls, &mut *acting].into_iter().for_each(Vec::clear);
+fn request(
+    stamp: Stamp,
+    (number, message, wait_us): (u64, &[u8], u32),
+    memory: &mut Memory,
+    put: &mut impl FnMut(&[u8]),
+) {
+    let Memory { record, detail, controls, acting, transaction, session } = memory;
+    [&mut *detail, controls, acting, transaction, session].into_iter().for_each(Vec::clear);
     let Some(outline) = Outline::of(message) else {
-        let none =
-            Record::Request { number, id: 0, op: 0, target: b"", detail: b"", controls: b"", acting: b"" };
+        let none = Record::Request {
+            number,
+            id: 0,
+            op: 0,
+            target: b"",
+            detail: b"",
+            controls: b"",
+            acting: b"",
+            extra: Extra { wait_us, ..Extra::default() },
+        };
         return memory.put(stamp, &none, put);
     };
     if !outline.after.is_empty() {
         for control in Controls::of(message).iter() {
             push(controls, control.oid);
-            if control.oid == proxied_authorization::OID {
-                acting.extend_from_slice(cut(control.value.unwrap_or_default()));
+            let kept = match control.oid {
+                proxied_authorization::OID => &mut *acting,
+                transaction_specification::OID => &mut *transaction,
+                tracking::OID => &mut *session,
+                _ => continue,
+            };
+            // Of several only the first, so that it is no longer than one.
+            if kept.is_empty() {
+                kept.extend_from_slice(cut(control.value.unwrap_or_default()));
             }
         }
     }
@@ -301,7 +356,8 @@ fn request(stamp: Stamp, (number, message): (u64, &[u8]), memory: &mut Memory, p
         _ => {}
     }
     let (id, op) = (outline.id, outline.op_tag);
-    let request = Record::Request { number, id, op, target: cut(target), detail, controls, acting };
+    let extra = Extra { wait_us, transaction, session };
+    let request = Record::Request { number, id, op, target: cut(target), detail, controls, acting, extra };
     request.encode(stamp, record);
     put(record);
 }

@@ -71,7 +71,7 @@ pub(crate) fn serve(
 /// Who writes the audit log, if there is to be one. It gets the changes that a recovery applies again, too.
 fn auditor(config: &Config, data: &Data, clock: &SystemClock) -> Result<Option<Auditor>, Failed> {
     let Some(path) = &config.logs.audit_file else { return Ok(None) };
-    let auditor = Auditor::open(path, config.logs.on_audit_failure, *clock);
+    let auditor = Auditor::open(path, &config.logs, *clock);
     let auditor = auditor.map_err(|error| Failed::at("log.audit-file", error))?;
     data.report_changes_to(Arc::clone(auditor.trail()));
     Ok(Some(auditor))

@@ -6,7 +6,7 @@ mod write;
 
 use self::handshake::Handshake;
 use crate::hold::{HOLD_BYTES_MAX, Hold};
-use crate::logs::Logged;
+use crate::logs::{Logged, Taken};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
 use crate::tls::{self, ClientUse, Secured};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
@@ -70,6 +70,8 @@ pub(crate) struct Connection<S: Stream> {
     needed: usize,
     /// Whether `held` has a message that the session put off.
     held_back: bool,
+    /// Since when.
+    held_ns: u64,
     /// Answers that the socket did not take yet, from `sent` on.
     backlog: Vec<u8>,
     sent: usize,
@@ -108,7 +110,7 @@ impl<S: Stream> Connection<S> {
             (Session::connect(worker, Some(peer), of_session)?, Kept::new(worker.agent().client_memory()))
         };
         let mut session = session;
-        let logged = Logged::open(shared.log(), &mut session, peer, of_session.name);
+        let logged = Logged::open(shared.log(), &mut session, (peer, of_session));
         Some(Connection {
             shared,
             stream,
@@ -119,6 +121,7 @@ impl<S: Stream> Connection<S> {
             held: Vec::new(),
             needed: 0,
             held_back: false,
+            held_ns: 0,
             backlog: Vec::new(),
             sent: 0,
             hold: None,
@@ -171,6 +174,9 @@ impl<S: Stream> Connection<S> {
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
+        if let Some((accounts, gone)) = self.member.gone.take() {
+            self.session.revoke(accounts, gone);
+        }
         loop {
             if self.handshake.waits() && ready!(self.poll_handshake(cx)).is_err() {
                 return Poll::Ready(Turn::Abort);
@@ -279,7 +285,9 @@ impl<S: Stream> Connection<S> {
             self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
         }
         if let Some(logged) = &mut self.logged {
-            logged.answers(shared.log(), &mut self.session, &scratch.out[before..]);
+            let answers = (&scratch.out[before..], scratch.worker.asides());
+            logged.answers(shared.log(), &mut self.session, answers);
+            scratch.worker.forget_asides();
         }
         Poll::Ready(())
     }
@@ -378,7 +386,9 @@ impl<S: Stream> Connection<S> {
             scratch.worker.tick(shared.clock.now());
             self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
             if let Some(logged) = &mut self.logged {
-                logged.answers(shared.log(), &mut self.session, &scratch.out);
+                let answers = (&scratch.out[..], scratch.worker.asides());
+                logged.answers(shared.log(), &mut self.session, answers);
+                scratch.worker.forget_asides();
             }
             if self.held_back && self.state != State::Close {
                 self.feed_held(scratch);
@@ -394,6 +404,7 @@ impl<S: Stream> Connection<S> {
         } else {
             let idle = self.sent == self.backlog.len();
             self.member.is_bound.set(self.session.is_bound());
+            self.member.accounts.set(self.session.accounts());
             self.member.waiting.set(match idle {
                 _ if self.stream.is_handshaking() => Waiting::Handshake,
                 true => Waiting::Read,
@@ -446,7 +457,7 @@ impl<S: Stream> Connection<S> {
         // Before the first request that comes secured.
         if let Some(facts) = self.stream.take_facts() {
             if let Some(logged) = &mut self.logged {
-                logged.secured(shared.log(), facts.strength);
+                logged.secured(shared.log(), &facts);
             }
             if facts.has_resumed {
                 self.session.has_resumed();
@@ -475,7 +486,7 @@ impl<S: Stream> Connection<S> {
         if start == held {
             scratch.read[..held].copy_from_slice(&self.held);
             self.held.clear();
-            self.feed_read(scratch, held + read, shared.clock.now());
+            self.feed_read(scratch, (held, held + read), shared.clock.now());
         } else {
             self.held.extend_from_slice(&scratch.read[..read]);
             if self.held.len() >= self.needed {
@@ -486,19 +497,22 @@ impl<S: Stream> Connection<S> {
         Ok(Input::Some(filled))
     }
 
-    /// Feeds the first `len` bytes of the shared buffer and keeps what is left.
-    fn feed_read(&mut self, scratch: &mut Scratch, len: usize, now: env::clock::Now) {
+    /// Feeds the first `len` bytes of the shared buffer, of which some were held back, and keeps what is left.
+    fn feed_read(&mut self, scratch: &mut Scratch, (held, len): (usize, usize), now: env::clock::Now) {
         scratch.worker.tick(now);
         let input = &scratch.read[..len];
         let before = scratch.out.len();
         let feed = self.session.feed(&mut scratch.worker, input, &mut scratch.out);
         assert!(feed.consumed <= input.len(), "a session is done with no more than it was offered");
         if let Some(logged) = &mut self.logged {
-            let (requests, answers) = (&input[..feed.consumed], &scratch.out[before..]);
-            logged.fed(self.shared.log(), (&mut self.session, now), requests, answers);
+            let held = if self.held_back { held } else { 0 };
+            let taken = Taken { requests: &input[..feed.consumed], began: now, held, since_ns: self.held_ns };
+            let answers = (&scratch.out[before..], scratch.worker.asides());
+            logged.fed(self.shared.log(), &mut self.session, &taken, answers);
+            scratch.worker.forget_asides();
         }
         self.held.extend_from_slice(&input[feed.consumed..]);
-        self.on_fed(feed);
+        self.on_fed(feed, now.monotonic_ns);
     }
 
     /// Feeds what is held.
@@ -507,19 +521,27 @@ impl<S: Stream> Connection<S> {
         let feed = self.session.feed(&mut scratch.worker, &self.held, &mut scratch.out);
         assert!(feed.consumed <= self.held.len(), "a session is done with no more than it was offered");
         if let Some(logged) = &mut self.logged {
-            let (requests, answers) = (&self.held[..feed.consumed], &scratch.out[before..]);
-            logged.fed(self.shared.log(), (&mut self.session, now), requests, answers);
+            let held = if self.held_back { self.held.len() } else { 0 };
+            let taken =
+                Taken { requests: &self.held[..feed.consumed], began: now, held, since_ns: self.held_ns };
+            let answers = (&scratch.out[before..], scratch.worker.asides());
+            logged.fed(self.shared.log(), &mut self.session, &taken, answers);
+            scratch.worker.forget_asides();
         }
         self.held.drain(..feed.consumed);
-        self.on_fed(feed);
+        self.on_fed(feed, now.monotonic_ns);
         // A session that neither takes the rest nor has anything in progress waits for more input, whatever it says.
         self.held_back &= feed.consumed != 0 || matches!(self.state, State::Busy | State::Waiting);
     }
 
-    fn on_fed(&mut self, feed: Feed) {
+    fn on_fed(&mut self, feed: Feed, now_ns: u64) {
         self.state = feed.state;
         self.needed = feed.needed;
+        let was_held_back = std::mem::replace(&mut self.held_back, false);
         self.held_back = !self.held.is_empty() && feed.needed != 0 && feed.needed <= self.held.len();
+        if self.held_back && !was_held_back {
+            self.held_ns = now_ns;
+        }
         let is_in_message = !self.held.is_empty() && !self.held_back;
         let since = self.member.message_since.get().filter(|_| feed.consumed == 0);
         let sweeps = &self.shared.sweeps;

@@ -70,7 +70,7 @@ pub async fn serve_until(
 ) -> io::Result<()> {
     assert!(options.threads > 0, "somebody must serve");
     // It goes on until the last connection has ended.
-    let (_writer, mut feeds) = Writer::start(&dsa, &logs, options.threads)?;
+    let (_writer, mut feeds) = Writer::start(&dsa, &logs, options.threads, &files.hangups)?;
     let tls = files.tls.clone();
     let threads: io::Result<Vec<IoThread<SocketPending>>> = (0..options.threads)
         .map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()), options))

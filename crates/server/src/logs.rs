@@ -3,14 +3,17 @@
 
 mod audit;
 mod background;
+mod destination;
 mod feed;
 mod settings;
 mod target;
 mod writer;
 
 pub use audit::Auditor;
-pub(crate) use feed::{Feed, Log, Logged};
+pub use destination::Destination;
+pub(crate) use feed::{Feed, Log, Logged, Taken};
 pub use logs::form::Form;
+pub use logs::hide::Values as LogValues;
 pub use logs::journal::Access;
 pub use settings::{OnAuditFailure, Settings};
 pub(crate) use writer::Writer;

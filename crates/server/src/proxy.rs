@@ -16,6 +16,8 @@ const STATED_STRENGTH: u16 = 128;
 pub(crate) struct Stated {
     pub(crate) peer: PeerAddress,
     pub(crate) strength: u16,
+    /// The load balancer, if it named another address than its own.
+    pub(crate) via: Option<PeerAddress>,
 }
 
 /// Reads the header at the begin of a stream, and nothing behind it. `trusts_tls`: what it says of TLS counts.
@@ -30,7 +32,8 @@ pub(crate) async fn read_header<S: Stream>(
     let late = || io::Error::new(io::ErrorKind::TimedOut, "no header of the PROXY protocol came in time");
     let header = task::timeout_ms(PATIENCE_MS, read(stream)).await.ok_or_else(late)??;
     let strength = if header.has_tls && trusts_tls { STATED_STRENGTH } else { 0 };
-    Ok(Stated { peer: header.source.map_or(peer, PeerAddress::Tcp), strength })
+    let via = header.source.is_some().then_some(peer);
+    Ok(Stated { peer: header.source.map_or(peer, PeerAddress::Tcp), strength, via })
 }
 
 async fn read<S: Stream>(stream: &mut S) -> io::Result<Header> {

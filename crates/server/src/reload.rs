@@ -7,6 +7,7 @@ use dsa::events::{Event, EventKind};
 use env::clock::{Clock, SystemClock};
 use env::task;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often the files are looked at, in milliseconds.
 const RELOAD_MS: u64 = 10_000;
@@ -18,6 +19,8 @@ pub struct Reloaded {
     pub tls: Option<Arc<Tls>>,
     /// What verifies tokens.
     pub tokens: Option<Arc<TokenKeys>>,
+    /// How often SIGHUP came: files of logs are opened again.
+    pub hangups: Arc<AtomicU64>,
 }
 
 impl Reloaded {
@@ -47,8 +50,11 @@ impl Reloaded {
 /// reason to stop serving.
 pub(crate) async fn signal_to_end(termination: &mut task::Termination, dsa: &Dsa, files: Reloaded) {
     while termination.wait().await == task::SignalAction::Hangup {
+        files.hangups.fetch_add(1, Ordering::Relaxed);
         if files.tls.is_none() && files.tokens.is_none() {
-            tracing::info!("SIGHUP changes nothing: SIGTERM ends the server, cn=config changes settings");
+            tracing::info!(
+                "SIGHUP opens files of logs again and changes nothing else: SIGTERM ends the server, cn=config changes settings"
+            );
         }
         files.take(dsa, true);
     }

@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::tls::{Buffers, ClientUse, Secured, Tls};
 use dsa::refusals::Limit;
-use dsa::{Dsa, Worker};
+use dsa::{Accounts, Dsa, Gone, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{PeerAddress, Pending, Stream};
 use env::task;
@@ -59,7 +59,10 @@ impl<P: Pending> IoThread<P> {
         let count = connections.clone();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = task::Thread::spawn(&format!("io-{number}"), move || async move {
-            let Some(worker) = Worker::new(&dsa) else { return };
+            let Some(mut worker) = Worker::new(&dsa) else { return };
+            if feed.is_some() {
+                worker.keep_asides();
+            }
             dsa.monitor().count_serving_thread();
             let _ = ready.send(());
             run(Rc::new(Shared::new(worker, (tls, feed), options, count)), receiver).await;
@@ -178,6 +181,10 @@ pub(crate) struct Member {
     pub(crate) overdue: Cell<Option<Limit>>,
     /// Set by the connection: every sweep wakes it, for its session may have something to say.
     pub(crate) watched: Cell<bool>,
+    /// The entries that its session hangs on, as far as the connection knows.
+    pub(crate) accounts: Cell<Accounts>,
+    /// Set by the sweep: one of those is gone.
+    pub(crate) gone: Cell<Option<(Accounts, Gone)>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -253,6 +260,8 @@ impl Shared {
             is_silent: Cell::new(true),
             overdue: Cell::new(None),
             watched: Cell::new(false),
+            accounts: Cell::default(),
+            gone: Cell::new(None),
             waker: RefCell::new(None),
         });
         members.push(member.clone());
@@ -298,12 +307,28 @@ impl Shared {
             }
         }
         let worker = &mut self.scratch.borrow_mut().worker;
+        if worker.may_have_lost_accounts() {
+            self.end_those_without_account(worker);
+        }
         worker.count_write_waiters(write_waiters);
         let now = self.clock.now();
         look_after_memory(worker, now);
         report_failed_binds(worker);
         worker.write_account_times(now);
         report_refusals(worker, now);
+    }
+
+    /// Tells the connections whose session has lost its account.
+    fn end_those_without_account(&self, worker: &mut Worker) {
+        for member in &*self.members.borrow() {
+            let accounts = member.accounts.get();
+            if accounts != Accounts::default()
+                && let Some(gone) = worker.gone(accounts)
+            {
+                member.gone.set(Some((accounts, gone)));
+                member.wake();
+            }
+        }
     }
 
     /// The limit that a connection has reached by waiting, at a sweep.
@@ -386,21 +411,21 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
 async fn behind_proxy<S: Stream>(
     shared: &Rc<Shared>,
     mut stream: S,
-    (via, rules): (PeerAddress, &Rules),
+    (balancer, rules): (PeerAddress, &Rules),
     member: Rc<Member>,
     leave: Leave,
 ) {
-    match read_header(&mut stream, via, rules.proxy_tls).await {
-        Ok(Stated { peer, strength }) => {
-            tracing::debug!(%peer, %via, "a client by a load balancer");
-            let of_session = dsa::config::Listener { strength, ..rules.of_sessions };
+    match read_header(&mut stream, balancer, rules.proxy_tls).await {
+        Ok(Stated { peer, strength, via }) => {
+            tracing::debug!(%peer, via = %balancer, "a client by a load balancer");
+            let of_session = dsa::config::Listener { strength, via, ..rules.of_sessions };
             // The time that is allowed for a handshake or a request begins now.
             member.since.set(shared.sweeps.get());
             begin(shared, stream, (peer, of_session), rules, member, leave);
         }
         Err(error) => {
             if let Some(others) = shared.refusals.pass(shared.clock.monotonic_ns()) {
-                tracing::warn!(%via, %error, others, "closed: what came is no header of the PROXY protocol");
+                tracing::warn!(via = %balancer, %error, others, "closed: what came is no header of the PROXY protocol");
             }
         }
     }

@@ -15,6 +15,7 @@ pub use self::certificate::Pair;
 use self::certificate::{Certificates, Loaded, Offered, Shown};
 pub(crate) use self::client::known;
 pub use self::client::{ClientAuthorities, ClientUse};
+pub(crate) use self::record::Facts;
 pub(crate) use self::stream::Secured;
 use crate::stamp::{Stamp, stamp};
 use arc_swap::ArcSwap;

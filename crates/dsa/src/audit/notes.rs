@@ -11,6 +11,8 @@ use store::{DnCache, ReadPoint};
 pub struct Origin {
     /// Where the client is.
     pub peer: Option<PeerAddress>,
+    /// The load balancer that it came by, if one said where the client is.
+    pub via: Option<PeerAddress>,
     /// Number of its connection in the access log; 0 if that is off.
     pub connection: u64,
     /// Who asked, if it was to be applied as another.

@@ -35,6 +35,7 @@ pub(super) fn locked(dsa: &Dsa, session: &Session, dn: &[u8]) {
 pub(super) fn cleartext(dsa: &Dsa, security: Security, request: &message::Request<'_>) {
     dsa.events.note(|| Event {
         peer: security.client(),
+        via: security.via(),
         name: target(request).to_vec(),
         code: Some(ResultCode::ConfidentialityRequired),
         ..Event::of(EventKind::Cleartext, String::new())
@@ -67,6 +68,7 @@ pub(super) fn configuration(dsa: &Dsa, session: &Session, request: &message::Req
 fn note(dsa: &Dsa, session: &Session, kind: EventKind, name: &[u8], code: ResultCode, detail: String) {
     dsa.events.note(|| Event {
         peer: session.peer.client(),
+        via: session.security.via(),
         who: session.identity.dn.clone(),
         name: name.to_vec(),
         code: Some(code),

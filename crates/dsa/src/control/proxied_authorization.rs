@@ -52,6 +52,7 @@ pub(crate) fn authorize(
 fn note(reading: &Reading<'_>, client: &Identity, security: Security, acting: &Identity) {
     reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
         peer: security.client(),
+        via: security.via(),
         who: client.dn.clone(),
         name: acting.dn.clone(),
         ..Event::of(EventKind::Proxy, String::new())

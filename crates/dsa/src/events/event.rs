@@ -54,6 +54,8 @@ pub struct Event {
     pub kind: EventKind,
     /// Where the client is.
     pub peer: Option<PeerAddress>,
+    /// The load balancer that it came by, if one said where the client is.
+    pub via: Option<PeerAddress>,
     /// Who it was by then; empty for anonymous.
     pub who: Vec<u8>,
     /// The name that it is about, as it was sent. It may be no DN.
@@ -74,6 +76,7 @@ impl Event {
         Event {
             kind,
             peer: None,
+            via: None,
             who: Vec::new(),
             name: Vec::new(),
             code: None,

@@ -40,6 +40,9 @@ env::faults! {
     /// A session is the entry that has the id of its own, also if that is another by now (row X9).
     /// The session of a user who was deleted would get the rights of the next one who is added.
     ID_GIVEN_AGAIN = "id-given-again";
+    /// Sessions stay whose entry was deleted, or whose account was locked (row X9).
+    /// Who was dismissed could read on for as long as the connection lasts.
+    GONE_STAYS = "gone-stays";
     /// Controls and extended operations need no right (row X10).
     /// What is forbidden since its decoder has a fault could still be attacked.
     USE_NOT_JUDGED = "use-not-judged";

@@ -5,7 +5,8 @@
 
 mod password;
 
-use crate::access::{Action, Own, Requester, Tester, ViewId, Views};
+use crate::access::{Action, Item, Own, Requester, Tester, ViewId, Views};
+use crate::asides::Asides;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
@@ -40,6 +41,7 @@ struct Question<'q> {
     view: ViewId,
     who: Requester,
     passwords: &'q mut Passwords,
+    asides: &'q mut Asides,
     now_ns: u64,
     /// May the value that is asserted be compared, though not every value may?
     is_by_value: bool,
@@ -81,8 +83,9 @@ pub(crate) fn run(
             let found = read_point.entry(entry).expect("it was just found");
             let view = reading.scratch.view(who, Action::of(Operation::Compare), &found, read_point);
             let now_ns = reading.now.monotonic_ns;
-            let Scratch { evaluator, views, passwords, .. } = &mut *reading.scratch;
-            Question { dsa, read_point, evaluator, views, view, who, passwords, now_ns, is_by_value: false }
+            let Scratch { evaluator, views, passwords, asides, .. } = &mut *reading.scratch;
+            let is_by_value = false;
+            Question { dsa, read_point, evaluator, views, view, who, passwords, asides, now_ns, is_by_value }
                 .answer(entry, id, request, requested, out)
         }
         // Looked at last, for few compares are about it.
@@ -163,7 +166,7 @@ fn run_on_system(
             let asked = Action { operation: Operation::Compare, is_system: true };
             let view = reading.scratch.view(who, asked, &found, read_point);
             let now_ns = reading.now.monotonic_ns;
-            let Scratch { system_evaluator: evaluator, views, passwords, .. } = &mut *reading.scratch;
+            let Scratch { system_evaluator: evaluator, views, passwords, asides, .. } = &mut *reading.scratch;
             if views.may(view, Right::Disclose) {
                 Question {
                     dsa,
@@ -173,6 +176,7 @@ fn run_on_system(
                     view,
                     who,
                     passwords,
+                    asides,
                     now_ns,
                     is_by_value: false,
                 }
@@ -213,7 +217,10 @@ impl Question<'_> {
             // It is run again, and answered then.
             _ if self.passwords.lacks() => {}
             Ok(code) => proto::result::encode_done(out, id, COMPARE_RESPONSE, code),
-            Err((code, text)) => outcome::say(out, id, COMPARE_RESPONSE, code, &text),
+            Err((code, text)) => {
+                self.asides.is_of(id);
+                outcome::say(out, id, COMPARE_RESPONSE, code, &text);
+            }
         }
     }
 
@@ -274,6 +281,11 @@ impl Question<'_> {
                 || on.may(&own, schema, description, assertion.value, &mut Vec::new());
         }
         if !on.every.has(Right::Compare) && !self.is_by_value {
+            if self.asides.are_wanted() {
+                let item = Item::Attribute(description);
+                let reasons = self.views.reasons(self.view, item, &[Right::Compare], schema);
+                self.asides.refused_by(reasons.first().copied().flatten().map(|(_, rule)| rule));
+            }
             let text = format!("insufficient rights: compare on {name} is needed");
             return Err((ResultCode::InsufficientAccessRights, text));
         }

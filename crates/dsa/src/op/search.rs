@@ -25,7 +25,7 @@ pub(crate) use self::running::SUSPENDED_MAX_NS;
 use self::running::{Admitted, Query, Rest, Restricted, Running};
 use self::share::{Allowance, Share, TOO_MANY};
 use self::special::SpecialEntries;
-use self::unindexed::Judged;
+use self::unindexed::bound;
 use crate::access::{Action, Bounds, Requester, Searchable, Views, tighter};
 use crate::context::Reading;
 use crate::control::effective_rights::EffectiveRights;
@@ -217,6 +217,7 @@ fn effective_rights(
         // Whether it may is decided for each entry; that it asks is to be known.
         reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
             peer: reading.security.client(),
+            via: reading.security.via(),
             who: context.identity.dn.clone(),
             name: dn.to_vec(),
             ..Event::of(EventKind::Manage, "effective rights".to_owned())
@@ -287,7 +288,10 @@ fn run_base(
     scratch.work = work;
     let view = match admitted {
         Admitted::By(view) => Some(view),
-        Admitted::No => None,
+        Admitted::No => {
+            scratch.asides.looked(query.id, 1, false);
+            None
+        }
         Admitted::Later => return false,
     };
     if let Some(view) = view
@@ -336,9 +340,12 @@ fn run_few(
     };
     // Entries come in order of their ids in every kind of search, so a client sees the same order whichever way was taken.
     candidates.sort_unstable();
+    // Candidates that are not returned. Nearly always there is none.
+    let mut passed = 0u32;
     for (position, candidate) in candidates.iter().enumerate() {
         // An index is a superset of the truth: the entry may be gone at this read point, or have the hash alone.
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
+        passed += 1;
         if !read_point.is_in_scope(&entry, base.id, request.scope) {
             continue;
         }
@@ -367,6 +374,10 @@ fn run_few(
             let running = resume_with(&candidates[position + 1..], restricted);
             return suspend(reading, context, running, selectors, Some(large), out);
         }
+        passed -= 1;
+    }
+    if passed > 0 {
+        scratch.asides.looked(query.id, candidates.len() as u64, false);
     }
     encode_done(out, query.id, tag::SEARCH_DONE, ResultCode::Success);
 }
@@ -420,27 +431,6 @@ fn bounded_page(counters: &Counters, bounds: &Bounds, asked: i32) -> u32 {
     size
 }
 
-/// Bounds what a search looks at. `None` if it was refused here.
-fn bound(
-    reading: &mut Reading<'_>,
-    counters: &Counters,
-    query: &Query<'_>,
-    (bounds, request): (&Bounds, &Search<'_>),
-    mut running: Running,
-    out: &mut Vec<u8>,
-) -> Option<Running> {
-    match unindexed::judge(reading, query, (bounds, &request.filter), &mut running.cursor) {
-        Judged::Within => {}
-        Judged::Bounded(advice) => running.advice = Some(advice),
-        Judged::Refused(advice) => {
-            counters.limited(Limit::Unindexed);
-            running.end_with(out, ResultCode::UnwillingToPerform, &advice);
-            return None;
-        }
-    }
-    Some(running)
-}
-
 /// The first slice is paid from the bundle's budget, all others from turns of their own.
 fn run_cursor(
     reading: &mut Reading<'_>,
@@ -455,6 +445,7 @@ fn run_cursor(
         running.slice((reading.dsa, reading.now), reading.scratch, query, context.counters, &mut work, out);
     reading.scratch.work = work;
     let selectors = query.selectors;
+    running.tell_looked(&rest, &mut reading.scratch.asides, query.read_point);
     match rest {
         Rest::End(code) => running.end(context.counters, out, code),
         Rest::PageFull => running.end_page(query.read_point, out),
@@ -588,7 +579,9 @@ impl SuspendedSearch {
         let query = running.query(read_point, who, selectors);
         let Worker { dsa, now, scratch, counters, .. } = worker;
         let mut work = slice_work();
-        match running.slice((dsa, *now), scratch, &query, counters, &mut work, out) {
+        let rest = running.slice((dsa, *now), scratch, &query, counters, &mut work, out);
+        running.tell_looked(&rest, &mut scratch.asides, read_point);
+        match rest {
             Rest::End(code) => running.end(counters, out, code),
             Rest::PageFull => running.end_page(read_point, out),
             Rest::Pause => return Progress::Paused,

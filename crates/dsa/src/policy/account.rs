@@ -4,7 +4,7 @@ use super::entry::{text, values};
 use crate::account_times::{Field, stored, stored_failures};
 use crate::context::Reading;
 use crate::generalized_time;
-use store::EntryRef;
+use store::{EntryRef, ReadPoint};
 
 /// `pwdAccountLockedTime` of an account that is locked for good.
 const FOR_EVER: &str = "000001010000Z";
@@ -82,6 +82,11 @@ impl Account {
             Some(Locked::Since(ms)) => now_ms < ms.saturating_add(duration.saturating_mul(1000)),
         }
     }
+}
+
+/// Has an administrator locked the account of an entry, so that no time ends it?
+pub(crate) fn is_locked_for_good(entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> bool {
+    text(entry, "pwdAccountLockedTime", read_point).is_some_and(|text| text == FOR_EVER)
 }
 
 #[cfg(test)]

@@ -226,6 +226,7 @@ fn note_managed(reading: &mut Reading<'_>, identity: &Identity, place: Place<'_,
         };
         reading.dsa.events.note_use(reading.now.monotonic_ns, || Event {
             peer: reading.security.client(),
+            via: reading.security.via(),
             who: identity.dn.clone(),
             name,
             ..Event::of(EventKind::Manage, "passwords".to_owned())

@@ -25,6 +25,8 @@ pub(crate) struct Security {
     needed: Needed,
     /// Where the client comes from.
     client: Option<PeerAddress>,
+    /// The load balancer that it came by.
+    via: Option<PeerAddress>,
     /// Name of the listener that it came by.
     listener: Option<&'static str>,
     /// Has it shown a certificate that was verified?
@@ -62,6 +64,7 @@ impl Security {
         strength: 0,
         needed: Needed { password: 0, read: 0, write: 0, any: 0 },
         client: None,
+        via: None,
         listener: None,
         has_certificate: false,
         has_bindings: false,
@@ -90,6 +93,7 @@ impl Security {
             strength,
             needed,
             client,
+            via: listener.via,
             listener: listener.name,
             has_certificate: false,
             has_bindings: false,
@@ -100,6 +104,11 @@ impl Security {
     /// Where the client comes from.
     pub(crate) fn client(&self) -> Option<PeerAddress> {
         self.client
+    }
+
+    /// The load balancer that it came by, if one said where the client is.
+    pub(crate) fn via(&self) -> Option<PeerAddress> {
+        self.via
     }
 
     /// What access rules can ask of it.

@@ -2,8 +2,11 @@
 
 use crate::common::*;
 use crate::fixture::each;
+use dsa::{Gone, State};
 use model::ResultCode::*;
+use proto::Request;
 use proto::op::ModifyKind::*;
+use std::task::{Context, Waker};
 
 const SOMEBODY: Given<'static> =
     &[("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &["x"]), ("userPassword", &["theirs"])];
@@ -33,6 +36,59 @@ fn an_entry_that_was_added_again_is_another() {
         let mut new = root.another_as(ADA, "theirs");
         assert_eq!(new.change_password(None, None, "y"), Success);
         assert!(root.binds(ADA, "y"));
+    });
+}
+
+/// What the server does once a second for a session.
+fn looked_after(client: &mut Client) -> Option<Gone> {
+    if !client.worker.may_have_lost_accounts() {
+        return None;
+    }
+    let accounts = client.session.accounts();
+    let gone = client.worker.gone(accounts)?;
+    client.session.revoke(accounts, gone);
+    Some(gone)
+}
+
+/// X9: a session whose entry was deleted, or that an administrator has locked, ends with a notice; one that failed binds have locked, that was renamed, or that is
+/// somebody else by then does not.
+#[test]
+fn x9_a_session_ends_with_its_account() {
+    const LOCKED: &str = "pwdAccountLockedTime";
+    const BOB: &str = "uid=bob,ou=people,dc=example";
+    const EVE: &str = "uid=eve,ou=people,dc=example";
+    each(|mut root| {
+        [BOB, EVE].into_iter().for_each(|dn| root.must_add(dn, SOMEBODY));
+        let (mut ada, mut bob) = (root.another_as(ADA, "lace"), root.another_as(BOB, "theirs"));
+        assert_eq!(root.modify(ADA, &[(Replace, LOCKED, &["20300101000000Z"])]).code, Success);
+        assert_eq!(root.rename(BOB, "uid=bobby", true, None).code, Success);
+        assert_eq!((looked_after(&mut ada), looked_after(&mut bob)), (None, None));
+        assert!(!ada.session.expects_notices());
+        assert_eq!(root.modify(ADA, &[(Replace, LOCKED, &["000001010000Z"])]).code, Success);
+        assert_eq!(root.delete("uid=bobby,ou=people,dc=example").code, Success);
+        assert_eq!(looked_after(&mut ada), Some(Gone::Locked));
+        assert_eq!(looked_after(&mut ada), None, "nothing was changed since");
+        // In between it has become somebody else.
+        let accounts = bob.session.accounts();
+        assert_eq!(bob.worker.gone(accounts), Some(Gone::Deleted));
+        bob.must_bind(EVE, "theirs");
+        bob.session.revoke(accounts, Gone::Deleted);
+        assert!(!bob.session.expects_notices());
+        assert_eq!(bob.who_am_i(), format!("dn:{EVE}"));
+        assert_eq!(root.delete(EVE).code, Success);
+        assert_eq!(looked_after(&mut bob), Some(Gone::Deleted));
+        // While it is idle, and with the next request.
+        let mut out = Vec::new();
+        let cx = &mut Context::from_waker(Waker::noop());
+        assert_eq!(ada.session.poll_notices(&ada.worker, cx, &mut out), State::Close);
+        let (_, request) = bob.encode(&Request::Delete(ADA.as_bytes()), &[]);
+        let (told, state) = bob.raw(&request);
+        assert_eq!(state, State::Close);
+        for (told, word) in [(answers(&out), "locked"), (told, "deleted")] {
+            let [Answer { id: 0, what: What::End(end), .. }] = &told[..] else { panic!("{told:?}") };
+            assert!(end.code == StrongerAuthRequired && end.text.contains(word), "{}", end.text);
+        }
+        assert_eq!(looked_after(&mut root), None, "the root DN has no entry here");
     });
 }
 

@@ -10,7 +10,7 @@ fn schema() -> Schema {
 fn line(place: Place, change: &Change<'_>, request: &Request<'_>) -> serde_json::Value {
     let (mut message, mut out) = (Vec::new(), Vec::new());
     request.encode(&mut message, 7, &[]);
-    put_change(&mut out, &schema(), place, change, &message);
+    put_change(&mut out, (&schema(), &Hider::default()), place, change, &message);
     assert_eq!(Place::of_line(&out[..out.len().min(Place::BYTES_MAX)]), Some(place));
     assert_eq!(out.iter().filter(|octet| **octet == b'\n').count(), 1);
     serde_json::from_slice(&out).expect("a line is JSON")
@@ -33,6 +33,7 @@ fn test_g5_a_change_with_its_values() {
         who: b"cn=proxy,dc=b",
         acting: Some(b"uid=a,dc=b"),
         peer: "127.0.0.1:9".to_owned(),
+        via: "127.0.0.2:9".to_owned(),
         uuid: b"the-uuid",
         transaction: Some(Place { index: 5, number: 1 }),
         is_recovered: false,
@@ -40,7 +41,7 @@ fn test_g5_a_change_with_its_values() {
     let read = line(Place { index: 5, number: 2 }, &change, &request);
     let wanted = serde_json::json!({
         "index": 5, "n": 2, "t": "2023-11-14T22:13:20.000Z", "csn": "20231114221320.000000Z#000000#001#000000",
-        "id": "ab-3", "msgid": 7, "dn": "cn=proxy,dc=b", "as": "uid=a,dc=b", "peer": "127.0.0.1:9",
+        "id": "ab-3", "msgid": 7, "dn": "cn=proxy,dc=b", "as": "uid=a,dc=b", "peer": "127.0.0.1:9", "via": "127.0.0.2:9",
         "op": "modify", "entry": "uid=a,dc=b", "entryUUID": "the-uuid", "txn": "5.1",
         "changes": [
             {"do": "replace", "attr": "cn", "values": ["a"], "base64": ["/w"]},
@@ -86,7 +87,7 @@ fn other_operations() {
         "<hidden, 25 octets>"
     );
     let mut out = Vec::new();
-    put_change(&mut out, &schema(), Place::whole(4), &recovered, b"");
+    put_change(&mut out, (&schema(), &Hider::default()), Place::whole(4), &recovered, b"");
     let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!((&read["op"], &read["n"]), (&"settings".into(), &0.into()));
 }
@@ -112,7 +113,7 @@ proptest! {
         let mut message = Vec::new();
         Request::Modify(Modify { dn: &dn, changes: Changes::parse(&changes).unwrap() }).encode(&mut message, 1, &[]);
         let mut out = Vec::new();
-        put_change(&mut out, &schema(), Place::whole(1), &Change::default(), &message);
+        put_change(&mut out, (&schema(), &Hider::default()), Place::whole(1), &Change::default(), &message);
         prop_assert_eq!(out.iter().filter(|octet| **octet == b'\n').count(), 1);
         let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
         prop_assert!(read.is_object());

@@ -1,7 +1,7 @@
 //! Records as they are, for a log under full load: `pando log cat` makes lines of them.
 
 use crate::frame::put;
-use crate::line::{Lines, Operation, Origin, Place};
+use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::record::{Record, Stamp};
 use proto::tag;
 
@@ -35,8 +35,8 @@ impl Lines for Binary {
 
     fn begin(&self, place: Place<'_>, out: &mut Vec<u8>) {
         let open = place.open;
-        let (peer, listener) = (open.peer.as_bytes(), open.listener.as_bytes());
-        put(stamp(place.connection, open.began_ms), &Record::Open { peer, listener }, out);
+        let [peer, listener, via] = [&open.peer, &open.listener, &open.via].map(|text| text.as_bytes());
+        put(stamp(place.connection, open.began_ms), &Record::Open { peer, listener, via }, out);
         if open.strength > 0 {
             self.secured(open.began_ms, place, out);
         }
@@ -44,7 +44,8 @@ impl Lines for Binary {
 
     fn secured(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>) {
         let strength = place.open.strength;
-        put(stamp(place.connection, wall_ms), &Record::Secured { strength }, out);
+        let [version, suite] = [&place.open.version, &place.open.suite].map(|text| text.as_bytes());
+        put(stamp(place.connection, wall_ms), &Record::Secured { strength, version, suite }, out);
     }
 
     fn operation(&self, operation: &Operation<'_>, out: &mut Vec<u8>) {
@@ -59,8 +60,8 @@ impl Lines for Binary {
         if let (tag::BIND, Some(dn)) = (pending.op, &pending.becomes) {
             put(ended, &Record::Bound { id: pending.id, dn }, out);
         }
-        let (code, text, entries, bytes) = (outcome.code, outcome.text, outcome.entries, outcome.bytes);
-        put(ended, &Record::Answer { id: pending.id, code, text, entries, bytes }, out);
+        let Outcome { code, text, entries, bytes, aside, .. } = *outcome;
+        put(ended, &Record::Answer { id: pending.id, code, text, entries, bytes, aside }, out);
     }
 
     fn end(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>) {

@@ -114,9 +114,14 @@ fn result(operation: &Operation<'_>, outcome: &Outcome<'_>, out: &mut Vec<u8>) {
     let pending = operation.pending;
     line(operation.ended_ms, operation, "RESULT", out);
     let response = tag::response_to(pending.op).unwrap_or_default();
+    let waited_ns = u64::from(pending.wait_us) * 1000;
+    let (wait, work) = (seconds(waited_ns, 9), seconds(outcome.ns.saturating_sub(waited_ns), 9));
     let time = seconds(outcome.ns, 9);
     append!(out, " err={} tag={response} nentries={}", outcome.code, outcome.entries);
-    append!(out, " wtime=0.000000000 optime={time} etime={time}");
+    append!(out, " wtime={wait} optime={work} etime={time}");
+    if outcome.aside.is_unindexed {
+        append!(out, " notes=U details=\"Partially Unindexed Filter\"");
+    }
     match (&pending.becomes, outcome.code) {
         (became, 0) if pending.op == tag::BIND => {
             put_quoted(out, "dn", became.as_deref().unwrap_or_default())
@@ -168,7 +173,19 @@ impl Lines for Ds389 {
 
     fn secured(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>) {
         head(wall_ms, place.connection, out);
-        append!(out, " TLS {}-bit\n", place.open.strength);
+        // As it writes them: the version without its letter, the cipher without what is said already.
+        let version = place.open.version.replace("TLSv", "TLS");
+        let version = if version.is_empty() { "TLS" } else { &version };
+        let cipher = place.open.suite.rsplit_once("_WITH_").map_or(&*place.open.suite, |(_, cipher)| cipher);
+        let cipher = cipher.trim_start_matches("TLS_").rsplit_once('_').map_or("", |(cipher, _)| cipher);
+        out.push(b' ');
+        put(out, version.as_bytes());
+        append!(out, " {}-bit", place.open.strength);
+        if !cipher.is_empty() {
+            out.push(b' ');
+            put(out, cipher.replace("_128", "").replace("_256", "").replace('_', "-").as_bytes());
+        }
+        out.push(b'\n');
     }
 
     fn operation(&self, operation: &Operation<'_>, out: &mut Vec<u8>) {

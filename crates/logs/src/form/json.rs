@@ -3,6 +3,7 @@
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::object::Object;
 use crate::open::{Open, Pending};
+use crate::tracking::Tracking;
 use model::Scope;
 use model::timestamp::timestamp;
 use proto::{filter_string, tag};
@@ -97,7 +98,8 @@ impl Lines for Json {
 
 /// Appends who asks, and whence.
 fn put_client(object: &mut Object<'_>, open: &Open) {
-    object.text("peer", &open.peer).text_if("listener", &open.listener);
+    object.text("peer", &open.peer).text_if("via", &open.via).text_if("listener", &open.listener);
+    object.text_if("tls", &open.version).text_if("cipher", &open.suite);
     if open.strength > 0 {
         object.number("ssf", u64::from(open.strength));
     }
@@ -130,6 +132,13 @@ fn put_request(object: &mut Object<'_>, pending: &Pending) {
         _ => {}
     }
     object.list("controls", text(&pending.controls).split(' ').filter(|oid| !oid.is_empty()));
+    object.text_if("txn", &text(&pending.transaction));
+    if let Some(session) = Tracking::of(&pending.session) {
+        object.text_if("session", &text(session.identifier)).text_if("session_ip", &text(session.address));
+    }
+    if pending.wait_us > 0 {
+        object.number("wait_us", pending.wait_us.into());
+    }
 }
 
 fn put_search(object: &mut Object<'_>, pending: &Pending) {
@@ -154,7 +163,12 @@ fn put_outcome(object: &mut Object<'_>, op: u8, outcome: &Outcome<'_>) {
     object.number("code", u64::from(outcome.code));
     object.text_if("text", &String::from_utf8_lossy(outcome.text));
     if op == tag::SEARCH {
-        object.number("entries", u64::from(outcome.entries));
+        let looked = outcome.aside.looked.unwrap_or(outcome.entries);
+        object.number("entries", u64::from(outcome.entries)).number("looked", u64::from(looked));
+        if outcome.aside.is_unindexed {
+            object.flag("unindexed");
+        }
     }
+    object.text_if("rule", &String::from_utf8_lossy(outcome.aside.rule));
     object.number("bytes", outcome.bytes).number("us", outcome.ns / 1000);
 }

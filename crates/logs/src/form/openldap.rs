@@ -139,7 +139,8 @@ impl Openldap {
             tag::EXTENDED => append!(out, " oid="),
             _ => append!(out, " tag={}", tag::response_to(op).unwrap_or_default()),
         }
-        append!(out, " err={} qtime=0.000000 etime={}", outcome.code, seconds(outcome.ns, 6));
+        let waited = seconds(u64::from(operation.pending.wait_us) * 1000, 6);
+        append!(out, " err={} qtime={waited} etime={}", outcome.code, seconds(outcome.ns, 6));
         if op == tag::SEARCH {
             append!(out, " nentries={}", outcome.entries);
         }
@@ -189,7 +190,14 @@ impl Lines for Openldap {
     fn secured(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>) {
         self.head(wall_ms, place.connection, out);
         let (slot, strength) = (place.open.slot, place.open.strength);
-        append!(out, " fd={slot} TLS established tls_ssf={strength} ssf={strength}\n");
+        append!(out, " fd={slot} TLS established tls_ssf={strength} ssf={strength}");
+        if !place.open.suite.is_empty() {
+            append!(out, " tls_proto=");
+            put(out, place.open.version.as_bytes());
+            append!(out, " tls_cipher=");
+            put(out, place.open.suite.as_bytes());
+        }
+        out.push(b'\n');
     }
 
     fn operation(&self, operation: &Operation<'_>, out: &mut Vec<u8>) {

@@ -1,6 +1,8 @@
 use super::*;
+use crate::hide::Hider;
+use crate::record::{Aside, Extra};
 use crate::redact::Redactor;
-use crate::tap::{Memory, Tap};
+use crate::tap::{Held, Memory, Tap};
 use proto::Request;
 use proto::control::proxied_authorization;
 use proto::op::bind::{Authentication, Bind};
@@ -22,14 +24,14 @@ impl Fixture {
         let schema = Arc::new(schema::Builder::new().standard().build().expect("it is good"));
         let origin = Origin { started_ms: 16, process: 7, host: "h".to_owned(), version: "1".to_owned() };
         let mut fixture = Fixture {
-            journal: Journal::new(access, form, origin).redacted_by(Redactor::new(schema)),
+            journal: Journal::new(access, form, origin).redacted_by(Redactor::new(schema, Hider::default())),
             tap: Tap::default(),
             memory: Memory::default(),
             out: Vec::new(),
             id: 0,
         };
         fixture.journal.header(&mut fixture.out);
-        fixture.put(&Record::Open { peer: b"10.0.0.1:5", listener: b"" });
+        fixture.put(&Record::Open { peer: b"10.0.0.1:5", listener: b"", via: b"10.0.0.9:5" });
         fixture
     }
 
@@ -47,8 +49,12 @@ impl Fixture {
             encode_done(&mut answer, self.id, response, code);
         }
         let Fixture { journal, tap, memory, out, .. } = self;
-        tap.requests(stamp(), &input, memory, &mut |record| take(journal, record, out));
-        tap.answers(stamp(), &answer, memory, &mut |record| take(journal, record, out));
+        tap.requests(stamp(), (&input, &mut Held::default()), memory, &mut |record| {
+            take(journal, record, out)
+        });
+        tap.answers(stamp(), &answer, &|_| Aside::default(), memory, &mut |record| {
+            take(journal, record, out)
+        });
     }
 
     fn bind(&mut self, name: &[u8], password: &[u8], code: model::ResultCode) {
@@ -59,6 +65,18 @@ impl Fixture {
         }
         let authentication = Authentication::Simple(password);
         self.ask(&Request::Bind(Bind { version: 3, name, authentication }), None, code);
+    }
+
+    /// A search that waited, in a transaction, for the session of somebody else, and was refused when it had looked far.
+    fn unindexed(&mut self) {
+        let number = self.tap.operations() + 1;
+        let session = b"\x30\x0e\x04\x039::\x04\x00\x04\x00\x04\x03ada";
+        let extra = Extra { wait_us: 20, transaction: b"7", session };
+        let (target, detail, controls, acting) = (b"dc=b", b"", b"", b"");
+        let op = tag::SEARCH;
+        self.put(&Record::Request { number, id: 900, op, target, detail, controls, acting, extra });
+        let aside = Aside { looked: Some(500), is_unindexed: true, rule: b"near" };
+        self.put(&Record::Answer { id: 900, code: 53, text: b"", entries: 3, bytes: 9, aside });
     }
 
     fn close(&mut self) {
@@ -180,6 +198,48 @@ fn the_forms_of_other_servers() {
     );
 }
 
+/// What operations have that most have not.
+#[test]
+fn what_is_seldom_there() {
+    let written = |form| {
+        let mut fixture = Fixture::new(Access::All, form);
+        fixture.put(&Record::Secured {
+            strength: 128,
+            version: b"TLSv1.3",
+            suite: b"TLS_AES_128_GCM_SHA256",
+        });
+        fixture.unindexed();
+        fixture
+    };
+    let line = written(Form::Json).lines().pop().expect("it has a line");
+    for (key, value) in [
+        ("peer", "10.0.0.1:5"),
+        ("via", "10.0.0.9:5"),
+        ("tls", "TLSv1.3"),
+        ("cipher", "TLS_AES_128_GCM_SHA256"),
+        ("txn", "7"),
+        ("session", "ada"),
+        ("session_ip", "9::"),
+        ("rule", "near"),
+    ] {
+        assert_eq!(line[key], value, "{key}");
+    }
+    for (key, value) in [("looked", 500), ("entries", 3), ("wait_us", 20), ("ssf", 128), ("code", 53)] {
+        assert_eq!(line[key], value, "{key}");
+    }
+    assert_eq!(line["unindexed"], true);
+    for (form, words) in [
+        (
+            Form::Openldap,
+            &["qtime=0.000020 etime=", "tls_proto=TLSv1.3 tls_cipher=TLS_AES_128_GCM_SHA256"][..],
+        ),
+        (Form::Ds389, &["wtime=0.000020000 optime=", " notes=U ", " TLS1.3 128-bit AES-GCM\n"]),
+    ] {
+        let text = String::from_utf8(written(form).out).expect("it is text");
+        assert!(words.iter().all(|words| text.contains(words)), "{text}");
+    }
+}
+
 /// Reads a file as `pando log cat` does, in pieces of any size.
 fn cat(file: &[u8], form: Form, piece: usize) -> String {
     let mut journal = Journal::new(Access::All, form, Origin::default());
@@ -201,7 +261,11 @@ fn test_g1_records_come_to_the_same_lines() {
     use model::ResultCode::{CompareTrue, InvalidCredentials, Success};
     let written = |access, form| {
         let mut fixture = Fixture::new(access, form);
-        fixture.put(&Record::Secured { strength: 128 });
+        fixture.put(&Record::Secured {
+            strength: 128,
+            version: b"TLSv1.3",
+            suite: b"TLS_AES_128_GCM_SHA256",
+        });
         fixture.bind(b"uid=a,dc=b", b"hunter2", Success);
         let assertion = model::filter::Assertion { attribute: b"cn", value: b"x" };
         for _ in 0..3000 {
@@ -210,6 +274,7 @@ fn test_g1_records_come_to_the_same_lines() {
         }
         fixture.bind(b"hunter2", b"hunter2", InvalidCredentials);
         fixture.ask(&Request::Delete(b"cn=x,dc=b"), Some(b"dn:uid=c,dc=b"), Success);
+        fixture.unindexed();
         fixture.close();
         fixture.journal.lost(1, 7, &mut fixture.out);
         fixture.out
@@ -241,7 +306,7 @@ fn what_was_lost_is_forgotten() {
     let mut out = Vec::new();
     for connection in 1..=CONNECTIONS_MAX as u64 + 10 {
         let stamp = Stamp { connection, wall_ms: 1, monotonic_ns: 1 };
-        journal.take(stamp, Record::Open { peer: b"10.0.0.1:5", listener: b"" }, &mut out);
+        journal.take(stamp, Record::Open { peer: b"10.0.0.1:5", listener: b"", via: b"" }, &mut out);
     }
     assert_eq!(journal.connections.len(), CONNECTIONS_MAX);
     assert_eq!(journal.connections.values().map(|open| open.slot).max(), Some(CONNECTIONS_MAX as u64));
@@ -257,6 +322,7 @@ fn what_was_lost_is_forgotten() {
             detail: b"cn",
             controls: b"",
             acting: b"",
+            extra: Extra::default(),
         };
         journal.take(stamp, request, &mut out);
     }

@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use proto::Request;
+use proto::control::Control;
 use proto::op::search::put_entry_head;
 use proto::op::{Authentication, Bind};
 use proto::result::encode_done;
@@ -9,7 +10,9 @@ const STAMP: Stamp = Stamp { connection: 1, wall_ms: 2, monotonic_ns: 3 };
 
 fn recorded(input: &[u8]) -> Vec<Vec<u8>> {
     let (mut tap, mut memory, mut records) = (Tap::default(), Memory::default(), Vec::new());
-    tap.requests(STAMP, input, &mut memory, &mut |record| records.push(record.to_vec()));
+    tap.requests(STAMP, (input, &mut Held::default()), &mut memory, &mut |record| {
+        records.push(record.to_vec())
+    });
     records
 }
 
@@ -51,11 +54,38 @@ fn answers_may_be_cut_behind_their_head() {
     for cut in 16..entry {
         let (mut tap, mut memory, mut records) = (Tap::default(), Memory::default(), Vec::new());
         for part in [&written[..cut], &written[cut..]] {
-            tap.answers(STAMP, part, &mut memory, &mut |record| records.push(record.to_vec()));
+            tap.answers(STAMP, part, &|_| Aside::default(), &mut memory, &mut |record| {
+                records.push(record.to_vec())
+            });
         }
-        let expected = Record::Answer { id: 5, code: 0, text: b"", entries: 1, bytes: written.len() as u64 };
+        let (bytes, aside) = (written.len() as u64, Aside::default());
+        let expected = Record::Answer { id: 5, code: 0, text: b"", entries: 1, bytes, aside };
         assert_eq!(records.iter().map(|r| Record::decode(r)).collect::<Vec<_>>(), [Some((STAMP, expected))]);
     }
+}
+
+/// What a request says of its session and its transaction, and how long it was held back.
+#[test]
+fn requests_say_more() {
+    let controls = [
+        Control { oid: tracking::OID, critical: false, value: Some(b"tracked") },
+        Control { oid: transaction_specification::OID, critical: true, value: Some(b"7") },
+        Control { oid: tracking::OID, critical: false, value: Some(b"again") },
+    ];
+    let mut input = Vec::new();
+    Request::Delete(b"cn=a").encode(&mut input, 7, &controls);
+    let held = input.len();
+    input.extend_from_within(..);
+    let (mut tap, mut memory, mut found) = (Tap::default(), Memory::default(), Vec::new());
+    let mut held = Held { octets: held, us: 2000 };
+    tap.requests(STAMP, (&input, &mut held), &mut memory, &mut |record| {
+        let Some((stamp, Record::Request { extra, .. })) = Record::decode(record) else {
+            panic!("it is a request")
+        };
+        assert_eq!((extra.session, extra.transaction), (&b"tracked"[..], &b"7"[..]));
+        found.push((extra.wait_us, stamp.wall_ms));
+    });
+    assert_eq!(found, [(2000, 0), (0, 2)]);
 }
 
 /// What a client does of the kinds that matter here.
@@ -126,9 +156,11 @@ proptest! {
         let mut sample = Sample::of_none(STAMP.wall_ms);
         let answered = Stamp { monotonic_ns: STAMP.monotonic_ns + if slow { 10_000_000 } else { 9_999_999 }, ..STAMP };
         let (mut left, mut rest) = (&requests[..], &answers[..]);
-        tap.ordinary((STAMP, answered), (&mut left, &mut rest), &mut sample, &mut memory, &mut put);
-        tap.requests(STAMP, left, &mut memory, &mut put);
-        tap.answers(answered, rest, &mut memory, &mut put);
+        let (none, mut held) = (|_| Aside::default(), Held::default());
+        let both = (&mut left, &mut rest);
+        tap.ordinary((STAMP, answered), both, (&mut held, &none), &mut sample, &mut memory, &mut put);
+        tap.requests(STAMP, (left, &mut held), &mut memory, &mut put);
+        tap.answers(answered, rest, &none, &mut memory, &mut put);
         tap.counted(answered, &mut memory, &mut put);
         prop_assert_eq!(tap.operations(), kinds.len() as u64);
         let (mut asked, mut results, mut counted) = (Vec::new(), Vec::new(), 0);
@@ -163,6 +195,6 @@ proptest! {
             prop_assert!(Record::decode(&record).is_some());
         }
         let (mut tap, mut memory) = (Tap::default(), Memory::default());
-        tap.answers(STAMP, &bytes, &mut memory, &mut |record| assert!(Record::decode(record).is_some()));
+        tap.answers(STAMP, &bytes, &|_| Aside::default(), &mut memory, &mut |record| assert!(Record::decode(record).is_some()));
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a configuration makes sense as a whole.
 
 use super::{Config, Listener};
-use crate::logs::Form;
+use crate::logs::{Destination, Form};
 use crate::tls::ClientUse;
 use model::limits::PEER_MAPPINGS_MAX;
 use std::path::Path;
@@ -48,11 +48,9 @@ impl Config {
         if self.memory == Some(true) && self.logs.audit_file.is_some() {
             problem("log.audit-file", "with `memory` there is no log of changes for it to follow".into());
         }
-        if self.logs.format == Form::Binary && self.logs.access_file.is_none() {
-            problem(
-                "log.format",
-                "`binary` needs a file (`log.access-file`): standard error is for lines".into(),
-            );
+        let is_file = matches!(self.logs.access_file, Some(Destination::File(_)));
+        if self.logs.format == Form::Binary && !is_file {
+            problem("log.format", "`binary` needs a file (`log.access-file`): all else is for lines".into());
         }
         match (&self.archive, &self.data) {
             (Some(_), _) if self.memory == Some(true) => {

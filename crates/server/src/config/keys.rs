@@ -4,8 +4,10 @@
 use super::Config;
 use super::table;
 use super::value::{
-    ON_AUDIT_FAILURE, access_word, form_word, log_form, logged_access, meant, path, paths, word,
+    ON_AUDIT_FAILURE, access_word, form_word, log_form, log_values, log_values_word, logged_access, meant,
+    path, paths, texts, word,
 };
+use dsa::settings::value::{bytes, number};
 use dsa::settings::{Choices, Fixed, Holds, Row, Scope, Values, put};
 
 /// Other names of keys in the file.
@@ -40,24 +42,25 @@ const LOG: &[Row<Config>] = &[
     },
     Row {
         name: "log.access-file",
-        form: "FILE",
+        form: "FILE|stdout|syslog|journald",
         values: Values::One,
         scope: Scope::Node,
         default: "none: standard error",
-        text: "A file that the lines of the access log are appended to. One that is moved away is begun anew within a second.",
-        set: |c, v| put(&mut c.logs.access_file, v, |t| path(t).map(Some)),
-        show: |c| paths(&c.logs.access_file),
+        text: "Where the lines of the access log go: to a file, which is begun anew within a second when it was moved away; to standard output; to syslog \
+               or to the journal of systemd, by a socket (`syslog:PATH`, `journald:PATH`). `file:NAME` is a file of any name.",
+        set: |c, v| put(&mut c.logs.access_file, v, |t| t.parse().map(Some)),
+        show: |c| texts(&c.logs.access_file),
     },
     Row {
         name: "log.security-file",
-        form: "FILE",
+        form: "FILE|stdout|syslog|journald",
         values: Values::One,
         scope: Scope::Node,
         default: "none: failed binds are summed up on standard error",
-        text: "A file that events are appended to: failed binds, binds of the root DN, passwords that came in the clear, locks, changes of the configuration, \
+        text: "Where events go, as lines of the access log do: failed binds, binds of the root DN, passwords that came in the clear, locks, changes of the configuration, \
                limits that were reached, rights over others that were used, certificates that were read anew.",
-        set: |c, v| put(&mut c.logs.security_file, v, |t| path(t).map(Some)),
-        show: |c| paths(&c.logs.security_file),
+        set: |c, v| put(&mut c.logs.security_file, v, |t| t.parse().map(Some)),
+        show: |c| texts(&c.logs.security_file),
     },
     Row {
         name: "log.audit-file",
@@ -78,6 +81,57 @@ const LOG: &[Row<Config>] = &[
         text: "What to do while the audit log cannot be written: take changes, and name in the log later what is missing; or refuse all changes.",
         set: |c, v| put(&mut c.logs.on_audit_failure, v, |t| meant(t, &ON_AUDIT_FAILURE)),
         show: |c| vec![word(&c.logs.on_audit_failure, &ON_AUDIT_FAILURE)],
+    },
+    Row {
+        name: "log.values",
+        form: "all|hash|none",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "all",
+        text: "Which values the access log and the audit log have of what is no secret: those of filters and of changes; of each a hash, which tells equal ones as \
+               long as the process lives; or none. Names of entries are logged in any case.",
+        set: |c, v| put(&mut c.logs.values, v, log_values),
+        show: |c| vec![log_values_word(c.logs.values)],
+    },
+    Row {
+        name: "log.rotate-bytes",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "0",
+        text: "A file of a log that has so many octets is moved away within a second, and begun anew: the time is put behind its name. 0: never.",
+        set: |c, v| put(&mut c.logs.rotation.bytes, v, bytes),
+        show: |c| vec![c.logs.rotation.bytes.to_string()],
+    },
+    Row {
+        name: "log.rotate-seconds",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "0",
+        text: "A file of a log is begun anew each time that so many seconds of UTC are over: with 86400 at midnight. 0: never.",
+        set: |c, v| put(&mut c.logs.rotation.seconds, v, |t| number(t, 0, 1 << 31)),
+        show: |c| vec![c.logs.rotation.seconds.to_string()],
+    },
+    Row {
+        name: "log.keep-files",
+        form: "NUMBER",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "0",
+        text: "So many files of a log that the server has moved away are kept, and older ones deleted; those of the audit log never are. 0: all are kept.",
+        set: |c, v| put(&mut c.logs.rotation.keep, v, |t| number(t, 0, 1 << 31)),
+        show: |c| vec![c.logs.rotation.keep.to_string()],
+    },
+    Row {
+        name: "log.keep-seconds",
+        form: "SECONDS",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "0",
+        text: "Files of a log that the server has moved away are deleted when their last line is so old; those of the audit log never are. 0: they are kept.",
+        set: |c, v| put(&mut c.logs.rotation.keep_seconds, v, |t| number(t, 0, 1 << 31)),
+        show: |c| vec![c.logs.rotation.keep_seconds.to_string()],
     },
 ];
 

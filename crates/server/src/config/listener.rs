@@ -71,6 +71,7 @@ impl Listener {
             offers_tls: self.tls != TlsUse::Off,
             any_strength: u16::from(self.tls == TlsUse::Required),
             strength: 0,
+            via: None,
         }
     }
 

@@ -31,6 +31,7 @@ pub use record::{Change, Given};
 pub use tokens::OfTokens;
 pub use value::OnLogFailure;
 
+use crate::logs::Destination;
 use crate::{Options, logs, tls};
 use dsa::Anonymous;
 use dsa::config::Scheme;
@@ -258,8 +259,8 @@ impl Config {
         ];
         let one = one.into_iter().flatten();
         let logs = &mut self.logs;
-        let logs =
-            [&mut logs.access_file, &mut logs.security_file, &mut logs.audit_file].into_iter().flatten();
+        let targets = [&mut logs.access_file, &mut logs.security_file].into_iter().flatten();
+        let logs = targets.filter_map(Destination::path_mut).chain(&mut logs.audit_file);
         let own = self.tls_certificates.iter_mut().chain(&mut self.tls_keys);
         let clients = self.client_authorities.iter_mut().chain(&mut self.client_revoked);
         for path in one.chain(logs).chain(&mut self.import).chain(own).chain(clients) {

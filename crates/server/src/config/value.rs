@@ -1,6 +1,6 @@
 //! Values of configuration keys, from text and back.
 
-use crate::logs::{Access, Form, OnAuditFailure};
+use crate::logs::{Access, Form, LogValues, OnAuditFailure};
 use crate::tls::ClientUse;
 use crate::tokens::Algorithm;
 use dsa::Anonymous;
@@ -21,6 +21,21 @@ pub enum OnLogFailure {
 
 /// The words of a key that takes one of two values, with what they mean.
 pub(super) type Words<T> = [(&'static str, T); 2];
+
+/// Which values are logged.
+pub(super) const LOG_VALUES: [(&str, LogValues); 3] =
+    [("all", LogValues::All), ("hash", LogValues::Hash), ("none", LogValues::None)];
+
+/// That of a word.
+pub(super) fn log_values(text: &str) -> Result<LogValues, String> {
+    let found = LOG_VALUES.iter().find(|(word, _)| *word == text).map(|(_, values)| *values);
+    found.ok_or_else(|| format!("`{text}` is none of `all`, `hash` and `none`"))
+}
+
+/// The word for that.
+pub(super) fn log_values_word(values: LogValues) -> String {
+    LOG_VALUES.iter().find(|(_, other)| *other == values).map_or("", |(word, _)| word).to_owned()
+}
 
 pub(super) const ON_LOG_FAILURE: Words<OnLogFailure> =
     [("exit", OnLogFailure::Exit), ("read-only", OnLogFailure::ReadOnly)];

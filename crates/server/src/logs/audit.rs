@@ -2,12 +2,14 @@
 //! the file already, is passed over; the file's last line says where that ends.
 
 use super::background::{Background, Stopped};
-use super::settings::OnAuditFailure;
+use super::settings::{OnAuditFailure, Settings, hider};
 use crate::seldom::Seldom;
 use dsa::audit::{Carried, Report, Taken, Trail, What};
 use env::clock::{Clock, Now, SystemClock};
 use env::line_file::LineFile;
+use env::rotation::{Rotation, last_ms};
 use logs::audit::{self, Change, Place};
+use logs::hide::Hider;
 use schema::Schema;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,16 @@ pub struct Auditor {
     looked_ns: u64,
     retry_ns: u64,
     failures: Seldom,
+    /// When the file is begun anew. No file of it is ever deleted.
+    rotation: Rotation,
+    hider: Hider,
+    /// A time of which it has lines: when it was begun, or written last before it was opened.
+    of_ms: u64,
+}
+
+/// When a file was written last; now, if that is not known.
+fn of_ms(path: &Path, now_ms: u64) -> u64 {
+    last_ms(path).unwrap_or(now_ms)
 }
 
 impl Drop for Auditor {
@@ -60,7 +72,8 @@ impl Auditor {
     ///
     /// # Errors
     /// When it cannot be written now, or is no audit log: an administrator learns it at the start.
-    pub fn open(path: &Path, on_failure: OnAuditFailure, clock: SystemClock) -> io::Result<Auditor> {
+    pub fn open(path: &Path, settings: &Settings, clock: SystemClock) -> io::Result<Auditor> {
+        let on_failure = settings.on_audit_failure;
         let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
         let file = LineFile::open(path).map_err(named)?;
         let last = file.last_line(Place::BYTES_MAX).map_err(named)?;
@@ -82,6 +95,9 @@ impl Auditor {
             looked_ns: 0,
             retry_ns: 0,
             failures: Seldom::default(),
+            rotation: settings.rotation,
+            hider: hider(settings),
+            of_ms: of_ms(path, clock.wall_ms()),
         })
     }
 
@@ -170,6 +186,7 @@ impl Auditor {
             who: who.unwrap_or(&carried.actor),
             acting: who.map(|_| &carried.actor[..]),
             peer: origin.and_then(|origin| origin.peer).map(|peer| peer.to_string()).unwrap_or_default(),
+            via: origin.and_then(|origin| origin.via).map(|via| via.to_string()).unwrap_or_default(),
             transaction: (carried.what == What::Transaction).then_some(first),
             is_recovered: origin.is_none(),
             ..Change::default()
@@ -180,13 +197,13 @@ impl Auditor {
                     let place = Place { number, ..first };
                     if self.made < Some(place) {
                         let change = Change { csn: Some(note.csn), uuid: &note.uuid, ..change.clone() };
-                        audit::put_change(&mut self.lines, schema, place, &change, message);
+                        audit::put_change(&mut self.lines, (schema, &self.hider), place, &change, message);
                         self.made = Some(place);
                     }
                 }
             }
             What::Settings if self.made < Some(first) => {
-                audit::put_change(&mut self.lines, schema, first, &change, &carried.messages);
+                audit::put_change(&mut self.lines, (schema, &self.hider), first, &change, &carried.messages);
                 self.made = Some(first);
             }
             What::Import if self.made < Some(first) => self.mark(first, "import"),
@@ -216,12 +233,20 @@ impl Auditor {
     }
 
     fn try_write(&mut self, is_look_due: bool, now: Now) -> io::Result<()> {
+        if is_look_due
+            && let Some(file) = &self.file
+            && !file.is_replaced()
+            && self.rotation.is_due(file.bytes(), self.of_ms, now.wall_ms)
+        {
+            Rotation::move_away(&self.path, now.wall_ms)?;
+        }
         if is_look_due && self.file.as_ref().is_some_and(LineFile::is_replaced) {
             // One that somebody has moved away is finished, and another one begun in its place.
             self.file.take().map_or(Ok(()), |file| file.sync())?;
         }
         if self.file.is_none() {
             let mut file = LineFile::open(&self.path)?;
+            self.of_ms = if file.is_empty() { now.wall_ms } else { of_ms(&self.path, now.wall_ms) };
             if let Some(written) = self.written.filter(|_| file.is_empty()) {
                 let mut begin = Vec::new();
                 audit::put_mark(&mut begin, now.wall_ms, written, "begin");

@@ -1,13 +1,16 @@
 //! An IO thread's side of the access log: no lock, no wait, and no memory from the system for a request.
 
+use crate::tls::Facts;
 use dsa::Session;
+use dsa::asides::Aside;
+use dsa::config::Listener;
 use env::clock::{Clock, Now, SystemClock};
 use env::net::PeerAddress;
 use env::ring::Putting;
 use logs::journal::Access;
-use logs::record::{Record, Stamp};
+use logs::record::{self, Record, Stamp};
 use logs::sample::Sample;
-use logs::tap::{Memory, Tap};
+use logs::tap::{Held, Memory, Tap};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +46,29 @@ pub(crate) struct Log<'t> {
     pub(crate) clock: &'t SystemClock,
 }
 
+/// Requests that a session has taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken<'t> {
+    /// Whole messages.
+    pub(crate) requests: &'t [u8],
+    /// When it took them.
+    pub(crate) began: Now,
+    /// Those in the first octets, so many, were held back.
+    pub(crate) held: usize,
+    /// Since when.
+    pub(crate) since_ns: u64,
+}
+
+/// What is known of a request besides its answer. Nearly always there are none.
+fn aside_of(asides: &[Aside], id: i32) -> record::Aside<'_> {
+    let told = asides.iter().find(|aside| aside.id == id);
+    told.map_or(record::Aside::default(), |told| record::Aside {
+        looked: told.looked,
+        is_unindexed: told.is_unindexed,
+        rule: told.rule.as_bytes(),
+    })
+}
+
 /// What is kept of a connection that is logged.
 pub(crate) struct Logged {
     connection: u64,
@@ -54,15 +80,15 @@ impl Logged {
     pub(crate) fn open(
         log: Log<'_>,
         session: &mut Session,
-        peer: PeerAddress,
-        listener: Option<&str>,
+        (peer, listener): (PeerAddress, Listener),
     ) -> Option<Box<Logged>> {
         let feed = &mut *log.feed?.borrow_mut();
         let connection = feed.connections.fetch_add(1, Ordering::Relaxed) + 1;
         let logged = Logged { connection, tap: Tap::default() };
         let peer = peer.to_string();
-        let listener = listener.unwrap_or_default();
-        let open = Record::Open { peer: peer.as_bytes(), listener: listener.as_bytes() };
+        let name = listener.name.unwrap_or_default();
+        let via = listener.via.map(|via| via.to_string()).unwrap_or_default();
+        let open = Record::Open { peer: peer.as_bytes(), listener: name.as_bytes(), via: via.as_bytes() };
         feed.put(logged.stamp(log.clock.now()), &open);
         session.remember_binds(connection);
         Some(Box::new(logged))
@@ -79,32 +105,38 @@ impl Logged {
         }
     }
 
-    /// It is secured by keys of so many bits.
-    pub(crate) fn secured(&self, log: Log<'_>, strength: u16) {
-        self.put(log, &Record::Secured { strength });
+    /// It is secured.
+    pub(crate) fn secured(&self, log: Log<'_>, facts: &Facts) {
+        let Facts { strength, version, suite, .. } = facts;
+        let (version, suite) = (version.as_bytes(), suite.as_bytes());
+        self.put(log, &Record::Secured { strength: *strength, version, suite });
     }
 
-    /// A bundle was run that came at `came`. `requests`: those that are done with.
+    /// A bundle was run.
     pub(crate) fn fed(
         &mut self,
         log: Log<'_>,
-        (session, came): (&mut Session, Now),
-        mut requests: &[u8],
-        mut answers: &[u8],
+        session: &mut Session,
+        taken: &Taken<'_>,
+        (mut answers, asides): (&[u8], &[Aside]),
     ) {
         let Some(feed) = log.feed else { return };
         let Feed { ring, memory, sample, .. } = &mut *feed.borrow_mut();
-        let (stamp, now) = (self.stamp(came), log.clock.now());
+        let Taken { mut requests, began, held, since_ns } = *taken;
+        let wait_us = began.monotonic_ns.saturating_sub(since_ns) / 1000;
+        let mut held = Held { octets: held, us: u32::try_from(wait_us).unwrap_or(u32::MAX) };
+        let (stamp, now) = (self.stamp(began), log.clock.now());
         let put = &mut |record: &[u8]| ring.put(record);
         if let Some(sample) = sample {
-            self.tap.ordinary((stamp, self.stamp(now)), (&mut requests, &mut answers), sample, memory, put);
+            let (stamps, both) = ((stamp, self.stamp(now)), (&mut requests, &mut answers));
+            self.tap.ordinary(stamps, both, (&mut held, &|id| aside_of(asides, id)), sample, memory, put);
         }
-        self.tap.requests(stamp, requests, memory, put);
-        self.tell_answers(now, (ring, memory), session, answers);
+        self.tap.requests(stamp, (requests, &mut held), memory, put);
+        self.tell_answers(now, (ring, memory), session, (answers, asides));
     }
 
     /// Answers were written to requests that came before.
-    pub(crate) fn answers(&mut self, log: Log<'_>, session: &mut Session, answers: &[u8]) {
+    pub(crate) fn answers(&mut self, log: Log<'_>, session: &mut Session, answers: (&[u8], &[Aside])) {
         let Some(feed) = log.feed else { return };
         let Feed { ring, memory, .. } = &mut *feed.borrow_mut();
         self.tell_answers(log.clock.now(), (ring, memory), session, answers);
@@ -115,13 +147,14 @@ impl Logged {
         now: Now,
         (ring, memory): (&mut Putting, &mut Memory),
         session: &mut Session,
-        answers: &[u8],
+        (answers, asides): (&[u8], &[Aside]),
     ) {
         let stamp = self.stamp(now);
         for (id, dn) in session.take_binds() {
             memory.put(stamp, &Record::Bound { id, dn: &dn }, &mut |record| ring.put(record));
         }
-        self.tap.answers(stamp, answers, memory, &mut |record| ring.put(record));
+        let aside = |id| aside_of(asides, id);
+        self.tap.answers(stamp, answers, &aside, memory, &mut |record| ring.put(record));
     }
 
     /// The connection is over.

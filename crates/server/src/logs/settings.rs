@@ -1,6 +1,10 @@
 //! What is logged, and where.
 
+use super::destination::Destination;
+use env::entropy::{Entropy, SystemEntropy};
+use env::rotation::Rotation;
 use logs::form::Form;
+use logs::hide::{Hider, Values};
 use logs::journal::Access;
 use std::path::PathBuf;
 
@@ -21,14 +25,18 @@ pub struct Settings {
     pub access_asked: Option<Access>,
     /// What these lines look like.
     pub format: Form,
-    /// Where they go; none: standard error.
-    pub access_file: Option<PathBuf>,
+    /// Where they go; none: to standard error.
+    pub access_file: Option<Destination>,
     /// Where events of the security log go; none: they are not written.
-    pub security_file: Option<PathBuf>,
+    pub security_file: Option<Destination>,
     /// Where changes go that were applied; none: they are not written.
     pub audit_file: Option<PathBuf>,
     /// What becomes of updates while they cannot be written.
     pub on_audit_failure: OnAuditFailure,
+    /// When files are begun anew, and how many are kept. Those of the audit log are all kept.
+    pub rotation: Rotation,
+    /// Which values lines may have.
+    pub values: Values,
 }
 
 impl Settings {
@@ -38,4 +46,11 @@ impl Settings {
         let of_file = if self.access_file.is_some() { Access::Sample } else { Access::Off };
         self.access_asked.unwrap_or(of_file)
     }
+}
+
+/// What stands for values in lines, with a key of its own.
+pub(super) fn hider(settings: &Settings) -> Hider {
+    let mut key = [0; 16];
+    SystemEntropy.fill(&mut key);
+    Hider::new(settings.values, key)
 }

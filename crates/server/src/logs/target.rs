@@ -1,9 +1,14 @@
 //! Where lines wait until they are written. What cannot be written is kept up to a bound.
 
+use super::destination::{Destination, Stream, put_journal, put_syslog};
 use crate::seldom::Seldom;
+use env::clock::Now;
 use env::log_file::LogFile;
+use env::log_socket::LogSocket;
+use env::rotation::{Rotation, last_ms};
+use logs::Origin;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Octets of lines that wait. While there are so many, no more are made: the rings fill, and lose what comes then.
 const WAITING_BYTES_MAX: usize = 1 << 20;
@@ -12,17 +17,62 @@ const PATIENCE_MS: u32 = 100;
 /// Nanoseconds between two looks whether the file is still the one at its path.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// Lines on their way to a file or to standard error.
+/// Lines on their way to where they belong.
 pub(super) struct Target {
     key: &'static str,
-    path: Option<PathBuf>,
+    stream: Stream,
+    /// None is standard error.
+    destination: Option<Destination>,
+    rotation: Rotation,
+    origin: Origin,
     /// None while it cannot be opened.
-    file: Option<LogFile>,
+    sink: Option<Sink>,
     /// What a file begins with, and what a start puts behind what is there.
     header: Vec<u8>,
     pub(super) lines: Vec<u8>,
     looked_ns: u64,
+    /// A time of which the file has lines, in milliseconds since 1970: when it was begun, or written last before it was opened.
+    of_ms: u64,
     failures: Seldom,
+    /// Memory for a line as a service has it.
+    message: Vec<u8>,
+}
+
+/// What takes lines.
+enum Sink {
+    File(LogFile),
+    Syslog(LogSocket),
+    Journald(LogSocket),
+}
+
+impl Sink {
+    fn open(destination: Option<&Destination>) -> io::Result<Sink> {
+        Ok(match destination {
+            None => Sink::File(LogFile::stderr()?),
+            Some(Destination::Stdout) => Sink::File(LogFile::stdout()?),
+            Some(Destination::File(path)) => Sink::File(LogFile::open(path)?),
+            Some(Destination::Syslog(path)) => Sink::Syslog(LogSocket::connect(path)?),
+            Some(Destination::Journald(path)) => Sink::Journald(LogSocket::connect(path)?),
+        })
+    }
+
+    /// Has somebody put another file in its place?
+    fn is_replaced(&self) -> bool {
+        matches!(self, Sink::File(file) if file.is_replaced())
+    }
+
+    /// Is it a file that has nothing yet?
+    fn is_empty(&self) -> bool {
+        matches!(self, Sink::File(file) if file.is_empty())
+    }
+}
+
+/// A time of which what was opened has lines: of a file of an earlier start that of its last line, which may be of another day.
+fn of_ms(destination: Option<&Destination>, sink: &Sink, now_ms: u64) -> u64 {
+    match destination {
+        Some(Destination::File(path)) if !sink.is_empty() => last_ms(path).unwrap_or(now_ms),
+        _ => now_ms,
+    }
 }
 
 impl Target {
@@ -30,18 +80,32 @@ impl Target {
     ///
     /// # Errors
     /// When it cannot be written now: an administrator learns that there is no log.
-    pub(super) fn open(key: &'static str, path: Option<PathBuf>, header: Vec<u8>) -> io::Result<Target> {
-        let file = Target::file(path.as_deref()).map_err(|error| {
-            let path = path.iter().map(|path| path.display().to_string()).next().unwrap_or_default();
-            io::Error::other(format!("{key}: {path}: {error}"))
+    pub(super) fn open(
+        (key, stream): (&'static str, Stream),
+        destination: Option<Destination>,
+        rotation: Rotation,
+        (origin, header, now_ms): (Origin, Vec<u8>, u64),
+    ) -> io::Result<Target> {
+        let sink = Sink::open(destination.as_ref()).map_err(|error| {
+            let place = destination.as_ref().map(Destination::to_string).unwrap_or_default();
+            io::Error::other(format!("{key}: {place}: {error}"))
         })?;
-        let failures = Seldom::default();
+        let of_ms = of_ms(destination.as_ref(), &sink, now_ms);
         let lines = header.clone();
-        Ok(Target { key, path, file: Some(file), header, lines, looked_ns: 0, failures })
-    }
-
-    fn file(path: Option<&std::path::Path>) -> io::Result<LogFile> {
-        path.map_or_else(LogFile::stderr, LogFile::open)
+        Ok(Target {
+            key,
+            stream,
+            destination,
+            rotation,
+            origin,
+            sink: Some(sink),
+            header,
+            lines,
+            looked_ns: 0,
+            of_ms,
+            failures: Seldom::default(),
+            message: Vec::new(),
+        })
     }
 
     /// May more lines be made?
@@ -49,14 +113,24 @@ impl Target {
         self.lines.len() < WAITING_BYTES_MAX
     }
 
+    /// The file at its path is looked at with the next write.
+    pub(super) fn look_soon(&mut self) {
+        self.looked_ns = 0;
+    }
+
     /// Writes what waits, as far as it is taken. Returns how many writes failed: one, or none.
-    pub(super) fn write(&mut self, now_ns: u64) -> u64 {
-        if now_ns.saturating_sub(self.looked_ns) >= LOOK_NS {
+    pub(super) fn write(&mut self, now: Now) -> u64 {
+        let now_ns = now.monotonic_ns;
+        if now_ns.saturating_sub(self.looked_ns) >= LOOK_NS || self.looked_ns == 0 {
             self.looked_ns = now_ns;
+            self.rotate(now);
             // One that somebody has moved away is finished, and another one begun in its place.
-            if self.file.as_ref().is_none_or(LogFile::is_replaced) {
-                self.file = self.reported(Target::file(self.path.as_deref()), now_ns);
-                if self.file.as_ref().is_some_and(LogFile::is_empty) {
+            if self.sink.as_ref().is_none_or(Sink::is_replaced) {
+                self.sink = self.reported(Sink::open(self.destination.as_ref()), now_ns);
+                if let Some(sink) = &self.sink {
+                    self.of_ms = of_ms(self.destination.as_ref(), sink, now.wall_ms);
+                }
+                if self.sink.as_ref().is_some_and(Sink::is_empty) {
                     self.lines.splice(0..0, self.header.iter().copied());
                 }
             }
@@ -64,8 +138,7 @@ impl Target {
         if self.lines.is_empty() {
             return 0;
         }
-        let Some(file) = &mut self.file else { return 0 };
-        match file.put(&self.lines, PATIENCE_MS) {
+        match self.put(now.wall_ms) {
             Ok(put) => {
                 self.lines.drain(..put);
                 0
@@ -73,8 +146,64 @@ impl Target {
             failed => {
                 self.reported(failed, now_ns);
                 // It is opened again at the next look.
-                self.file = None;
+                self.sink = None;
                 1
+            }
+        }
+    }
+
+    /// Moves a file away that is to be begun anew, and deletes those that are not kept any more.
+    fn rotate(&mut self, now: Now) {
+        let (Some(Destination::File(path)), Some(Sink::File(file))) = (&self.destination, &self.sink) else {
+            return;
+        };
+        if self.rotation == Rotation::default() || file.is_replaced() {
+            return;
+        }
+        let done = match self.rotation.is_due(file.bytes(), self.of_ms, now.wall_ms) {
+            true => Rotation::move_away(path, now.wall_ms).and_then(|()| self.clean(path, now)),
+            // Files grow old while none is moved away.
+            false if self.rotation.keep_seconds > 0 => self.clean(path, now),
+            false => Ok(()),
+        };
+        self.reported(done, now.monotonic_ns);
+    }
+
+    fn clean(&self, path: &Path, now: Now) -> io::Result<()> {
+        self.rotation.clean(path, now.wall_ms)
+    }
+
+    /// Gives lines to what takes them, and returns how many octets it took.
+    fn put(&mut self, now_ms: u64) -> io::Result<usize> {
+        let Target { key, sink, lines, message, stream, origin, .. } = self;
+        let Some(sink) = sink else { return Ok(0) };
+        let mut put = 0;
+        loop {
+            let (socket, is_journal) = match sink {
+                Sink::File(file) => return file.put(lines, PATIENCE_MS),
+                Sink::Syslog(socket) => (socket, false),
+                Sink::Journald(socket) => (socket, true),
+            };
+            let Some(len) = lines[put..].iter().position(|&octet| octet == b'\n') else { return Ok(put) };
+            let line = &lines[put..put + len];
+            match is_journal {
+                true => put_journal(message, line, *stream),
+                false => put_syslog(message, line, (*stream, origin, now_ms)),
+            }
+            match socket.send(message, PATIENCE_MS) {
+                Ok(true) => put += len + 1,
+                Ok(false) => return Ok(put),
+                // It would never be taken, and those behind it with it.
+                Err(error) if LogSocket::is_too_long(&error) => {
+                    tracing::warn!(
+                        octets = message.len(),
+                        "{key}: a line is too long for the service and is left out"
+                    );
+                    put += len + 1;
+                }
+                // What was sent does not come again.
+                Err(error) if put == 0 => return Err(error),
+                Err(_) => return Ok(put),
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The thread that writes the logs.
 
 use super::background::{Background, Stopped};
+use super::destination::{Destination, Stream};
 use super::feed::Feed;
-use super::settings::Settings;
+use super::settings::{Settings, hider};
 use super::target::Target;
 use dsa::Dsa;
 use dsa::events::Event;
@@ -41,11 +42,16 @@ impl Writer {
         dsa: &Arc<Dsa>,
         settings: &Settings,
         threads: usize,
+        hangups: &Arc<AtomicU64>,
     ) -> io::Result<(Writer, Vec<Feed>)> {
         let is_access = settings.access() != Access::Off;
         let security = settings.security_file.as_ref();
+        let open = |place, destination: Option<&Destination>, header| {
+            let start = (origin(dsa), header, SystemClock::start().wall_ms());
+            Target::open(place, destination.cloned(), settings.rotation, start)
+        };
         let security = security
-            .map(|path| Target::open("log.security-file", Some(path.clone()), Vec::new()))
+            .map(|to| open(("log.security-file", Stream::Security), Some(to), Vec::new()))
             .transpose()?;
         if !is_access && security.is_none() {
             return Ok((Writer { _thread: None }, Vec::new()));
@@ -53,11 +59,12 @@ impl Writer {
         if security.is_some() {
             dsa.events().open();
         }
-        let redactor = Redactor::new(Arc::clone(dsa.shard().schema()));
+        let redactor = Redactor::new(Arc::clone(dsa.shard().schema()), hider(settings));
         let journal = Journal::new(settings.access(), settings.format, origin(dsa)).redacted_by(redactor);
         let mut header = Vec::new();
         journal.header(&mut header);
-        let access = is_access.then(|| Target::open("log.access-file", settings.access_file.clone(), header));
+        let access = ("log.access-file", Stream::Access);
+        let access = is_access.then(|| open(access, settings.access_file.as_ref(), header));
         let connections = Arc::<AtomicU64>::default();
         let (mut feeds, mut rings) = (Vec::new(), Vec::new());
         for _ in 0..if is_access { threads } else { 0 } {
@@ -74,6 +81,8 @@ impl Writer {
             lost: 0,
             reported_ns: 0,
             clock: SystemClock::start(),
+            hangups: Arc::clone(hangups),
+            hangups_seen: 0,
         };
         let thread = Background::start("logs", move |stopped| logs.run(stopped))?;
         Ok((Writer { _thread: Some(thread) }, feeds))
@@ -102,6 +111,9 @@ struct Logs {
     lost: u64,
     reported_ns: u64,
     clock: SystemClock,
+    /// Signals that ask for files to be opened again.
+    hangups: Arc<AtomicU64>,
+    hangups_seen: u64,
 }
 
 impl Logs {
@@ -130,6 +142,10 @@ impl Logs {
     fn turn(&mut self, lost_after_ns: u64) -> bool {
         let now = self.clock.now();
         let mut has_more = false;
+        let hangups = self.hangups.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.hangups_seen, hangups) != hangups {
+            [&mut self.access, &mut self.security].into_iter().flatten().for_each(Target::look_soon);
+        }
         if let Some(target) = &mut self.access {
             let mut record = Vec::new();
             for ring in &mut self.rings {
@@ -149,7 +165,7 @@ impl Logs {
                 self.reported_ns = now.monotonic_ns;
                 self.journal.lost(now.wall_ms, std::mem::take(&mut self.lost), &mut target.lines);
             }
-            self.dsa.events().losses().failures.fetch_add(target.write(now.monotonic_ns), Ordering::Relaxed);
+            self.dsa.events().losses().failures.fetch_add(target.write(now), Ordering::Relaxed);
         }
         if let Some(target) = &mut self.security {
             // While they cannot be written they wait where they were noted.
@@ -168,7 +184,7 @@ impl Logs {
                         .end();
                 }
             }
-            self.dsa.events().losses().failures.fetch_add(target.write(now.monotonic_ns), Ordering::Relaxed);
+            self.dsa.events().losses().failures.fetch_add(target.write(now), Ordering::Relaxed);
         }
         has_more
     }
@@ -179,8 +195,10 @@ fn put_event(dsa: &Dsa, wall_ms: u64, event: &Event, out: &mut Vec<u8>) {
     let schema = dsa.shard().schema();
     let peer = event.peer.map(|peer| peer.to_string()).or(event.address.map(|address| address.to_string()));
     let peer = peer.unwrap_or_default();
+    let via = event.via.map(|via| via.to_string()).unwrap_or_default();
     let mut object = Object::begin(out);
     object.text("t", &timestamp(wall_ms)).text("event", event.kind.name()).text_if("peer", &peer);
+    object.text_if("via", &via);
     object.text_if("dn", &String::from_utf8_lossy(&event.who));
     if !event.name.is_empty() {
         object.text("target", &hide::name_text(schema, &event.name));

@@ -44,6 +44,8 @@ pub(crate) struct Facts {
     pub(crate) strength: u16,
     /// `TLSv1.2` or `TLSv1.3`.
     pub(crate) version: &'static str,
+    /// Its cipher suite, as IANA has it.
+    pub(crate) suite: String,
     /// The client's certificate, if one was asked for, shown and verified.
     pub(crate) certificate: Option<Vec<u8>>,
     /// What a proof can be bound to.
@@ -110,7 +112,9 @@ impl Records {
         let exporter = self.exporter.take().map(|secret| Arc::new(secret) as Arc<dyn Exporter>);
         let bindings = ChannelBindings { end_point: self.shown.end_point(), exporter };
         let has_resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
-        Some(Facts { has_resumed, strength, version, certificate, bindings })
+        // The library tells suites of 1.3 from others by another prefix.
+        let suite = suite.replace("TLS13_", "TLS_");
+        Some(Facts { has_resumed, strength, version, suite, certificate, bindings })
     }
 
     /// Opens what is whole at the front of `input`, until `plain` has had as much as it wants: it returns false then. What must be sent to

@@ -34,6 +34,8 @@ pub struct Cursor {
     exhausted: bool,
     /// Entries that it may still look at.
     left: u64,
+    /// Entries that it might look at in all.
+    allowed: u64,
     /// It came to its end because there was one more.
     is_cut: bool,
     /// Where the evaluation stands on the id that is next.
@@ -172,6 +174,7 @@ impl Cursor {
             slice,
             exhausted: false,
             left: u64::MAX,
+            allowed: u64::MAX,
             is_cut: false,
             paused,
         }
@@ -179,7 +182,12 @@ impl Cursor {
 
     /// Bounds the entries that it looks at. With one more it is at its end.
     pub fn look_at_most(&mut self, entries: u64) {
-        self.left = entries;
+        (self.left, self.allowed) = (entries, entries);
+    }
+
+    /// Entries that it has looked at.
+    pub fn looked(&self) -> u64 {
+        self.allowed - self.left
     }
 
     /// Is it at its end because it was to look at no more entries?

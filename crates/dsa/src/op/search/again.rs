@@ -119,7 +119,8 @@ pub(crate) fn equality(
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, views, keys, recent, answer, work, .. } = &mut *reading.scratch;
+    let Scratch { evaluator, templates, views, keys, recent, answer, work, asides, .. } =
+        &mut *reading.scratch;
     // As above: whatever does not fit any more is decoded.
     let Some((known, Some(equality))) = recent.form(again, who.class) else { return false };
     let read_point = reading.read_point;
@@ -157,6 +158,7 @@ pub(crate) fn equality(
         answer,
         out,
     );
+    let mut passed = false;
     for candidate in candidates {
         let Some(entry) = read_point.entry(EntryId(*candidate)) else { continue };
         // Most values are asked for as they are spelled, and many name the entry.
@@ -178,12 +180,16 @@ pub(crate) fn equality(
         };
         // Scope last: the candidate's value is at hand already, its superiors are not.
         if !is_match || !read_point.is_in_scope(&entry, base, equality.scope) {
+            passed = true;
             continue;
         }
         if !answering.put_entry(&entry, name.filter(|name| dn::is_plain_value(name)), evaluator) {
             out.truncate(begin);
             return false;
         }
+    }
+    if passed {
+        asides.looked(id, candidates.len() as u64, false);
     }
     answering.put_done()
 }

@@ -8,7 +8,8 @@
 //! that one of them forgot would be no right.
 
 use super::special::{is_absent, settle_base};
-use crate::access::{Action, Requester};
+use crate::access::{Action, Item, Requester};
+use crate::asides::note_rule;
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
@@ -93,7 +94,10 @@ pub(super) fn find_base(
             let view = reading.scratch.view(who, Action::of(Operation::Search), &entry, read_point);
             return match reading.scratch.views.may(view, Right::Search) {
                 true => Ok(Base { id, is_system: false, is_root_dse: false }),
-                false => Err(Refusal::Access),
+                false => {
+                    note_rule(reading, view, Item::Entry, Right::Search);
+                    Err(Refusal::Access)
+                }
             };
         }
         Err(unresolved) => unresolved,
@@ -118,7 +122,10 @@ pub(super) fn find_base(
     let view = reading.scratch.view(who, asked, &entry, system);
     match (reading.scratch.views.may(view, Right::Disclose), reading.scratch.views.may(view, Right::Search)) {
         (true, true) => Ok(Base { id, is_system: true, is_root_dse }),
-        (true, false) => Err(Refusal::Access),
+        (true, false) => {
+            note_rule(reading, view, Item::Entry, Right::Search);
+            Err(Refusal::Access)
+        }
         (false, _) => Err(Refusal::Unresolved(unresolved)),
     }
 }
@@ -145,6 +152,7 @@ pub(super) fn refuse(
             encode_result(out, id, tag::SEARCH_DONE, code, &dn, text, &[]);
         }
         Refusal::Access => {
+            reading.scratch.asides.is_of(id);
             let text = "insufficient rights to search here";
             outcome::say(out, id, tag::SEARCH_DONE, ResultCode::InsufficientAccessRights, text);
         }

@@ -11,6 +11,7 @@ use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
 use crate::access::{Bounds, Requester, Tester, ValueJudge, ViewId, tighter};
+use crate::asides::Asides;
 use crate::context::Reading;
 use crate::control::effective_rights::{EffectiveRights, Written};
 use crate::engine::Dsa;
@@ -43,6 +44,8 @@ use store::{EntryRef, ReadPoint};
 const WRITTEN_ENTRY: u64 = 24;
 /// Units of finding out that an entry is not returned.
 const SKIPPED_ENTRY: u64 = 4;
+/// A search that has looked at more entries lacks an index, if there can be one.
+const UNINDEXED_LOOKED: u64 = 100;
 /// A suspended search holds back the cleaner: after this time it is ended.
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
 
@@ -440,6 +443,16 @@ impl Running {
             }
         }
         Rest::Pause
+    }
+
+    /// If it is over, tells the access log, if that wants to know, how many entries it has looked at, and whether it was for want of an index.
+    #[inline]
+    pub(super) fn tell_looked(&self, rest: &Rest, asides: &mut Asides, read_point: ReadPoint<'_>) {
+        if asides.are_wanted() && matches!(rest, Rest::End(_) | Rest::PageFull) {
+            let looked = self.cursor.looked();
+            let is_unindexed = looked > UNINDEXED_LOOKED && self.cursor.wanted(read_point).is_some();
+            asides.looked(self.id, looked, is_unindexed);
+        }
     }
 
     /// The last message of the search.

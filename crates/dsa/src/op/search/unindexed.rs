@@ -6,16 +6,19 @@
 //!
 //! The plan is asked only of searches that have more candidates than they may look at. All others pay one comparison.
 
-use super::running::Query;
+use super::running::{Query, Running};
 use crate::access::{Bounds, Searchable};
 use crate::context::Reading;
 use crate::faults::holes;
+use crate::monitor::Counters;
 use crate::outcome::shortened;
+use crate::refusals::Limit;
 use ::access::Unindexed;
 use env::planted;
 use model::attribute::split_options;
-use model::{Filter, TypeId};
+use model::{Filter, ResultCode, TypeId};
 use proto::filter_string;
+use proto::op::Search;
 use schema::Schema;
 use store::IndexKind;
 use store::search::{Cursor, Wanted};
@@ -24,7 +27,7 @@ use store::search::{Cursor, Wanted};
 const CANDIDATES_MAX: u64 = 10_000;
 
 /// What is to be said of a search that may not look at all of its candidates.
-pub(super) enum Judged {
+enum Judged {
     /// It may, or an index is not what it lacks.
     Within,
     /// It may look at some. What is said if it comes to more.
@@ -32,8 +35,30 @@ pub(super) enum Judged {
     Refused(Box<str>),
 }
 
+/// Bounds what a search looks at. `None` if it was refused here.
+pub(super) fn bound(
+    reading: &mut Reading<'_>,
+    counters: &Counters,
+    query: &Query<'_>,
+    (bounds, request): (&Bounds, &Search<'_>),
+    mut running: Running,
+    out: &mut Vec<u8>,
+) -> Option<Running> {
+    match judge(reading, query, (bounds, &request.filter), &mut running.cursor) {
+        Judged::Within => {}
+        Judged::Bounded(advice) => running.advice = Some(advice),
+        Judged::Refused(advice) => {
+            counters.limited(Limit::Unindexed);
+            running.end_with(out, ResultCode::UnwillingToPerform, &advice);
+            reading.scratch.asides.looked(query.id, 0, true);
+            return None;
+        }
+    }
+    Some(running)
+}
+
 /// Judges a search before its first candidate, and bounds what its cursor looks at.
-pub(super) fn judge(
+fn judge(
     reading: &mut Reading<'_>,
     query: &Query<'_>,
     (bounds, filter): (&Bounds, &Filter<'_>),
