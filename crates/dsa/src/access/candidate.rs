@@ -19,7 +19,7 @@ pub(super) const MEMBER_UID: &str = "memberUid";
 const UID: &str = "uid";
 
 /// Somebody of whom it is asked where its name lies, and in which groups it is. What these questions have in common is worked out once.
-/// It lives as long as a bind, or as the look at one entry: nothing of it has to notice that a name or an entry changes.
+/// It is there as long as a bind, or as the look at one entry: nothing of it has to notice that a name or an entry changes.
 pub(super) struct Candidate<'a> {
     /// Empty of anonymous.
     dn: &'a [u8],
