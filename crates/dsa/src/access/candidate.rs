@@ -19,6 +19,7 @@ pub(super) const MEMBER_UID: &str = "memberUid";
 const UID: &str = "uid";
 
 /// Somebody of whom it is asked where its name lies, and in which groups it is. What these questions have in common is worked out once.
+/// It is there as long as a bind, or as the look at one entry: nothing of it has to notice that a name or an entry changes.
 pub(super) struct Candidate<'a> {
     /// Empty of anonymous.
     dn: &'a [u8],
@@ -29,32 +30,37 @@ pub(super) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    /// `own`: its entry, if there is one at the read point at which it is asked.
     pub(super) fn new(dn: &'a [u8], own: Option<EntryRef<'a>>) -> Candidate<'a> {
         Candidate { dn, own, name: OnceCell::new(), by_uid: OnceCell::new() }
     }
 
+    /// Is it a client that did not bind? It lies nowhere, and is a member of nothing.
     pub(super) fn is_nobody(&self) -> bool {
         self.dn.is_empty()
     }
 
+    /// The name by which it is bound, as it was sent.
     pub(super) fn dn(&self) -> &'a [u8] {
         self.dn
     }
 
+    /// Its entry. A bound name need not have one: it may have been deleted since.
     pub(super) fn entry(&self) -> Option<&EntryRef<'a>> {
         self.own.as_ref()
     }
 
-    /// `None` of what is no name.
+    /// The name, ready to be compared; `None` of what is no name. It is made at the first question that needs it.
     pub(super) fn name(&self, schema: &Schema) -> Option<&OwnName> {
         self.name.get_or_init(|| OwnName::new(schema, self.dn.to_vec())).as_ref()
     }
 
+    /// A filter that is true of groups that list it. It is for groups that have members by uid: uids are values of the own entry.
     pub(super) fn by_uid(&self, read_point: ReadPoint<'_>) -> &Compiled {
         self.by_uid.get_or_init(|| asks_for(self.dn, self.own.as_ref(), read_point))
     }
 
-    /// Does its name lie there?
+    /// Does its name lie there? Undefined if one of the two is no name. The base need not be an entry, nor need the candidate have one.
     pub(super) fn lies(&self, schema: &Schema, reach: Reach, base: Option<&[u8]>) -> Truth {
         if self.is_nobody() {
             return Truth::False;

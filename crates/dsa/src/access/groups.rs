@@ -144,6 +144,9 @@ impl Known {
 }
 
 /// Does a group list somebody among its members? In a set it is looked up by its name.
+///
+/// Not by the evaluation of a filter on the group: that brings each member of a small group into its normal form, and a bind asks this of each
+/// group in a rule and of all groups in these. Here a member with another first word is passed over.
 fn lists(
     group: &EntryRef<'_>,
     who: &Candidate<'_>,
@@ -274,6 +277,15 @@ enum Kept {
 
 /// Looks which of these groups have changed since an earlier read point, and whether they are still all that there are. `is_large`: it is worth to
 /// look at what has changed of their members.
+///
+/// What may make other groups of it, and where each is noticed:
+///
+/// - A group comes or goes as a member: it is among the values that came and went, or the members are looked through.
+/// - A group that is known is deleted, or another entry has its id: its time of creation differs.
+/// - It has another name, or its superior has: names have changed, and the name that it is a member by is compared.
+/// - It is no group any more: its own version differs, and its class is asked again.
+/// - A member that was no entry becomes a group: of a small group the caller looks for entries that were added. A large one with such
+///   members is not looked through for that.
 fn keep(
     versions: &mut [Found],
     (since, names_hold): (u64, bool),

@@ -479,6 +479,8 @@ impl RuleSet {
         Ok(ready)
     }
 
+    /// The number of a condition on the requester. Rules that ask the same get the same number, and a bind answers it once. Conditions are the
+    /// same if their texts are, which is exact but for how names are spelled: then one is asked twice.
     fn condition(&mut self, schema: &Schema, condition: &Condition) -> usize {
         let text = format!("{condition:?}");
         if let Some(known) = self.condition_of.get(&text) {

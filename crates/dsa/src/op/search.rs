@@ -25,7 +25,7 @@ pub(crate) use self::running::SUSPENDED_MAX_NS;
 use self::running::{Admitted, Query, Rest, Restricted, Running};
 use self::share::{Allowance, Share, TOO_MANY};
 use self::special::SpecialEntries;
-use self::unindexed::bound;
+use self::unindexed::{bound, is_true_of_nothing};
 use crate::access::{Action, Bounds, Requester, Searchable, Views, tighter};
 use crate::context::Reading;
 use crate::control::effective_rights::EffectiveRights;
@@ -252,13 +252,6 @@ fn compile(
     let is_settled = |id: TypeId| searchable(id) != Searchable::Sometimes;
     let widened = compiled.widened(shard, &is_settled);
     (widened, Restricted::by(compiled, filter.items()))
-}
-
-/// Does an index say that a filter is true of no entry, whatever its client may test?
-/// Only a hole asks it, for the time of the answer would then say it of values that are hidden.
-fn is_true_of_nothing(filter: &Filter<'_>, read_point: ReadPoint<'_>) -> bool {
-    let filter = Compiled::new(filter, read_point.shard(), &|_| true);
-    read_point.few_candidates(&filter).is_some_and(|found| found.is_empty())
 }
 
 /// Runs a search for one entry. `false` if there is too much to look at in it: then nothing was done.

@@ -103,13 +103,14 @@ impl OnValues {
         OnValues { steps }
     }
 
-    /// Of all values, or of none.
+    /// Of all values, or of none. The first is what the root DN has, the second what is left to a view that was forgotten.
     pub(in crate::access) fn of_each(is_allowed: bool) -> OnValues {
         let steps = if is_allowed { vec![Step { test: Test::Any, allows: true }] } else { Vec::new() };
         OnValues { steps }
     }
 
     /// Does it hang on the requester's name?
+    /// Then the name is looked up before values are judged, once for all of them; most rules on values have no use for it.
     pub(crate) fn asks_for_own(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.test, Test::Own))
     }
@@ -131,6 +132,7 @@ impl OnValues {
     }
 
     /// Is there a right on this value? `form` is a buffer.
+    /// The value need not be one of an entry: of an add or a compare it is the one that the client has sent.
     pub(crate) fn may(
         &self,
         own: &Own,
@@ -163,6 +165,8 @@ impl OnValues {
 }
 
 /// Whose values are the requester's own.
+/// Nobody and somebody unknown are two things: a client that did not bind is no member of a list, whatever the list has, but of one whose entry is
+/// not at hand nothing may be taken for certain.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Own {
     /// Nobody's: it has no entry.
@@ -174,6 +178,11 @@ pub(crate) enum Own {
 }
 
 /// The name of a requester, ready to be compared with values.
+///
+/// Three comparisons, from the cheapest: the same bytes are the same name; another first word is another name; and else the normal form
+/// of the value is made. The second decides nearly all values of a list of members. It holds for words of graphic ASCII without
+/// escapes, of an attribute whose values are text: no matching rule for text takes two such words for equal that differ in more than
+/// their case.
 #[derive(Debug)]
 pub(crate) struct OwnName {
     text: Vec<u8>,
@@ -227,7 +236,7 @@ impl OwnName {
     }
 }
 
-/// The value of the first RDN of a name, if it is one word of letters and signs that stand for themselves.
+/// The value of the first RDN of a name, in place and without a copy, if it is one word of letters and signs that stand for themselves.
 #[inline]
 fn first_word(dn: &[u8]) -> Option<&[u8]> {
     let begin = dn.iter().position(|byte| *byte == b'=')? + 1;

@@ -27,6 +27,8 @@ const REMEMBERED_MAX: usize = 32;
 impl Views {
     /// The rights of a view on the values of an attribute.
     /// Nothing is remembered of values: there is no bound on how many there are. What is remembered is what is asked of each.
+    /// It is shared with templates of entries and with filters of searches, which may outlive the view: both are of this view alone,
+    /// and are not asked again when it is forgotten.
     pub(crate) fn on_values(
         &mut self,
         view: ViewId,
@@ -77,6 +79,9 @@ impl Views {
     }
 }
 
+/// Says of a value whether it may be tested, as the evaluation of a filter asks ([`store::search::evaluate::Judge`]).
+/// It is made with the filter, for a view and a shape, and kept with it by searches that go on.
+///
 /// Which values of the attributes of an entry a requester has a right on, of those attributes of which it has none on all.
 #[derive(Debug, Default)]
 pub(crate) struct ValueJudge {
@@ -127,7 +132,7 @@ impl ValueJudge {
         (restricted, ValueJudge { of, own, form: RefCell::default() })
     }
 
-    /// May a value be tested?
+    /// May a value be tested? Not one of an attribute that it was not made for: the evaluation asks of none.
     pub(crate) fn may(&self, schema: &Schema, description: Description, value: &[u8]) -> bool {
         let on = self.of.iter().find(|(of, _)| *of == description);
         let form = &mut *self.form.borrow_mut();

@@ -20,8 +20,8 @@ use model::{Filter, ResultCode, TypeId};
 use proto::filter_string;
 use proto::op::Search;
 use schema::Schema;
-use store::IndexKind;
-use store::search::{Cursor, Wanted};
+use store::search::{Compiled, Cursor, Wanted};
+use store::{IndexKind, ReadPoint};
 
 /// A search with more candidates is refused for want of an index, where a rule says so.
 const CANDIDATES_MAX: u64 = 10_000;
@@ -131,4 +131,11 @@ fn item<'f, 'a>(
     };
     let is_it = asks == kind && schema.find_type(split_options(attribute).0) == Some(attribute_type);
     is_it.then_some(filter)
+}
+
+/// Does an index say that a filter is true of no entry, whatever its client may test?
+/// Only a hole asks it, for the time of the answer would then say it of values that are hidden.
+pub(super) fn is_true_of_nothing(filter: &Filter<'_>, read_point: ReadPoint<'_>) -> bool {
+    let filter = Compiled::new(filter, read_point.shard(), &|_| true);
+    read_point.few_candidates(&filter).is_some_and(|found| found.is_empty())
 }
