@@ -228,7 +228,7 @@ fn t9_records_that_are_cut_anywhere_bring_the_same() {
                 if versions.len() == 1 && std::ptr::eq(versions[0], BOTH[0]) { "TLSv1.3" } else { "TLSv1.2" }
             );
             assert!(matches!(facts.strength, 128 | 256));
-            assert_eq!(ends.stream.take_facts(), None, "they are given once");
+            assert!(ends.stream.take_facts().is_none(), "they are given once");
             ends.to_send = content(len);
             for part in content(len).chunks(15_000) {
                 ends.client.writer().write_all(part).unwrap();
