@@ -25,6 +25,7 @@ use self::work::{Task, make, take_step};
 use crate::contexts::{Contexts, Kept, Step};
 use crate::outcome::FixedRefusal;
 use crate::tokens::{Claims, Tokens};
+use ::password::one_time::{OneTime, split_code};
 use ::password::{Memory, SALT_BYTES, Stored, quality, split_scheme};
 use env::entropy::Entropy;
 use model::ResultCode;
@@ -273,6 +274,32 @@ impl Passwords {
         if all.len() < schemes.len() { Err(Later) } else { Ok(all.into_iter().collect()) }
     }
 
+    /// The value of an entry that asks for a code, if password and code are right. Whether the code was used is not looked at.
+    ///
+    /// # Errors
+    /// [`Later`] as of [`Passwords::verify`].
+    pub(crate) fn find_one_time(
+        &mut self,
+        read_point: ReadPoint<'_>,
+        entry: &EntryRef<'_>,
+        password: &[u8],
+        now_ms: u64,
+    ) -> Result<Option<Right>, Later> {
+        // Of several the first counts.
+        let Some(value) =
+            first(read_point, entry, |value| OneTime::of(value).is_some() && Stored::read(value).is_ok())
+        else {
+            return Ok(None);
+        };
+        let Some(one_time) = OneTime::of(&value) else { return Ok(None) };
+        let (word, code) = split_code(password);
+        // Worked out whatever the password is.
+        let step = code.and_then(|code| one_time.step(code, now_ms));
+        let is_right = self.verify(one_time.stored, word)?;
+        drop(one_time);
+        Ok(step.filter(|_| is_right).map(|step| Right { stored: value, step }))
+    }
+
     /// The userPassword value of an entry that stands for a password.
     /// The fast ones are tried first, and of the slow ones no more than [`SLOW_MAX`]: nothing keeps an entry from having hundreds.
     pub(crate) fn find(
@@ -304,6 +331,13 @@ impl Passwords {
             None => Ok(None),
         }
     }
+}
+
+/// What a password is of an entry that asks for a code.
+pub(crate) struct Right {
+    pub(crate) stored: Vec<u8>,
+    /// The step of the code.
+    pub(crate) step: u64,
 }
 
 /// A password that nobody can guess: 16 characters that are not taken for each other, more than 90 bits.

@@ -40,7 +40,7 @@ pub(crate) fn take() -> Option<Secret> {
     MADE.take()
 }
 
-/// Is told of the secrets, and keeps this one.
+/// Gets the secrets, and keeps this one.
 #[derive(Debug)]
 pub(crate) struct Keeps;
 

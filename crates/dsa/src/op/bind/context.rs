@@ -24,7 +24,7 @@ pub(super) fn step(reading: &mut Reading<'_>, kept: Option<&Kept>, message: &[u8
     let dsa = reading.dsa;
     let contexts = dsa.contexts.get()?;
     let passwords = &mut reading.scratch.passwords;
-    // Whose it is is not known before. Messages that are alike have their turn one after the other.
+    // Whose it is is not known before. Equal messages have their turn one after the other.
     passwords.account = Some(dsa.shard.value_hash(message));
     match passwords.step(contexts, kept, message).ok()? {
         (kept, Step::GoOn(challenge)) => Some(Stepped::GoOn(kept, challenge)),
