@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told() {
+    fn what_is_none_is_refused() {
         for (text, why) in [
             ("", "`{` is expected"),
             ("{ base ou=a }", "`\"` is expected"),
