@@ -3,7 +3,7 @@
 use logs::Origin;
 use logs::form::Form;
 use logs::journal::{Access, Journal};
-use logs::record::{Aside, Extra, Record, Stamp};
+use logs::record::{Annotation, Extra, Record, Stamp};
 use model::filter::Assertion;
 use model::{DerefAliases, ResultCode, Scope};
 use proto::control::paged_results::{self, PagedResults};
@@ -70,8 +70,8 @@ fn access_log_file() {
         extra: Extra::default(),
     };
     let answer = |id, code, text, entries, bytes| {
-        let aside = Aside::default();
-        Record::Answer { id, code, text, entries, bytes, aside }
+        let annotation = Annotation::default();
+        Record::Answer { id, code, text, entries, bytes, annotation }
     };
     put(Record::Open { peer: b"10.0.0.1:5", listener: b"ldap://0.0.0.0:389", via: b"" });
     put(Record::Secured { strength: 128, version: b"", suite: b"" });
@@ -106,8 +106,8 @@ fn seldom() {
         acting: b"",
         extra: Extra { wait_us: 7, transaction: b"1", session },
     });
-    let aside = Aside { looked: Some(9), is_unindexed: true, rule: b"near" };
-    put(Record::Answer { id: 1, code: 50, text: b"no", entries: 0, bytes: 14, aside });
+    let annotation = Annotation { looked: Some(9), is_unindexed: true, rule: b"near" };
+    put(Record::Answer { id: 1, code: 50, text: b"no", entries: 0, bytes: 14, annotation });
     put(Record::Close { operations: 1 });
     save("access_log_file", "seldom", &out);
 }

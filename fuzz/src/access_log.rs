@@ -4,7 +4,7 @@ use logs::Origin;
 use logs::form::Form;
 use logs::hide::Hider;
 use logs::journal::{Access, Journal};
-use logs::record::{Aside, Record, Stamp};
+use logs::record::{Annotation, Record, Stamp};
 use logs::redact::Redactor;
 use logs::tap::{Held, Memory, Tap};
 use std::sync::{Arc, OnceLock};
@@ -27,10 +27,10 @@ pub fn check(data: &[u8]) {
 }
 
 /// What else is known of some requests.
-fn aside(id: i32) -> Aside<'static> {
+fn annotation(id: i32) -> Annotation<'static> {
     match id % 2 {
-        0 => Aside::default(),
-        _ => Aside { looked: Some(7), is_unindexed: true, rule: b"near" },
+        0 => Annotation::default(),
+        _ => Annotation { looked: Some(7), is_unindexed: true, rule: b"near" },
     }
 }
 
@@ -45,7 +45,7 @@ fn lines(form: Form, data: &[u8]) -> String {
         journal.take(stamp, record, &mut lines);
     };
     tap.requests(stamp, (data, &mut Held { octets: data.len() / 2, us: 7 }), &mut memory, &mut put);
-    tap.answers(stamp, data, &aside, &mut memory, &mut put);
+    tap.answers(stamp, data, &annotation, &mut memory, &mut put);
     memory.put(stamp, &Record::Close { operations: tap.operations() }, &mut put);
     let text = String::from_utf8(lines).expect("lines are text");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");

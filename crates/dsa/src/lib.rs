@@ -22,8 +22,8 @@
 pub mod access;
 pub mod account_times;
 mod admission;
+pub mod annotations;
 mod applier;
-pub mod asides;
 pub mod audit;
 mod bundle;
 mod certificate_identity;

@@ -14,7 +14,6 @@ use crate::access::{
     Action, Item, Own, Question, Requester, ViewId, Views, asks_for, each_value, put_answer,
 };
 use crate::admission::changes_rules;
-use crate::asides::note_rule;
 use crate::context::Reading;
 use crate::faults::holes;
 use crate::parcel::Condition;
@@ -196,13 +195,11 @@ fn target<'r>(
 /// # Errors
 /// [`Denied::Right`] with the word of the right.
 fn on_entry(reading: &mut Reading<'_>, view: ViewId, right: Right) -> Result<(), Denied> {
-    match reading.scratch.views.may(view, right) {
-        true => Ok(()),
-        false => {
-            note_rule(reading, view, Item::Entry, right);
-            Err(Denied::Right(format!("insufficient rights: {} on the entry is needed", right.word())))
-        }
+    if reading.scratch.views.may(view, right) {
+        return Ok(());
     }
+    reading.scratch.note_rule(reading.dsa.shard.schema(), view, Item::Entry, right);
+    Err(Denied::Right(format!("insufficient rights: {} on the entry is needed", right.word())))
 }
 
 /// The right on all values that are given, or on the attribute as a whole if there are none.
@@ -254,7 +251,7 @@ fn on_values<'v>(
     if planted::is(holes::STATE_NOT_JUDGED) && may_be_of_policy(name.as_bytes()) {
         return Ok(());
     }
-    note_rule(reading, view, Item::Attribute(description), right);
+    reading.scratch.note_rule(schema, view, Item::Attribute(description), right);
     Err(Denied::Right(format!("insufficient rights: {} on {name} is needed", right.word())))
 }
 

@@ -2,11 +2,12 @@
 //! [`crate::driver`].
 
 mod accounts;
+mod gone;
 mod pace;
 mod reads;
 pub(crate) mod security;
 
-pub use self::accounts::{Accounts, Gone};
+pub use self::gone::{Accounts, Gone};
 use self::pace::Pace;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;

@@ -1,8 +1,8 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
-use crate::access::{self, Action, Requester, ViewId, Views};
+use crate::access::{self, Action, Item, Requester, ViewId, Views};
 use crate::account_times;
-use crate::asides::{Aside, Asides};
+use crate::annotations::{Annotation, Annotations};
 use crate::audit::Notes;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
@@ -16,9 +16,11 @@ use crate::reached::ReachedHere;
 use crate::recent::Recent;
 use crate::session::security::Security;
 use crate::wakes::Wakes;
+use ::access::Right;
 use env::clock::Now;
 use env::net::PeerAddress;
 use model::Entry;
+use schema::Schema;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
@@ -94,7 +96,7 @@ pub(crate) struct Scratch {
     /// Units of work that the searches of the bundle may still do.
     pub(crate) work: u64,
     /// For the access log.
-    pub(crate) asides: Asides,
+    pub(crate) annotations: Annotations,
     /// What is noted of updates; `None` but for the applier of a directory with an audit log.
     pub(crate) notes: Option<Box<Notes>>,
 }
@@ -135,6 +137,16 @@ impl Scratch {
         match is_system {
             true => (&mut self.system_templates, &mut self.system_evaluator.cache, &mut self.views),
             false => (&mut self.templates, &mut self.evaluator.cache, &mut self.views),
+        }
+    }
+
+    /// Notes which rule refuses a right, if the access log wants to know. Where no rule gives the right there is none.
+    /// It walks over the rules of the class once more: a refusal may cost that, and what is allowed pays nothing.
+    #[cold]
+    pub(crate) fn note_rule(&mut self, schema: &Schema, view: ViewId, item: Item<'_>, right: Right) {
+        if self.annotations.are_wanted() {
+            let reasons = self.views.reasons(view, item, &[right], schema);
+            self.annotations.refused_by(reasons.first().copied().flatten().map(|(_, rule)| rule));
         }
     }
 
@@ -264,20 +276,20 @@ impl Worker {
         self.reached.report(&self.dsa.refusals);
     }
 
-    /// Keeps from now on what the access log wants to know ([`Worker::asides`]).
-    pub fn keep_asides(&mut self) {
-        self.scratch.asides.open();
+    /// Keeps from now on what the access log wants to know ([`Worker::annotations`]).
+    pub fn keep_annotations(&mut self) {
+        self.scratch.annotations.open();
     }
 
-    /// What there is to tell of the requests that were answered since [`Worker::forget_asides`].
-    pub fn asides(&self) -> &[Aside] {
-        self.scratch.asides.kept()
+    /// What there is to tell of the requests that were answered since [`Worker::forget_annotations`].
+    pub fn annotations(&self) -> &[Annotation] {
+        self.scratch.annotations.kept()
     }
 
     /// They were taken.
     #[inline]
-    pub fn forget_asides(&mut self) {
-        self.scratch.asides.clear();
+    pub fn forget_annotations(&mut self) {
+        self.scratch.annotations.clear();
     }
 
     /// The time that it has.

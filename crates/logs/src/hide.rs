@@ -16,7 +16,7 @@ pub enum Values {
     /// All.
     #[default]
     All,
-    /// A hash stands for each, which tells equal ones as long as the process lives.
+    /// A hash stands for each, which tells equal ones until the process ends.
     Hash,
     /// None.
     None,

@@ -95,10 +95,15 @@ impl Journal {
             }
             Record::Request { .. } => self.request(stamp, &record, out),
             Record::Bound { id, dn } => self.connection(stamp).bound(id, dn),
-            Record::Answer { id, code, text, entries, bytes, aside } => {
+            Record::Answer { id, code, text, entries, bytes, annotation } => {
                 let Some(pending) = self.connection(stamp).take(id) else { return };
                 let ns = stamp.monotonic_ns.saturating_sub(pending.began_ns);
-                self.finish(stamp, pending, Some(Outcome { code, text, entries, bytes, ns, aside }), out);
+                self.finish(
+                    stamp,
+                    pending,
+                    Some(Outcome { code, text, entries, bytes, ns, annotation }),
+                    out,
+                );
             }
             Record::Close { operations } => self.close(stamp, operations, out),
             Record::Begin { process, host, version } => {
@@ -245,7 +250,7 @@ impl Journal {
     fn has_line(&mut self, stamp: Stamp, pending: &Pending, outcome: Option<&Outcome<'_>>) -> bool {
         match outcome {
             _ if self.access == Access::All => true,
-            Some(outcome) if outcome.aside.is_unindexed => true,
+            Some(outcome) if outcome.annotation.is_unindexed => true,
             Some(Outcome { code, ns, .. }) if sample::is_ordinary(pending.op, *code, *ns) => {
                 self.sample.takes(stamp.wall_ms)
             }

@@ -1,7 +1,7 @@
 //! What lines of the access log are made of, whatever their form.
 
 use crate::open::{Open, Pending};
-use crate::record::Aside;
+use crate::record::Annotation;
 use std::fmt::Debug;
 
 /// The server whose operations they are.
@@ -47,7 +47,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) bytes: u64,
     /// Nanoseconds from the read that brought the request to the answer.
     pub(crate) ns: u64,
-    pub(crate) aside: Aside<'a>,
+    pub(crate) annotation: Annotation<'a>,
 }
 
 /// What a form makes of what happens. Each appends whole lines, or nothing.

@@ -13,13 +13,13 @@ pub struct Extra<'a> {
     pub wait_us: u32,
     /// Identifier of the transaction that it is a part of (RFC 5805).
     pub transaction: &'a [u8],
-    /// Whose session it is, as its client tells: the value of the session tracking control (draft-wahl-ldap-session).
+    /// Whose session it is, as its client tells: the value of the session tracking control.
     pub session: &'a [u8],
 }
 
 /// What is known of an operation besides its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Aside<'a> {
+pub struct Annotation<'a> {
     /// Entries that a search has looked at, if that is another number than that of those it has returned.
     pub looked: Option<u32>,
     /// A search lacked an index.
@@ -28,7 +28,7 @@ pub struct Aside<'a> {
     pub rule: &'a [u8],
 }
 
-/// Stands for [`Aside::looked`] where there is none.
+/// Stands for [`Annotation::looked`] where there is none.
 const LOOKED_NONE: u32 = u32::MAX;
 
 /// Whose record it is, and when it was made.
@@ -114,7 +114,7 @@ pub enum Record<'a> {
         /// Octets of all that was sent.
         bytes: u64,
         /// What its octets do not say.
-        aside: Aside<'a>,
+        annotation: Annotation<'a>,
     },
     /// The connection is over.
     Close {
@@ -158,7 +158,7 @@ impl Record<'_> {
             Record::Secured { version: b"", suite: b"", .. } => 1,
             Record::Request { extra, .. } if *extra == Extra::default() => 2,
             Record::Bound { .. } => 3,
-            Record::Answer { aside, .. } if *aside == Aside::default() => 4,
+            Record::Answer { annotation, .. } if *annotation == Annotation::default() => 4,
             Record::Close { .. } => 5,
             Record::Begin { .. } => 6,
             Record::Counted { .. } => 7,
@@ -197,16 +197,16 @@ impl Record<'_> {
                 put(out, &id.to_le_bytes());
                 put_text(out, dn);
             }
-            Record::Answer { id, code, text, entries, bytes, aside } => {
+            Record::Answer { id, code, text, entries, bytes, annotation } => {
                 put(out, &id.to_le_bytes());
                 put(out, &code.to_le_bytes());
                 put_text(out, text);
                 put(out, &entries.to_le_bytes());
                 put(out, &bytes.to_le_bytes());
                 if kind == 12 {
-                    put(out, &aside.looked.unwrap_or(LOOKED_NONE).to_le_bytes());
-                    out.push(u8::from(aside.is_unindexed));
-                    put_text(out, aside.rule);
+                    put(out, &annotation.looked.unwrap_or(LOOKED_NONE).to_le_bytes());
+                    out.push(u8::from(annotation.is_unindexed));
+                    put_text(out, annotation.rule);
                 }
             }
             Record::Close { operations: count } | Record::Lost { count } => put(out, &count.to_le_bytes()),
@@ -263,7 +263,7 @@ impl Record<'_> {
                 text: take_text(from)?,
                 entries: u32::from_le_bytes(take(from)?),
                 bytes: u64::from_le_bytes(take(from)?),
-                aside: if kind == 12 { take_aside(from)? } else { Aside::default() },
+                annotation: if kind == 12 { take_annotation(from)? } else { Annotation::default() },
             },
             5 => Record::Close { operations: u64::from_le_bytes(take(from)?) },
             6 => Record::Begin {
@@ -302,11 +302,15 @@ fn take_text<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(text)
 }
 
-fn take_aside<'a>(from: &mut &'a [u8]) -> Option<Aside<'a>> {
+fn take_annotation<'a>(from: &mut &'a [u8]) -> Option<Annotation<'a>> {
     let looked = u32::from_le_bytes(take(from)?);
     let [is_unindexed] = take(from)?;
     let rule = take_text(from)?;
-    Some(Aside { looked: (looked != LOOKED_NONE).then_some(looked), is_unindexed: is_unindexed != 0, rule })
+    Some(Annotation {
+        looked: (looked != LOOKED_NONE).then_some(looked),
+        is_unindexed: is_unindexed != 0,
+        rule,
+    })
 }
 
 #[cfg(test)]
@@ -321,7 +325,7 @@ mod tests {
             let stamp = Stamp { connection, wall_ms, monotonic_ns: 7 };
             let extra = Extra { wait_us: id.unsigned_abs(), transaction: acting, session: controls };
             let looked = (id != -1).then_some(id.unsigned_abs());
-            let aside = Aside { looked, is_unindexed: op > 9, rule: detail };
+            let annotation = Annotation { looked, is_unindexed: op > 9, rule: detail };
             let mut out = Vec::new();
             for record in [
                 Record::Open { peer: target, listener: detail, via: b"" },
@@ -331,8 +335,8 @@ mod tests {
                 Record::Request { number: wall_ms, id, op, target, detail, controls, acting, extra: Extra::default() },
                 Record::Request { number: wall_ms, id, op, target, detail, controls, acting, extra },
                 Record::Bound { id, dn: target },
-                Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms, aside: Aside::default() },
-                Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms, aside },
+                Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms, annotation: Annotation::default() },
+                Record::Answer { id, code, text: target, entries: 3, bytes: wall_ms, annotation },
                 Record::Close { operations: wall_ms },
                 Record::Begin { process: id.unsigned_abs(), host: target, version: detail },
                 Record::Counted { op, count: wall_ms },

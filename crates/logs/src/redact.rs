@@ -33,8 +33,8 @@ impl Redactor {
     pub fn redact<'a>(&'a mut self, record: Record<'a>) -> Record<'a> {
         let Redactor { schema, hider, target: names, detail: details, acting: ids } = self;
         match record {
-            Record::Answer { id, code, text: said, entries, bytes, aside } => {
-                Record::Answer { id, code, text: text(code, said), entries, bytes, aside }
+            Record::Answer { id, code, text: said, entries, bytes, annotation } => {
+                Record::Answer { id, code, text: text(code, said), entries, bytes, annotation }
             }
             Record::Request { number, id, op, target, detail, controls, acting, extra } => {
                 let target = kept(hide::name(schema, target), names);
@@ -102,7 +102,7 @@ fn search<'a>((schema, hider): (&Schema, &Hider), message: &'a [u8], place: &'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Aside, Extra};
+    use crate::record::{Annotation, Extra};
     use proto::filter_string;
 
     fn redactor() -> Redactor {
@@ -161,8 +161,8 @@ mod tests {
             assert!(!detail.windows(7).any(|part| part == b"hunter2"));
         }
         let answer = |text| {
-            let aside = Aside::default();
-            Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text, entries: 0, bytes: 9, aside }
+            let annotation = Annotation::default();
+            Record::Answer { id: 1, code: INVALID_DN_SYNTAX, text, entries: 0, bytes: 9, annotation }
         };
         let (text, without) = (answer(b"hunter2"), answer(b""));
         assert_eq!(redactor.redact(text), without);

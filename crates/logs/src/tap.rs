@@ -13,7 +13,7 @@
 //! | extended | - | OID |
 //! | abandon | - | messageID of the other request |
 
-use crate::record::{Aside, Extra, Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
+use crate::record::{Annotation, Extra, Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
 use crate::sample::{self, Sample};
 use crate::tracking;
 use proto::control::{Controls, proxied_authorization, transaction_specification};
@@ -103,7 +103,7 @@ impl Tap {
         &mut self,
         (came, answered): (Stamp, Stamp),
         (requests, answers): (&mut &[u8], &mut &[u8]),
-        (held, aside): (&mut Held, &impl Fn(i32) -> Aside<'a>),
+        (held, annotation): (&mut Held, &impl Fn(i32) -> Annotation<'a>),
         sample: &mut Sample,
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
@@ -117,12 +117,13 @@ impl Tap {
             let (answer, rest_of_answers) = answers.split_at(pair.answer);
             let ns = ns + u64::from(held.wait_us()) * 1000;
             // Searches that lacked an index have their lines.
-            let is_ordinary = sample::is_ordinary(pair.op, pair.code, ns) && !aside(pair.id).is_unindexed;
+            let is_ordinary =
+                sample::is_ordinary(pair.op, pair.code, ns) && !annotation(pair.id).is_unindexed;
             match pair.op {
                 tag::BIND => return,
                 _ if !is_ordinary || sample.takes(came.wall_ms) => {
                     self.requests(came, (request, held), memory, put);
-                    self.answers(answered, answer, aside, memory, put);
+                    self.answers(answered, answer, annotation, memory, put);
                 }
                 op => {
                     held.pass(pair.request);
@@ -167,12 +168,12 @@ impl Tap {
         }
     }
 
-    /// Tells of the results in `written`, which goes on where the last call ended. `aside`: what else is known of the request with a messageID.
+    /// Tells of the results in `written`, which goes on where the last call ended. `annotation`: what else is known of the request with a messageID.
     pub fn answers<'a>(
         &mut self,
         stamp: Stamp,
         mut written: &[u8],
-        aside: &impl Fn(i32) -> Aside<'a>,
+        annotation: &impl Fn(i32) -> Annotation<'a>,
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
     ) {
@@ -185,7 +186,7 @@ impl Tap {
                 return;
             };
             let there = head.len.min(written.len());
-            self.answer(stamp, (&head, &written[..there]), aside, memory, put);
+            self.answer(stamp, (&head, &written[..there]), annotation, memory, put);
             self.rest = head.len - there;
             written = &written[there..];
         }
@@ -195,7 +196,7 @@ impl Tap {
         &mut self,
         stamp: Stamp,
         (head, message): (&Head, &[u8]),
-        aside: &impl Fn(i32) -> Aside<'a>,
+        annotation: &impl Fn(i32) -> Annotation<'a>,
         memory: &mut Memory,
         put: &mut impl FnMut(&[u8]),
     ) {
@@ -219,8 +220,8 @@ impl Tap {
         let (entries, bytes) = count.map_or((0, 0), |count| (count.entries, count.bytes));
         let bytes = bytes + head.len as u64;
         let text = cut(text);
-        let aside = aside(head.id);
-        memory.put(stamp, &Record::Answer { id: head.id, code, text, entries, bytes, aside }, put);
+        let annotation = annotation(head.id);
+        memory.put(stamp, &Record::Answer { id: head.id, code, text, entries, bytes, annotation }, put);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The session tracking control (draft-wahl-ldap-session-03): a client that asks for others tells whose session it is.
+//! The session tracking control: a client that asks for others tells whose session it is.
 
 use proto::outline::any_element;
 

@@ -285,9 +285,9 @@ impl<S: Stream> Connection<S> {
             self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
         }
         if let Some(logged) = &mut self.logged {
-            let answers = (&scratch.out[before..], scratch.worker.asides());
+            let answers = (&scratch.out[before..], scratch.worker.annotations());
             logged.answers(shared.log(), &mut self.session, answers);
-            scratch.worker.forget_asides();
+            scratch.worker.forget_annotations();
         }
         Poll::Ready(())
     }
@@ -386,9 +386,9 @@ impl<S: Stream> Connection<S> {
             scratch.worker.tick(shared.clock.now());
             self.state = self.session.step(&mut scratch.worker, &mut scratch.out);
             if let Some(logged) = &mut self.logged {
-                let answers = (&scratch.out[..], scratch.worker.asides());
+                let answers = (&scratch.out[..], scratch.worker.annotations());
                 logged.answers(shared.log(), &mut self.session, answers);
-                scratch.worker.forget_asides();
+                scratch.worker.forget_annotations();
             }
             if self.held_back && self.state != State::Close {
                 self.feed_held(scratch);
@@ -507,9 +507,9 @@ impl<S: Stream> Connection<S> {
         if let Some(logged) = &mut self.logged {
             let held = if self.held_back { held } else { 0 };
             let taken = Taken { requests: &input[..feed.consumed], began: now, held, since_ns: self.held_ns };
-            let answers = (&scratch.out[before..], scratch.worker.asides());
+            let answers = (&scratch.out[before..], scratch.worker.annotations());
             logged.fed(self.shared.log(), &mut self.session, &taken, answers);
-            scratch.worker.forget_asides();
+            scratch.worker.forget_annotations();
         }
         self.held.extend_from_slice(&input[feed.consumed..]);
         self.on_fed(feed, now.monotonic_ns);
@@ -524,9 +524,9 @@ impl<S: Stream> Connection<S> {
             let held = if self.held_back { self.held.len() } else { 0 };
             let taken =
                 Taken { requests: &self.held[..feed.consumed], began: now, held, since_ns: self.held_ns };
-            let answers = (&scratch.out[before..], scratch.worker.asides());
+            let answers = (&scratch.out[before..], scratch.worker.annotations());
             logged.fed(self.shared.log(), &mut self.session, &taken, answers);
-            scratch.worker.forget_asides();
+            scratch.worker.forget_annotations();
         }
         self.held.drain(..feed.consumed);
         self.on_fed(feed, now.monotonic_ns);

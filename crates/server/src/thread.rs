@@ -61,7 +61,7 @@ impl<P: Pending> IoThread<P> {
         let thread = task::Thread::spawn(&format!("io-{number}"), move || async move {
             let Some(mut worker) = Worker::new(&dsa) else { return };
             if feed.is_some() {
-                worker.keep_asides();
+                worker.keep_annotations();
             }
             dsa.monitor().count_serving_thread();
             let _ = ready.send(());

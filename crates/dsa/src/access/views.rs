@@ -13,9 +13,12 @@
 
 mod explained;
 mod find;
+mod found;
 pub(in crate::access) mod on_values;
 
-use self::find::Found;
+pub(crate) use self::found::ViewId;
+
+use self::found::Found;
 use super::bounds::Bounds;
 use super::class::on_values::{OnValues, OwnName};
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
@@ -44,16 +47,6 @@ const CLASS_RULES_MAX: usize = 1 << 19;
 static EPOCHS: AtomicU64 = AtomicU64::new(1);
 /// Epochs of one of them.
 const EPOCHS_OF_ONE: u64 = 1 << 40;
-
-/// The rights of a class on some entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ViewId(u64);
-
-impl ViewId {
-    pub(crate) const NONE: ViewId = ViewId(0);
-    pub(crate) const ROOT: ViewId = ViewId(1);
-    const FIRST: u64 = 2;
-}
 
 /// A requester, and all that tells another thread what it may read.
 /// It has the class itself and not its number, for numbers are of a thread. The rules that the class is of may be former ones

@@ -6,7 +6,7 @@
 mod password;
 
 use crate::access::{Action, Item, Own, Requester, Tester, ViewId, Views};
-use crate::asides::Asides;
+use crate::annotations::Annotations;
 use crate::context::Reading;
 use crate::control::{Requested, assertion};
 use crate::engine::Dsa;
@@ -41,7 +41,7 @@ struct Question<'q> {
     view: ViewId,
     who: Requester,
     passwords: &'q mut Passwords,
-    asides: &'q mut Asides,
+    annotations: &'q mut Annotations,
     now_ns: u64,
     /// May the value that is asserted be compared, though not every value may?
     is_by_value: bool,
@@ -83,10 +83,21 @@ pub(crate) fn run(
             let found = read_point.entry(entry).expect("it was just found");
             let view = reading.scratch.view(who, Action::of(Operation::Compare), &found, read_point);
             let now_ns = reading.now.monotonic_ns;
-            let Scratch { evaluator, views, passwords, asides, .. } = &mut *reading.scratch;
+            let Scratch { evaluator, views, passwords, annotations, .. } = &mut *reading.scratch;
             let is_by_value = false;
-            Question { dsa, read_point, evaluator, views, view, who, passwords, asides, now_ns, is_by_value }
-                .answer(entry, id, request, requested, out)
+            Question {
+                dsa,
+                read_point,
+                evaluator,
+                views,
+                view,
+                who,
+                passwords,
+                annotations,
+                now_ns,
+                is_by_value,
+            }
+            .answer(entry, id, request, requested, out)
         }
         // Looked at last, for few compares are about it.
         Err(Unresolved::NoSuchObject(None)) if dsa.system.holds(request.dn) => {
@@ -166,7 +177,8 @@ fn run_on_system(
             let asked = Action { operation: Operation::Compare, is_system: true };
             let view = reading.scratch.view(who, asked, &found, read_point);
             let now_ns = reading.now.monotonic_ns;
-            let Scratch { system_evaluator: evaluator, views, passwords, asides, .. } = &mut *reading.scratch;
+            let Scratch { system_evaluator: evaluator, views, passwords, annotations, .. } =
+                &mut *reading.scratch;
             if views.may(view, Right::Disclose) {
                 Question {
                     dsa,
@@ -176,7 +188,7 @@ fn run_on_system(
                     view,
                     who,
                     passwords,
-                    asides,
+                    annotations,
                     now_ns,
                     is_by_value: false,
                 }
@@ -218,7 +230,7 @@ impl Question<'_> {
             _ if self.passwords.lacks() => {}
             Ok(code) => proto::result::encode_done(out, id, COMPARE_RESPONSE, code),
             Err((code, text)) => {
-                self.asides.is_of(id);
+                self.annotations.is_of(id);
                 outcome::say(out, id, COMPARE_RESPONSE, code, &text);
             }
         }
@@ -281,10 +293,10 @@ impl Question<'_> {
                 || on.may(&own, schema, description, assertion.value, &mut Vec::new());
         }
         if !on.every.has(Right::Compare) && !self.is_by_value {
-            if self.asides.are_wanted() {
+            if self.annotations.are_wanted() {
                 let item = Item::Attribute(description);
                 let reasons = self.views.reasons(self.view, item, &[Right::Compare], schema);
-                self.asides.refused_by(reasons.first().copied().flatten().map(|(_, rule)| rule));
+                self.annotations.refused_by(reasons.first().copied().flatten().map(|(_, rule)| rule));
             }
             let text = format!("insufficient rights: compare on {name} is needed");
             return Err((ResultCode::InsufficientAccessRights, text));

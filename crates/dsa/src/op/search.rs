@@ -282,7 +282,7 @@ fn run_base(
     let view = match admitted {
         Admitted::By(view) => Some(view),
         Admitted::No => {
-            scratch.asides.looked(query.id, 1, false);
+            scratch.annotations.looked(query.id, 1, false);
             None
         }
         Admitted::Later => return false,
@@ -370,7 +370,7 @@ fn run_few(
         passed -= 1;
     }
     if passed > 0 {
-        scratch.asides.looked(query.id, candidates.len() as u64, false);
+        scratch.annotations.looked(query.id, candidates.len() as u64, false);
     }
     encode_done(out, query.id, tag::SEARCH_DONE, ResultCode::Success);
 }
@@ -438,7 +438,7 @@ fn run_cursor(
         running.slice((reading.dsa, reading.now), reading.scratch, query, context.counters, &mut work, out);
     reading.scratch.work = work;
     let selectors = query.selectors;
-    running.tell_looked(&rest, &mut reading.scratch.asides, query.read_point);
+    running.tell_looked(&rest, &mut reading.scratch.annotations, query.read_point);
     match rest {
         Rest::End(code) => running.end(context.counters, out, code),
         Rest::PageFull => running.end_page(query.read_point, out),
@@ -573,7 +573,7 @@ impl SuspendedSearch {
         let Worker { dsa, now, scratch, counters, .. } = worker;
         let mut work = slice_work();
         let rest = running.slice((dsa, *now), scratch, &query, counters, &mut work, out);
-        running.tell_looked(&rest, &mut scratch.asides, read_point);
+        running.tell_looked(&rest, &mut scratch.annotations, read_point);
         match rest {
             Rest::End(code) => running.end(counters, out, code),
             Rest::PageFull => running.end_page(read_point, out),

@@ -6,37 +6,11 @@
 //! anybody could end the sessions of others.
 
 use super::Session;
+use super::gone::{Accounts, Gone};
 use crate::faults::holes;
-use crate::outcome::FixedRefusal;
-use crate::own_entry::OwnEntry;
 use crate::policy;
 use crate::worker::Worker;
 use env::planted;
-use model::ResultCode;
-
-/// The entries that a session hangs on: the one that it is, and the one that has asked to be that one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accounts([Option<OwnEntry>; 2]);
-
-/// Why a session ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// The entry was deleted.
-    Deleted,
-    /// An administrator has locked the account.
-    Locked,
-}
-
-impl Gone {
-    /// What the client is told.
-    pub(super) fn notice(self) -> FixedRefusal {
-        let text = match self {
-            Gone::Deleted => "the entry of the client was deleted",
-            Gone::Locked => "the account of the client was locked",
-        };
-        (ResultCode::StrongerAuthRequired, text)
-    }
-}
 
 impl Session {
     /// The entries that it hangs on.
@@ -46,7 +20,7 @@ impl Session {
         Accounts([self.identity.entry, real])
     }
 
-    /// One of these is gone. A session that has bound anew since hangs on others. What it is told it is told where a notice may stand.
+    /// One of these is gone. A session that has bound anew since hangs on others. The notice is written where one may stand.
     #[cold]
     pub fn revoke(&mut self, accounts: Accounts, gone: Gone) {
         if self.accounts() == accounts {

@@ -82,10 +82,10 @@ fn x9_a_session_ends_with_its_account() {
         let cx = &mut Context::from_waker(Waker::noop());
         assert_eq!(ada.session.poll_notices(&ada.worker, cx, &mut out), State::Close);
         let (_, request) = bob.encode(&Request::Delete(ADA.as_bytes()), &[]);
-        let (told, state) = bob.raw(&request);
+        let (notices, state) = bob.raw(&request);
         assert_eq!(state, State::Close);
-        for (told, word) in [(answers(&out), "locked"), (told, "deleted")] {
-            let [Answer { id: 0, what: What::End(end), .. }] = &told[..] else { panic!("{told:?}") };
+        for (notices, word) in [(answers(&out), "locked"), (notices, "deleted")] {
+            let [Answer { id: 0, what: What::End(end), .. }] = &notices[..] else { panic!("{notices:?}") };
             assert!(end.code == StrongerAuthRequired && end.text.contains(word), "{}", end.text);
         }
         assert_eq!(looked_after(&mut root), None, "the root DN has no entry here");

@@ -60,8 +60,8 @@ impl Lines for Binary {
         if let (tag::BIND, Some(dn)) = (pending.op, &pending.becomes) {
             put(ended, &Record::Bound { id: pending.id, dn }, out);
         }
-        let Outcome { code, text, entries, bytes, aside, .. } = *outcome;
-        put(ended, &Record::Answer { id: pending.id, code, text, entries, bytes, aside }, out);
+        let Outcome { code, text, entries, bytes, annotation, .. } = *outcome;
+        put(ended, &Record::Answer { id: pending.id, code, text, entries, bytes, annotation }, out);
     }
 
     fn end(&self, wall_ms: u64, place: Place<'_>, out: &mut Vec<u8>) {

@@ -119,7 +119,7 @@ fn result(operation: &Operation<'_>, outcome: &Outcome<'_>, out: &mut Vec<u8>) {
     let time = seconds(outcome.ns, 9);
     append!(out, " err={} tag={response} nentries={}", outcome.code, outcome.entries);
     append!(out, " wtime={wait} optime={work} etime={time}");
-    if outcome.aside.is_unindexed {
+    if outcome.annotation.is_unindexed {
         append!(out, " notes=U details=\"Partially Unindexed Filter\"");
     }
     match (&pending.becomes, outcome.code) {

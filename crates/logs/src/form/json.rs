@@ -163,12 +163,12 @@ fn put_outcome(object: &mut Object<'_>, op: u8, outcome: &Outcome<'_>) {
     object.number("code", u64::from(outcome.code));
     object.text_if("text", &String::from_utf8_lossy(outcome.text));
     if op == tag::SEARCH {
-        let looked = outcome.aside.looked.unwrap_or(outcome.entries);
+        let looked = outcome.annotation.looked.unwrap_or(outcome.entries);
         object.number("entries", u64::from(outcome.entries)).number("looked", u64::from(looked));
-        if outcome.aside.is_unindexed {
+        if outcome.annotation.is_unindexed {
             object.flag("unindexed");
         }
     }
-    object.text_if("rule", &String::from_utf8_lossy(outcome.aside.rule));
+    object.text_if("rule", &String::from_utf8_lossy(outcome.annotation.rule));
     object.number("bytes", outcome.bytes).number("us", outcome.ns / 1000);
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::hide::Hider;
-use crate::record::{Aside, Extra};
+use crate::record::{Annotation, Extra};
 use crate::redact::Redactor;
 use crate::tap::{Held, Memory, Tap};
 use proto::Request;
@@ -52,7 +52,7 @@ impl Fixture {
         tap.requests(stamp(), (&input, &mut Held::default()), memory, &mut |record| {
             take(journal, record, out)
         });
-        tap.answers(stamp(), &answer, &|_| Aside::default(), memory, &mut |record| {
+        tap.answers(stamp(), &answer, &|_| Annotation::default(), memory, &mut |record| {
             take(journal, record, out)
         });
     }
@@ -75,8 +75,8 @@ impl Fixture {
         let (target, detail, controls, acting) = (b"dc=b", b"", b"", b"");
         let op = tag::SEARCH;
         self.put(&Record::Request { number, id: 900, op, target, detail, controls, acting, extra });
-        let aside = Aside { looked: Some(500), is_unindexed: true, rule: b"near" };
-        self.put(&Record::Answer { id: 900, code: 53, text: b"", entries: 3, bytes: 9, aside });
+        let annotation = Annotation { looked: Some(500), is_unindexed: true, rule: b"near" };
+        self.put(&Record::Answer { id: 900, code: 53, text: b"", entries: 3, bytes: 9, annotation });
     }
 
     fn close(&mut self) {

@@ -54,12 +54,12 @@ fn answers_may_be_cut_behind_their_head() {
     for cut in 16..entry {
         let (mut tap, mut memory, mut records) = (Tap::default(), Memory::default(), Vec::new());
         for part in [&written[..cut], &written[cut..]] {
-            tap.answers(STAMP, part, &|_| Aside::default(), &mut memory, &mut |record| {
+            tap.answers(STAMP, part, &|_| Annotation::default(), &mut memory, &mut |record| {
                 records.push(record.to_vec())
             });
         }
-        let (bytes, aside) = (written.len() as u64, Aside::default());
-        let expected = Record::Answer { id: 5, code: 0, text: b"", entries: 1, bytes, aside };
+        let (bytes, annotation) = (written.len() as u64, Annotation::default());
+        let expected = Record::Answer { id: 5, code: 0, text: b"", entries: 1, bytes, annotation };
         assert_eq!(records.iter().map(|r| Record::decode(r)).collect::<Vec<_>>(), [Some((STAMP, expected))]);
     }
 }
@@ -156,7 +156,7 @@ proptest! {
         let mut sample = Sample::of_none(STAMP.wall_ms);
         let answered = Stamp { monotonic_ns: STAMP.monotonic_ns + if slow { 10_000_000 } else { 9_999_999 }, ..STAMP };
         let (mut left, mut rest) = (&requests[..], &answers[..]);
-        let (none, mut held) = (|_| Aside::default(), Held::default());
+        let (none, mut held) = (|_| Annotation::default(), Held::default());
         let both = (&mut left, &mut rest);
         tap.ordinary((STAMP, answered), both, (&mut held, &none), &mut sample, &mut memory, &mut put);
         tap.requests(STAMP, (left, &mut held), &mut memory, &mut put);
@@ -195,6 +195,6 @@ proptest! {
             prop_assert!(Record::decode(&record).is_some());
         }
         let (mut tap, mut memory) = (Tap::default(), Memory::default());
-        tap.answers(STAMP, &bytes, &|_| Aside::default(), &mut memory, &mut |record| assert!(Record::decode(record).is_some()));
+        tap.answers(STAMP, &bytes, &|_| Annotation::default(), &mut memory, &mut |record| assert!(Record::decode(record).is_some()));
     }
 }

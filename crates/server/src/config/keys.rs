@@ -88,8 +88,8 @@ const LOG: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "all",
-        text: "Which values the access log and the audit log have of what is no secret: those of filters and of changes; of each a hash, which tells equal ones as \
-               long as the process lives; or none. Names of entries are logged in any case.",
+        text: "Which values the access log and the audit log have of what is no secret: those of filters and of changes; of each a hash, which is the same for equal \
+               values until the process ends; or none. Names of entries are logged in any case.",
         set: |c, v| put(&mut c.logs.values, v, log_values),
         show: |c| vec![log_values_word(c.logs.values)],
     },

@@ -2,7 +2,7 @@
 
 use crate::tls::Facts;
 use dsa::Session;
-use dsa::asides::Aside;
+use dsa::annotations::Annotation;
 use dsa::config::Listener;
 use env::clock::{Clock, Now, SystemClock};
 use env::net::PeerAddress;
@@ -60,12 +60,12 @@ pub(crate) struct Taken<'t> {
 }
 
 /// What is known of a request besides its answer. Nearly always there are none.
-fn aside_of(asides: &[Aside], id: i32) -> record::Aside<'_> {
-    let told = asides.iter().find(|aside| aside.id == id);
-    told.map_or(record::Aside::default(), |told| record::Aside {
-        looked: told.looked,
-        is_unindexed: told.is_unindexed,
-        rule: told.rule.as_bytes(),
+fn annotation_of(annotations: &[Annotation], id: i32) -> record::Annotation<'_> {
+    let found = annotations.iter().find(|annotation| annotation.id == id);
+    found.map_or(record::Annotation::default(), |found| record::Annotation {
+        looked: found.looked,
+        is_unindexed: found.is_unindexed,
+        rule: found.rule.as_bytes(),
     })
 }
 
@@ -118,7 +118,7 @@ impl Logged {
         log: Log<'_>,
         session: &mut Session,
         taken: &Taken<'_>,
-        (mut answers, asides): (&[u8], &[Aside]),
+        (mut answers, annotations): (&[u8], &[Annotation]),
     ) {
         let Some(feed) = log.feed else { return };
         let Feed { ring, memory, sample, .. } = &mut *feed.borrow_mut();
@@ -129,14 +129,21 @@ impl Logged {
         let put = &mut |record: &[u8]| ring.put(record);
         if let Some(sample) = sample {
             let (stamps, both) = ((stamp, self.stamp(now)), (&mut requests, &mut answers));
-            self.tap.ordinary(stamps, both, (&mut held, &|id| aside_of(asides, id)), sample, memory, put);
+            self.tap.ordinary(
+                stamps,
+                both,
+                (&mut held, &|id| annotation_of(annotations, id)),
+                sample,
+                memory,
+                put,
+            );
         }
         self.tap.requests(stamp, (requests, &mut held), memory, put);
-        self.tell_answers(now, (ring, memory), session, (answers, asides));
+        self.tell_answers(now, (ring, memory), session, (answers, annotations));
     }
 
     /// Answers were written to requests that came before.
-    pub(crate) fn answers(&mut self, log: Log<'_>, session: &mut Session, answers: (&[u8], &[Aside])) {
+    pub(crate) fn answers(&mut self, log: Log<'_>, session: &mut Session, answers: (&[u8], &[Annotation])) {
         let Some(feed) = log.feed else { return };
         let Feed { ring, memory, .. } = &mut *feed.borrow_mut();
         self.tell_answers(log.clock.now(), (ring, memory), session, answers);
@@ -147,14 +154,14 @@ impl Logged {
         now: Now,
         (ring, memory): (&mut Putting, &mut Memory),
         session: &mut Session,
-        (answers, asides): (&[u8], &[Aside]),
+        (answers, annotations): (&[u8], &[Annotation]),
     ) {
         let stamp = self.stamp(now);
         for (id, dn) in session.take_binds() {
             memory.put(stamp, &Record::Bound { id, dn: &dn }, &mut |record| ring.put(record));
         }
-        let aside = |id| aside_of(asides, id);
-        self.tap.answers(stamp, answers, &aside, memory, &mut |record| ring.put(record));
+        let annotation = |id| annotation_of(annotations, id);
+        self.tap.answers(stamp, answers, &annotation, memory, &mut |record| ring.put(record));
     }
 
     /// The connection is over.

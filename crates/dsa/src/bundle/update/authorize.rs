@@ -183,7 +183,7 @@ fn refusal<'a>(
     message: &message::Message<'_>,
     denied: rights::Denied,
 ) -> Refused<'a> {
-    reading.scratch.asides.is_of(message.id);
+    reading.scratch.annotations.is_of(message.id);
     match denied {
         rights::Denied::Right(text) if identity.dn.is_empty() => {
             Refused::Refusal((ResultCode::InsufficientAccessRights, format!("{text}; bind first").into()))

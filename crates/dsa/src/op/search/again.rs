@@ -119,7 +119,7 @@ pub(crate) fn equality(
     counters: &Counters,
     out: &mut Vec<u8>,
 ) -> bool {
-    let Scratch { evaluator, templates, views, keys, recent, answer, work, asides, .. } =
+    let Scratch { evaluator, templates, views, keys, recent, answer, work, annotations, .. } =
         &mut *reading.scratch;
     // As above: whatever does not fit any more is decoded.
     let Some((known, Some(equality))) = recent.form(again, who.class) else { return false };
@@ -189,7 +189,7 @@ pub(crate) fn equality(
         }
     }
     if passed {
-        asides.looked(id, candidates.len() as u64, false);
+        annotations.looked(id, candidates.len() as u64, false);
     }
     answering.put_done()
 }

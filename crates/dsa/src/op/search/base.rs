@@ -9,7 +9,6 @@
 
 use super::special::{is_absent, settle_base};
 use crate::access::{Action, Item, Requester};
-use crate::asides::note_rule;
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
@@ -95,7 +94,7 @@ pub(super) fn find_base(
             return match reading.scratch.views.may(view, Right::Search) {
                 true => Ok(Base { id, is_system: false, is_root_dse: false }),
                 false => {
-                    note_rule(reading, view, Item::Entry, Right::Search);
+                    reading.scratch.note_rule(reading.dsa.shard.schema(), view, Item::Entry, Right::Search);
                     Err(Refusal::Access)
                 }
             };
@@ -123,7 +122,7 @@ pub(super) fn find_base(
     match (reading.scratch.views.may(view, Right::Disclose), reading.scratch.views.may(view, Right::Search)) {
         (true, true) => Ok(Base { id, is_system: true, is_root_dse }),
         (true, false) => {
-            note_rule(reading, view, Item::Entry, Right::Search);
+            reading.scratch.note_rule(reading.dsa.shard.schema(), view, Item::Entry, Right::Search);
             Err(Refusal::Access)
         }
         (false, _) => Err(Refusal::Unresolved(unresolved)),
@@ -152,7 +151,7 @@ pub(super) fn refuse(
             encode_result(out, id, tag::SEARCH_DONE, code, &dn, text, &[]);
         }
         Refusal::Access => {
-            reading.scratch.asides.is_of(id);
+            reading.scratch.annotations.is_of(id);
             let text = "insufficient rights to search here";
             outcome::say(out, id, tag::SEARCH_DONE, ResultCode::InsufficientAccessRights, text);
         }

@@ -11,7 +11,7 @@ use super::base::Base;
 use super::page::{Page, put_page_end};
 use super::special::{References, SpecialEntries};
 use crate::access::{Bounds, Requester, Tester, ValueJudge, ViewId, tighter};
-use crate::asides::Asides;
+use crate::annotations::Annotations;
 use crate::context::Reading;
 use crate::control::effective_rights::{EffectiveRights, Written};
 use crate::engine::Dsa;
@@ -447,11 +447,11 @@ impl Running {
 
     /// If it is over, tells the access log, if that wants to know, how many entries it has looked at, and whether it was for want of an index.
     #[inline]
-    pub(super) fn tell_looked(&self, rest: &Rest, asides: &mut Asides, read_point: ReadPoint<'_>) {
-        if asides.are_wanted() && matches!(rest, Rest::End(_) | Rest::PageFull) {
+    pub(super) fn tell_looked(&self, rest: &Rest, annotations: &mut Annotations, read_point: ReadPoint<'_>) {
+        if annotations.are_wanted() && matches!(rest, Rest::End(_) | Rest::PageFull) {
             let looked = self.cursor.looked();
             let is_unindexed = looked > UNINDEXED_LOOKED && self.cursor.wanted(read_point).is_some();
-            asides.looked(self.id, looked, is_unindexed);
+            annotations.looked(self.id, looked, is_unindexed);
         }
     }
 

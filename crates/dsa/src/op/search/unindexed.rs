@@ -50,7 +50,7 @@ pub(super) fn bound(
         Judged::Refused(advice) => {
             counters.limited(Limit::Unindexed);
             running.end_with(out, ResultCode::UnwillingToPerform, &advice);
-            reading.scratch.asides.looked(query.id, 0, true);
+            reading.scratch.annotations.looked(query.id, 0, true);
             return None;
         }
     }
