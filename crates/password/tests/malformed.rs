@@ -57,13 +57,12 @@ fn test_p3_malformed_values_match_nothing() {
         "{SCRAM-SHA-256}1:AAECAwQFBgcICQoLDA0ODw==$3DH8XEErupJa8mYFToZ4ivezXaf7PwV6v0+o71bnsTI=:6qqDWrVHDk72QQAyApQI/zwc/jGOkA628EwOeruJJeg=",
         "{SCRAM-SHA-256}4096:AAECAwQFBgcICQoLDA0ODw==$:",
         "{CLEARTEXT}",
+        "{TOTP1ANDPW}GE|x",
     ] {
         let Refused::Malformed { scheme, expected } = reason(stored.as_bytes()) else { panic!("{stored}") };
         assert!(stored.contains(&scheme) && !expected.is_empty(), "{stored}");
     }
-    for stored in
-        ["{SASL}user@realm", "{KERBEROS}x", "{3DES}x", "{AES}x", "{RC4}x", "{TOTP1ANDPW}GE|x", "{x}y"]
-    {
+    for stored in ["{SASL}user@realm", "{KERBEROS}x", "{3DES}x", "{AES}x", "{RC4}x", "{x}y"] {
         assert!(matches!(reason(stored.as_bytes()), Refused::UnknownScheme(_)), "{stored}");
     }
     for stored in ["", " ", "\t \n"] {

@@ -495,7 +495,8 @@ const ROWS: &[Row<Config>] = &[
         values: Values::One,
         scope: Scope::Node,
         default: "none",
-        text: "The realm whose principals are called by their names alone; those of others are nobody then. Without it each is called by its                whole name, `ann@EXAMPLE.COM`. Whose entry that is says `identity.user`.",
+        text: "The realm whose principals are called by their names alone; those of others are nobody then. Without it each is called by its \
+               whole name, `ann@EXAMPLE.COM`. Whose entry that is says `identity.user`.",
         set: |c, v| put(&mut c.realm, v, |t| non_empty(t).map(Some)),
         show: |c| texts(&c.realm),
     },
