@@ -16,6 +16,8 @@ import texts
 
 # Shorter ones are words of any text.
 SHORTEST = 8
+# A password of generated users, and a word of the server's own texts.
+ORDINARY = {b"password"}
 # So many octets are looked through at each end of a file.
 MOST = 4 << 20
 # A file of a log, as configurations name it.
@@ -29,7 +31,7 @@ known = set()
 def know(password):
     """A client sends this password."""
     password = password.encode() if isinstance(password, str) else bytes(password or b"")
-    if len(password) >= SHORTEST:
+    if len(password) >= SHORTEST and password not in ORDINARY:
         known.add(password)
 
 

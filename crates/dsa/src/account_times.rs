@@ -117,9 +117,10 @@ impl AccountTimes {
                 waiting.remove(&(entry.0, Field::Failure, failed));
             });
         }
-        // Two failures of one millisecond are two. What is put back is there again as it was.
-        while field == Field::Failure && waiting.contains_key(&(entry.0, field, ms)) {
-            ms += 1;
+        // Two failures of one millisecond are two. What is put back is there again as it was. The second is an earlier one, for a success of the
+        // same millisecond is behind both.
+        while field == Field::Failure && ms > 0 && waiting.contains_key(&(entry.0, field, ms)) {
+            ms -= 1;
         }
         let has_room = waiting.len() < ACCOUNT_TIMES_MAX;
         let key = (entry.0, field, field.distinct(ms));

@@ -157,7 +157,11 @@ fn failures_are_those_since_the_last_success_and_the_newest() {
     let times = AccountTimes::default();
     (0..3).for_each(|_| times.note(time(&fixture, Field::Failure, 5_000)));
     let waiting: Vec<u64> = times.take(9).iter().map(|time| time.ms).collect();
-    assert_eq!(waiting, [5_000, 5_001, 5_002]);
+    assert_eq!(waiting, [4_998, 4_999, 5_000]);
+    // A success of the same millisecond is behind all of them.
+    (0..3).for_each(|_| times.note(time(&fixture, Field::Failure, 5_000)));
+    times.note(time(&fixture, Field::NoFailures, 5_000));
+    assert_eq!(times.take(9).len(), 1);
     [5_000, 7_000].into_iter().for_each(|ms| times.note(time(&fixture, Field::Failure, ms)));
     times.note(time(&fixture, Field::NoFailures, 6_000));
     let fields: Vec<(Field, u64)> = times.take(9).iter().map(|time| (time.field, time.ms)).collect();
