@@ -9,7 +9,7 @@ use naive::generate::{Random, Taste};
 use naive::run::{Plan, run};
 
 const CROWDED: Plan = Plan {
-    ops: 60_000,
+    ops: 45_000,
     taste: Taste { names: 12, members: 60, long_one_in: 400 },
     entries: 60,
     content_every: 600,
@@ -20,7 +20,7 @@ const CROWDED: Plan = Plan {
 };
 
 const WIDE: Plan = Plan {
-    ops: 125_000,
+    ops: 95_000,
     taste: Taste { names: 80, members: 200, long_one_in: 100 },
     entries: 400,
     content_every: 5000,
