@@ -269,8 +269,9 @@ def reader(tmp_path_factory):
     def monitor():
         try:
             return connect(server)
-        except ldap.BUSY:
-            # Too many binds of the module have failed just now.
+        except (ldap.BUSY, ldap.INVALID_CREDENTIALS):
+            # Too many binds of the module have failed just now, from this address or of this name. One a second is tried again.
+            time.sleep(0.2)
             return None
 
     # Row G3: nor has the monitor, with all that the tests of the module have left there.

@@ -9,7 +9,7 @@ import pytest
 from ldap.controls import RequestControl
 from ldap.controls.ppolicy import PasswordPolicyControl
 
-from conftest import ADMIN, PATIENCE, SECRET, SUFFIX, wait_for
+from conftest import ADMIN, PATIENCE, SECRET, SUFFIX
 from test_access_slapd import MODULES, Slapd
 from verdicts import LDIF
 
@@ -277,23 +277,32 @@ def failures(admin):
     return {dn.split(",")[0][4:]: len(entry["pwdFailureTime"]) for dn, entry in found}
 
 
-@pytest.mark.skipif(not (MODULES / "ppolicy.so").exists(), reason="there is no slapd with its overlay; .ci/packages fetches it")
-def test_y1_slapd_and_pando_have_the_same_policies(tmp_path, server):
+def of_slapd(folder):
+    """What slapd does in each case, and how many failures it keeps then."""
     rules = ["access to attrs=userPassword by self write by anonymous auth by * none", "access to * by self write by users read"]
     overlay = ["dbnosync", "lastbind on", *rules, "overlay ppolicy", "ppolicy_use_lockout"]
-    slapd = Slapd(tmp_path / "slapd", overlay, before=["moduleload ppolicy"])
+    slapd = Slapd(folder, overlay, before=["moduleload ppolicy"])
     try:
-        admin, expected = traces(slapd.url)
-        failed = failures(admin)
+        admin, found = traces(slapd.url)
+        return found, failures(admin)
     finally:
         slapd.end()
+
+
+@pytest.mark.skipif(not (MODULES / "ppolicy.so").exists(), reason="there is no slapd with its overlay; .ci/packages fetches it")
+def test_y1_slapd_and_pando_have_the_same_policies(tmp_path, server):
     config = tmp_path / "pando.toml"
     own = '[[access.rule]]\nname = "own"\nto = { all = true }\nby = [{ self = true }]\nallow = ["write"]\n'
     config.write_text(f'password-scheme = "ssha512"\n[passwords]\ntell-locked = true\n[limits]\nfailed-binds = 0\n{own}')
     (tmp_path / "content.ldif").write_text(LDIF)
     pando = server("--config", config, ldif=tmp_path / "content.ldif")
     admin, got = traces(pando.url)
-    wrong = {name: (trace, got[name]) for name, trace in expected.items() if (trace != got[name]) != (name in KNOWN)}
+    # Now and then slapd lets somebody in whom it has locked just then. Pando is asked once, and slapd again.
+    for attempt in range(3):
+        expected, failed = of_slapd(tmp_path / f"slapd{attempt}")
+        wrong = {name: (trace, got[name]) for name, trace in expected.items() if (trace != got[name]) != (name in KNOWN)}
+        if not wrong:
+            break
     assert not wrong, "\n".join(f"{name}:\n  slapd {theirs}\n  pando {mine}" for name, (theirs, mine) in wrong.items())
     # The failures that are kept; Pando writes them in batches.
     users = [f"u{number}" for number, name in enumerate(CASES) if name not in KNOWN]
