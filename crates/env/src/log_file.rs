@@ -95,7 +95,7 @@ impl LogFile {
             return Ok(lines.len());
         }
         let mut put = 0;
-        while put < lines.len() && self.takes_more(patience_ms) {
+        while put < lines.len() && takes_more(&self.file, patience_ms) {
             let rest = &lines[put..];
             let line = rest.iter().position(|&octet| octet == b'\n').map_or(rest.len(), |end| end + 1);
             match self.file.write(&rest[..line.min(PIPE_BYTES)]) {
@@ -107,16 +107,17 @@ impl LogFile {
         }
         Ok(put)
     }
+}
 
-    fn takes_more(&self, patience_ms: u32) -> bool {
-        let patience = Timespec {
-            tv_sec: i64::from(patience_ms / 1000),
-            tv_nsec: i64::from(patience_ms % 1000) * 1_000_000,
-        };
-        let mut polled = [PollFd::new(&self.file, PollFlags::OUT)];
-        // An end that is gone is no reason to wait: the write tells.
-        matches!(poll(&mut polled, Some(&patience)), Ok(1))
-    }
+/// Does somebody who reads at the other end take more, now or within so many milliseconds?
+pub(crate) fn takes_more(end: impl AsFd, patience_ms: u32) -> bool {
+    let patience = Timespec {
+        tv_sec: i64::from(patience_ms / 1000),
+        tv_nsec: i64::from(patience_ms % 1000) * 1_000_000,
+    };
+    let mut polled = [PollFd::new(&end, PollFlags::OUT)];
+    // An end that is gone is no reason to wait: the write tells.
+    matches!(poll(&mut polled, Some(&patience)), Ok(1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The local socket of a service that takes lines: each is a datagram. Nobody is waited for longer than the caller says.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::log_file::takes_more;
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl LogSocket {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // A service that is slow has all the room that a socket has.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if is_last || !self.takes_more(patience_ms) {
+                    if is_last || !takes_more(&self.0, patience_ms) {
                         return Ok(false);
                     }
                 }
@@ -45,15 +45,6 @@ impl LogSocket {
     /// Does an error of [`LogSocket::send`] say that no such datagram is ever taken?
     pub fn is_too_long(error: &io::Error) -> bool {
         error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
-    }
-
-    fn takes_more(&self, patience_ms: u32) -> bool {
-        let patience = Timespec {
-            tv_sec: i64::from(patience_ms / 1000),
-            tv_nsec: i64::from(patience_ms % 1000) * 1_000_000,
-        };
-        let mut polled = [PollFd::new(&self.0, PollFlags::OUT)];
-        matches!(poll(&mut polled, Some(&patience)), Ok(1))
     }
 }
 
