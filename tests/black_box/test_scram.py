@@ -27,13 +27,22 @@ WORD = "scram word"
 NAME, PLUS = b"SCRAM-SHA-256", b"SCRAM-SHA-256-PLUS"
 
 
+# OpenSSL's SSL_OP_NO_EXTENDED_MASTER_SECRET, for which Python has no name.
+NO_EXTENDED_MASTER_SECRET = 1
+
+
 @pytest.fixture
 def served(tmp_path, server):
+    return begin(tmp_path, server)
+
+
+def begin(folder, server, *of_tls):
     """A server with a certificate that stores passwords for SCRAM. Ada has one, Bruno has none."""
-    authority = Authority(tmp_path / "ca")
+    folder.mkdir(exist_ok=True)
+    authority = Authority(folder / "ca")
     certificate, key = authority.sign("server")
-    config = tmp_path / "pando.toml"
-    config.write_text(f'password-scheme = ["scram-sha-256"]\nindex = ["uid:eq"]\n[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n')
+    config = folder / "pando.toml"
+    config.write_text("\n".join(['password-scheme = ["scram-sha-256"]', 'index = ["uid:eq"]', "[tls]", f'certificate = "{certificate}"', f'key = "{key}"', *of_tls]))
     begun = server("--config", config)
     begun.authority, begun.certificate = authority, certificate
     begun.env = {"LDAPNOINIT": None, "LDAPTLS_CACERT": str(authority.certificate), "LDAPTLS_REQCERT": "demand"}
@@ -45,10 +54,14 @@ def raw(served, secured=False):
     """A connection of which every byte is chosen, under TLS if it is to be."""
     connection = Raw(served.port)
     if secured:
-        connection.send(start_tls())
-        assert connection.result() == 0
-        connection.secure(ssl.create_default_context(cafile=served.authority.certificate))
+        secure(connection, ssl.create_default_context(cafile=served.authority.certificate))
     return connection
+
+
+def secure(connection, context):
+    connection.send(start_tls())
+    assert connection.result() == 0
+    connection.secure(context)
 
 
 def ask(connection, mechanism, message):
@@ -287,7 +300,8 @@ class Openssl:
 
 
 def test_s3_bound_to_the_session(served):
-    """By what both ends export of the session (RFC 9266); what another session exports is none, and TLS 1.2 has none."""
+    """By what both ends export of the session (RFC 9266); what another session exports is none, and TLS 1.2 has none,
+    unless each of its sessions must have an extended master secret."""
     header = b"p=tls-exporter,,"
     one, another, old = Openssl(served, "-tls1_3"), Openssl(served, "-tls1_3"), Openssl(served, "-tls1_2")
     with contextlib.ExitStack() as ends:
@@ -302,6 +316,25 @@ def test_s3_bound_to_the_session(served):
         scram = Scram("ada", WORD, b"p=tls-server-end-point,,", end_point(served))
         assert exchange(one, scram, PLUS) == (0, scram.expected)
         assert exchange(old, Scram("ada", WORD, header, old.exported), PLUS) == (49, b"e=unsupported-channel-binding-type")
+
+
+def test_s3_bound_to_a_session_of_tls_1_2(tmp_path, server):
+    """With `tls.require-ems`. A client without an extended master secret (OpenSSL 1.0 has none) is refused there, and only there."""
+    strict, lax = begin(tmp_path / "strict", server, "require-ems = true"), begin(tmp_path / "lax", server)
+    header = b"p=tls-exporter,,"
+    with contextlib.ExitStack() as ends:
+        one, another = Openssl(strict, "-tls1_2"), Openssl(strict, "-tls1_2")
+        [ends.callback(each.end) for each in (one, another)]
+        assert exchange(one, Scram("ada", WORD, header, another.exported), PLUS) == (49, b"e=invalid-proof")
+        scram = Scram("ada", WORD, header, one.exported)
+        assert exchange(one, scram, PLUS) == (0, scram.expected)
+    for each, is_refused in ((strict, True), (lax, False)):
+        context = ssl.create_default_context(cafile=each.authority.certificate)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= NO_EXTENDED_MASTER_SECRET
+        refused = pytest.raises(ssl.SSLError) if is_refused else contextlib.nullcontext()
+        with refused:
+            secure(Raw(each.port), context)
 
 
 def test_s4_downgrades_and_altered_messages(served):

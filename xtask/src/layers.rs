@@ -45,9 +45,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pando-node",
         &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env", "pando-dsa", "pando-wal"],
     ),
+    ("pando-tls", &["pando-env", "pando-dsa"]),
     (
         "pando-server",
         &[
+            "pando-tls",
             "pando-model",
             "pando-schema",
             "pando-logs",
@@ -65,6 +67,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "pando",
         &[
             "pando-server",
+            "pando-tls",
             "pando-node",
             "pando-loadgen",
             "pando-model",

@@ -155,8 +155,8 @@ pub struct ChannelBindings {
 
 /// What works out `tls-exporter` of a channel.
 pub trait Exporter: Send + Sync {
-    /// The binding, if there is one.
-    fn binding(&self) -> Option<Vec<u8>>;
+    /// The bindings, if there are some: TLS 1.2 has one with an empty context and one without a context, and clients of both kinds.
+    fn bindings(&self) -> Vec<Vec<u8>>;
 }
 
 impl ChannelBindings {

@@ -15,6 +15,7 @@ pub mod planted;
 pub mod poll;
 pub mod ring;
 pub mod rotation;
+pub mod stamp;
 pub mod stream;
 pub mod task;
 pub mod terminal;

@@ -17,12 +17,12 @@ use node::data::Nowhere;
 use node::indexer;
 use schema::Schema;
 use server::config::{self, Config, Listen};
-use server::tls::Tls;
 use server::tokens::TokenKeys;
 use server::{Endpoints, Reloaded, directory, import};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tls::Tls;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 /// Serve a directory to LDAP clients.

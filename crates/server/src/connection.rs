@@ -8,7 +8,6 @@ use self::handshake::Handshake;
 use crate::hold::{HOLD_BYTES_MAX, Hold};
 use crate::logs::{Logged, Taken};
 use crate::thread::{Member, READ_BYTES, Scratch, Shared, Waiting};
-use crate::tls::{self, ClientUse, Secured};
 use dsa::client_memory::{Kept, UNCOUNTED_BYTES};
 use dsa::config::Listener;
 use dsa::refusals::Limit;
@@ -22,6 +21,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use tls::{ClientUse, Secured};
 
 /// Input that is held back while earlier requests are in progress is read no further than this.
 const HELD_BYTES_MAX: usize = 64 << 10;

@@ -17,9 +17,7 @@ mod reload;
 mod reports;
 mod rules;
 mod seldom;
-mod stamp;
 mod thread;
-pub mod tls;
 pub mod tokens;
 
 pub use listener::{Endpoints, serve, serve_until};

@@ -8,7 +8,6 @@ use crate::reload::{Reloaded, signal_to_end};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
 use crate::thread::IoThread;
-use crate::tls::ClientUse;
 use dsa::Dsa;
 use dsa::certificates::Certificates;
 use dsa::contexts::Contexts;
@@ -21,6 +20,7 @@ use std::future::Future;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use tls::ClientUse;
 use tokio::sync::watch;
 
 /// Connections that may wait to be accepted.

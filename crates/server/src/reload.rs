@@ -1,6 +1,5 @@
 //! Files that are read anew while the server runs: when SIGHUP comes, and when they have changed.
 
-use crate::tls::Tls;
 use crate::tokens::TokenKeys;
 use dsa::Dsa;
 use dsa::events::{Event, EventKind};
@@ -8,6 +7,7 @@ use env::clock::{Clock, SystemClock};
 use env::task;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tls::Tls;
 
 /// How often the files are looked at, in milliseconds.
 const RELOAD_MS: u64 = 10_000;

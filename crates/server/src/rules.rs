@@ -1,8 +1,8 @@
 //! What is asked of the clients of a listener, as its connections need it.
 
-use crate::tls::ClientUse;
 use ::access::Network;
 use env::net::PeerAddress;
+use tls::ClientUse;
 
 /// What the connections of a listener go by.
 pub(crate) struct Rules {

@@ -7,7 +7,6 @@ use crate::proxy::{Stated, read_header};
 use crate::reports::{look_after_memory, report_failed_binds, report_refusals};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
-use crate::tls::{Buffers, ClientUse, Secured, Tls};
 use dsa::refusals::Limit;
 use dsa::{Accounts, Dsa, Gone, Worker};
 use env::clock::{Clock, SystemClock};
@@ -19,6 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
+use tls::{Buffers, ClientUse, Secured, Tls};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

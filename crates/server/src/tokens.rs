@@ -8,9 +8,9 @@ mod provider;
 
 pub use self::key::Algorithm;
 use self::key::Key;
-use crate::stamp::{Stamp, stamp};
 use arc_swap::ArcSwap;
 use dsa::tokens::{Claims, Tokens};
+use env::stamp::{Stamp, stamp};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Validation, decode, decode_header};
 use model::limits::TOKEN_KEYS_BYTES_MAX;

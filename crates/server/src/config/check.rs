@@ -2,9 +2,9 @@
 
 use super::{Config, Listener};
 use crate::logs::{Destination, Form};
-use crate::tls::ClientUse;
 use model::limits::PEER_MAPPINGS_MAX;
 use std::path::Path;
+use tls::ClientUse;
 
 /// Something wrong with a configuration that no single value shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use super::listen::Listen;
 use super::network;
 use super::value::{client_use, client_word};
 use super::words;
-use crate::tls::ClientUse;
 use ::access::Network;
 use dsa::settings::value::switch;
 use std::fmt;
+use tls::ClientUse;
 
 /// What can be said of a listener.
 const KEYS: &str = "`url`, `name`, `tls`, `client-certificate`, `proxy` and `proxy-tls`";

@@ -32,7 +32,7 @@ pub use tokens::OfTokens;
 pub use value::OnLogFailure;
 
 use crate::logs::Destination;
-use crate::{Options, logs, tls};
+use crate::{Options, logs};
 use dsa::Anonymous;
 use dsa::config::Scheme;
 use model::limits::DICTIONARY_BYTES_MAX;
@@ -144,6 +144,8 @@ pub struct Config {
     pub realm: Option<String>,
     /// Versions of TLS that are spoken: for each whether it is 1.2, and not 1.3.
     pub tls_versions: Vec<bool>,
+    /// See `tls.require-ems`.
+    pub requires_extended_master: bool,
     /// Attributes that are secrets, besides those that always are.
     pub secrets: Vec<String>,
     /// What connections need to be protected by.
@@ -214,6 +216,7 @@ impl Default for Config {
             keytab: None,
             realm: None,
             tls_versions: vec![false, true],
+            requires_extended_master: false,
             secrets: Vec::new(),
             password_strength: None,
             ldapi_strength: dsa::config::LDAPI_STRENGTH,
@@ -301,7 +304,9 @@ impl Config {
             revoked: self.client_revoked.clone(),
         };
         let clients = Some(clients).filter(|clients| !clients.certificates.is_empty());
-        let versions = tls::Versions { with_1_2: self.tls_versions.contains(&true) };
+        let requires_extended_master = self.requires_extended_master;
+        let versions =
+            tls::Versions { with_1_2: self.tls_versions.contains(&true), requires_extended_master };
         let binds_proofs = self.password_schemes.contains(&Scheme::ScramSha256);
         (!pairs.is_empty()).then_some(tls::Settings { pairs, versions, clients, binds_proofs })
     }

@@ -377,6 +377,17 @@ const ROWS: &[Row<Config>] = &[
         },
     },
     Row {
+        name: "tls.require-ems",
+        form: "on|off",
+        values: Values::One,
+        scope: Scope::Node,
+        default: "off: clients with OpenSSL 1.0 have no such secret",
+        text: "Whether TLS 1.2 is spoken only with an extended master secret (RFC 7627). With it proofs of SCRAM can be bound to a session \
+               of TLS 1.2 by `tls-exporter`, too.",
+        set: |c, v| put(&mut c.requires_extended_master, v, switch),
+        show: |c| vec![on_off(c.requires_extended_master)],
+    },
+    Row {
         name: "security.password",
         form: "BITS",
         values: Values::One,

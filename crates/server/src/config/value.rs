@@ -1,7 +1,6 @@
 //! Values of configuration keys, from text and back.
 
 use crate::logs::{Access, Form, LogValues, OnAuditFailure};
-use crate::tls::ClientUse;
 use crate::tokens::Algorithm;
 use dsa::Anonymous;
 use dsa::config::Scheme;
@@ -9,6 +8,7 @@ use dsa::settings::{self, Bad};
 use model::limits::{ACCESS_SECRETS_MAX, MESSAGE_BYTES_MAX};
 use std::path::PathBuf;
 use std::str::FromStr;
+use tls::ClientUse;
 
 /// What to do when the disk fails to keep the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! An IO thread's side of the access log: no lock, no wait, and no memory from the system for a request.
 
-use crate::tls::Facts;
 use dsa::Session;
 use dsa::annotations::Annotation;
 use dsa::config::Listener;
@@ -14,6 +13,7 @@ use logs::tap::{Held, Memory, Tap};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tls::Facts;
 
 /// Where a thread's records go.
 pub(crate) struct Feed {

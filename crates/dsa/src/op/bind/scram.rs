@@ -61,11 +61,11 @@ pub(super) fn begin(
     let first = ClientFirst::decode(message).ok_or(Failed::Refused(MALFORMED))?;
     let user = scram::prepare(&first.user).ok_or(Failed::Refused(MALFORMED))?;
     let data = match (first.flag, is_plus) {
-        (Flag::None, false) => Vec::new(),
+        (Flag::None, false) => vec![Vec::new()],
         (Flag::Unused, false) if is_downgraded(reading) => {
             return Err(Failed::Refused(DOWNGRADED));
         }
-        (Flag::Unused, false) => Vec::new(),
+        (Flag::Unused, false) => vec![Vec::new()],
         (Flag::Bound(kind), plus) if plus || kind == OF_LIBLDAP => {
             bound_to(known, kind).ok_or(Failed::Said(UNKNOWN_BINDING))?
         }
@@ -82,10 +82,10 @@ pub(super) fn begin(
     let nonce = [first.nonce, base64::encode(&drawn).as_bytes()].concat();
     let server_first = server_first(&nonce, &base64::encode(&keys.salt), keys.iterations);
     // What the last message must bring in base64: the header as it came, and what the channel is known by.
-    let binding = [first.header, &data].concat();
+    let bindings = data.iter().map(|data| [first.header, data].concat()).collect();
     let (authorization_id, first_bare) = (first.authorization_id, first.bare.to_vec());
     let challenge = server_first.clone();
-    Ok((Begun { name, who, authorization_id, binding, nonce, first_bare, server_first }, challenge))
+    Ok((Begun { name, who, authorization_id, bindings, nonce, first_bare, server_first }, challenge))
 }
 
 /// Judges the final message: who the client is, as whom it wants to act, and the proof of the server.
@@ -127,8 +127,9 @@ fn proven(reading: &mut Reading<'_>, begun: &Begun, message: &[u8]) -> Option<Ve
     let keys = keys.unwrap_or_else(|| Keys::of_nobody(Vec::new()));
     let signed = auth_message(&begun.first_bare, &begun.server_first, last.without_proof);
     let is_right = keys.proves(&signed, &base64::decode(last.proof)?);
-    let is_bound =
-        planted::is(holes::BINDING_NOT_COMPARED) || same(&base64::decode(last.binding)?, &begun.binding);
+    let binding = base64::decode(last.binding)?;
+    let is_bound = planted::is(holes::BINDING_NOT_COMPARED)
+        || begun.bindings.iter().any(|expected| same(&binding, expected));
     (is_right && is_bound && same(last.nonce, &begun.nonce)).then(|| keys.signature(&signed))
 }
 
@@ -170,13 +171,13 @@ fn salt_of_nobody(reading: &Reading<'_>, name: &[u8]) -> Vec<u8> {
     [half(b"\0scram salt 1"), half(b"\0scram salt 2")].concat()
 }
 
-/// What a client that binds to the channel by this type must have seen of it.
-fn bound_to(known: Known<'_>, kind: &[u8]) -> Option<Vec<u8>> {
+/// What a client that binds to the channel by this type must have seen of it: one of these.
+fn bound_to(known: Known<'_>, kind: &[u8]) -> Option<Vec<Vec<u8>>> {
     let bindings = known.bindings?;
     match kind {
-        b"tls-server-end-point" => bindings.end_point.clone(),
-        b"tls-exporter" => bindings.exporter.as_ref()?.binding(),
-        OF_LIBLDAP => Some([b"tls-server-end-point:", &bindings.end_point.as_ref()?[..]].concat()),
+        b"tls-server-end-point" => Some(vec![bindings.end_point.clone()?]),
+        b"tls-exporter" => Some(bindings.exporter.as_ref()?.bindings()).filter(|some| !some.is_empty()),
+        OF_LIBLDAP => Some(vec![[b"tls-server-end-point:", &bindings.end_point.as_ref()?[..]].concat()]),
         _ => None,
     }
 }

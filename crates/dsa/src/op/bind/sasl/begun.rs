@@ -10,7 +10,7 @@ pub(in crate::op::bind) struct Begun {
     pub(in crate::op::bind) who: Who,
     pub(in crate::op::bind) authorization_id: Vec<u8>,
     /// What the final message must say of the channel.
-    pub(in crate::op::bind) binding: Vec<u8>,
+    pub(in crate::op::bind) bindings: Vec<Vec<u8>>,
     pub(in crate::op::bind) nonce: Vec<u8>,
     pub(in crate::op::bind) first_bare: Vec<u8>,
     pub(in crate::op::bind) server_first: Vec<u8>,

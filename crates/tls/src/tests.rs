@@ -45,7 +45,12 @@ fn write(dir: &TempDir, name: &str, made: &Made) -> Pair {
 
 fn load(pairs: Vec<Pair>) -> Result<(Tls, Vec<String>), String> {
     Tls::load(
-        Settings { pairs, versions: Versions { with_1_2: true }, clients: None, binds_proofs: true },
+        Settings {
+            pairs,
+            versions: Versions { with_1_2: true, requires_extended_master: false },
+            clients: None,
+            binds_proofs: true,
+        },
         NOW_S,
     )
 }
@@ -64,12 +69,22 @@ fn client_by(
     name: &'static str,
     versions: &[&'static SupportedProtocolVersion],
 ) -> ClientConnection {
+    client_of(&Arc::new(client_config(provider, trusted, versions)), name)
+}
+
+fn client_of(config: &Arc<ClientConfig>, name: &'static str) -> ClientConnection {
+    ClientConnection::new(Arc::clone(config), ServerName::try_from(name).unwrap()).unwrap()
+}
+
+fn client_config(
+    provider: CryptoProvider,
+    trusted: &[&Made],
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     trusted.iter().for_each(|made| roots.add(made.authority.as_ref().der().clone()).unwrap());
     let builder = ClientConfig::builder_with_provider(Arc::new(provider));
-    let config =
-        builder.with_protocol_versions(versions).unwrap().with_root_certificates(roots).with_no_client_auth();
-    ClientConnection::new(Arc::new(config), ServerName::try_from(name).unwrap()).unwrap()
+    builder.with_protocol_versions(versions).unwrap().with_root_certificates(roots).with_no_client_auth()
 }
 
 /// The socket between a client and the server, as the server sees it.
@@ -386,7 +401,12 @@ fn tls_1_2_is_spoken_unless_it_is_left_out() {
     let made = make(&["a.example.com"], 2030);
     let pairs = vec![write(&dir, "a", &made)];
     let (tls, _) = Tls::load(
-        Settings { pairs, versions: Versions { with_1_2: false }, clients: None, binds_proofs: true },
+        Settings {
+            pairs,
+            versions: Versions { with_1_2: false, requires_extended_master: false },
+            clients: None,
+            binds_proofs: true,
+        },
         NOW_S,
     )
     .unwrap();
@@ -442,30 +462,44 @@ fn a_message_that_does_not_end_is_refused_after_the_handshake_too() {
     assert!(ends.stream.kept_bytes() < 100 << 10);
 }
 
-/// S3: what a proof is bound to is what the client works out by its own library, for each hash of a suite, and another one for each session.
+/// S3: what a proof is bound to is what the client works out by its own library, for each hash of a suite, and another one for each session,
+/// be it resumed. TLS 1.2 has it only if each of its sessions must have an extended master secret.
 #[test]
 fn test_s3_both_ends_export_the_same() {
     let dir = TempDir::new().unwrap();
     let made = make(&["one"], 2100);
-    let (tls, _) = load(vec![write(&dir, "one", &made)]).unwrap();
+    let pairs = vec![write(&dir, "one", &made)];
     let mut seen = Vec::new();
     // The key of the certificate is one of elliptic curves.
     let fits = |suite: &&rustls::SupportedCipherSuite| !format!("{suite:?}").contains("_RSA_");
-    for suite in ring::ALL_CIPHER_SUITES.iter().filter(fits) {
-        let version = suite.version();
-        let mut provider = ring::default_provider();
-        provider.cipher_suites = vec![*suite];
-        let mut ends =
-            Ends::new(&tls, client_by(provider, &[&made], "one", &[version]), usize::MAX, usize::MAX);
-        ends.settle(1 << 16).unwrap();
-        let exported = ends.stream.take_facts().expect("it is done").bindings.exporter;
-        let exported = exported.map(|exporter| exporter.binding().expect("there is one"));
-        let is_new = version.version == rustls::ProtocolVersion::TLSv1_3;
-        let own =
-            ends.client.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b"")).unwrap();
-        assert_eq!(exported, is_new.then(|| own.to_vec()), "{suite:?}");
-        assert!(!seen.contains(&own.to_vec()));
-        seen.push(own.to_vec());
+    for requires_extended_master in [false, true] {
+        let versions = Versions { with_1_2: true, requires_extended_master };
+        let settings = Settings { pairs: pairs.clone(), versions, clients: None, binds_proofs: true };
+        let (tls, _) = Tls::load(settings, NOW_S).unwrap();
+        for suite in ring::ALL_CIPHER_SUITES.iter().filter(fits) {
+            let version = suite.version();
+            let mut provider = ring::default_provider();
+            provider.cipher_suites = vec![*suite];
+            let config = Arc::new(client_config(provider, &[&made], &[version]));
+            for is_resumed in [false, true] {
+                let mut ends = Ends::new(&tls, client_of(&config, "one"), usize::MAX, usize::MAX);
+                ends.settle(1 << 16).unwrap();
+                let facts = ends.stream.take_facts().expect("it is done");
+                assert_eq!(facts.has_resumed, is_resumed, "{suite:?}");
+                let mut export = |context| {
+                    let label = b"EXPORTER-Channel-Binding";
+                    ends.client.export_keying_material([0; 32], label, context).unwrap().to_vec()
+                };
+                let mut own = vec![export(Some(&b""[..])), export(None)];
+                own.dedup();
+                let exported = facts.bindings.exporter.map(|exporter| exporter.bindings());
+                let is_new = version.version == rustls::ProtocolVersion::TLSv1_3;
+                let expected = (is_new || requires_extended_master).then(|| own.clone());
+                assert_eq!(exported, expected, "{suite:?}");
+                assert!(!seen.contains(&own));
+                seen.push(own);
+            }
+        }
     }
 }
 
@@ -475,8 +509,12 @@ fn keys_are_not_exported_for_nobody() {
     let dir = TempDir::new().unwrap();
     let made = make(&["one"], 2100);
     let pairs = vec![write(&dir, "one", &made)];
-    let settings =
-        Settings { pairs, versions: Versions { with_1_2: false }, clients: None, binds_proofs: false };
+    let settings = Settings {
+        pairs,
+        versions: Versions { with_1_2: false, requires_extended_master: false },
+        clients: None,
+        binds_proofs: false,
+    };
     let (tls, _) = Tls::load(settings, NOW_S).unwrap();
     let client = client(&[&made], "one", &[&rustls::version::TLS13]);
     let mut ends = Ends::new(&tls, client, usize::MAX, usize::MAX);

@@ -152,7 +152,7 @@ impl Shown {
 }
 
 /// What one handshake goes by.
-pub(crate) struct Offered {
+pub struct Offered {
     pub(crate) config: Arc<ServerConfig>,
     /// What it shows.
     pub(crate) shown: Arc<Shown>,

@@ -6,7 +6,7 @@
 use super::buffer::Outgoing;
 use super::certificate::{Offered, Shown};
 use super::exporter;
-use dsa::config::{ChannelBindings, Exporter};
+use dsa::config::ChannelBindings;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
 use rustls::{HandshakeKind, ProtocolVersion};
@@ -37,19 +37,19 @@ pub(crate) struct Kept<'k> {
 
 /// What a handshake came to.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub struct Facts {
     /// Did it resume an earlier session?
-    pub(crate) has_resumed: bool,
+    pub has_resumed: bool,
     /// Bits of the symmetric key: 128 or 256.
-    pub(crate) strength: u16,
+    pub strength: u16,
     /// `TLSv1.2` or `TLSv1.3`.
-    pub(crate) version: &'static str,
+    pub version: &'static str,
     /// Its cipher suite, as IANA has it.
-    pub(crate) suite: String,
+    pub suite: String,
     /// The client's certificate, if one was asked for, shown and verified.
-    pub(crate) certificate: Option<Vec<u8>>,
+    pub certificate: Option<Vec<u8>>,
     /// What a proof can be bound to.
-    pub(crate) bindings: ChannelBindings,
+    pub bindings: ChannelBindings,
 }
 
 /// The records of one connection.
@@ -59,6 +59,8 @@ pub(crate) struct Records {
     shown: Arc<Shown>,
     /// What `tls-exporter` follows from, from the handshake until somebody asks what that came to.
     exporter: Option<exporter::Secret>,
+    /// The random number that the server has sent.
+    random: Option<[u8; 32]>,
     /// The client sends nothing more (close_notify).
     is_over: bool,
     /// Records that were encrypted.
@@ -75,7 +77,7 @@ impl Records {
     pub(crate) fn new(offered: Offered) -> io::Result<Records> {
         let Offered { config, shown } = offered;
         let tls = UnbufferedServerConnection::new(config).map_err(io::Error::other)?;
-        Ok(Records { tls, shown, exporter: None, is_over: false, encrypted: 0 })
+        Ok(Records { tls, shown, exporter: None, random: None, is_over: false, encrypted: 0 })
     }
 
     /// Has the client said that it sends nothing more?
@@ -109,7 +111,7 @@ impl Records {
         let strength = if suite.contains("AES_128") { 128 } else { 256 };
         let chain = self.tls.peer_certificates().and_then(|chain| chain.first());
         let certificate = chain.map(|leaf| leaf.to_vec());
-        let exporter = self.exporter.take().map(|secret| Arc::new(secret) as Arc<dyn Exporter>);
+        let exporter = self.exporter.take().and_then(|secret| secret.exporter(suite, self.random));
         let bindings = ChannelBindings { end_point: self.shown.end_point(), exporter };
         let has_resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
         // The library tells suites of 1.3 from others by another prefix.
@@ -133,7 +135,10 @@ impl Records {
         }
         // What a handshake has left that failed is not of this one.
         drop(exporter::take());
+        let sent = reply.filled().len();
         let opened = self.open_records(input, plain, reply);
+        // The server's hello is the first that it sends.
+        self.random = self.random.or_else(|| exporter::server_random(&reply.filled()[sent..]));
         self.exporter = exporter::take().or(self.exporter.take());
         opened
     }

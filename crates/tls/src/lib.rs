@@ -10,16 +10,16 @@ mod exporter;
 mod record;
 mod stream;
 
-pub(crate) use self::buffer::Buffers;
-pub use self::certificate::Pair;
-use self::certificate::{Certificates, Loaded, Offered, Shown};
-pub(crate) use self::client::known;
+pub use self::buffer::Buffers;
+use self::certificate::{Certificates, Loaded, Shown};
+pub use self::certificate::{Offered, Pair};
+pub use self::client::known;
 pub use self::client::{ClientAuthorities, ClientUse};
-pub(crate) use self::record::Facts;
-pub(crate) use self::stream::Secured;
-use crate::stamp::{Stamp, stamp};
+pub use self::record::Facts;
+pub use self::stream::Secured;
 use arc_swap::ArcSwap;
 use dsa::certificates;
+use env::stamp::{Stamp, stamp};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert};
 use rustls::{ServerConfig, SupportedProtocolVersion};
@@ -32,6 +32,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Versions {
     /// TLS 1.2, too?
     pub with_1_2: bool,
+    /// Only with an extended master secret (RFC 7627)? TLS 1.3 has one always.
+    pub requires_extended_master: bool,
 }
 
 /// What is to be known to secure connections.
@@ -132,7 +134,7 @@ impl Tls {
     }
 
     /// What a handshake that begins now goes by, with a client whose certificate has this use. `None` if the use has no authorities.
-    pub(crate) fn current(&self, clients: ClientUse) -> Option<Offered> {
+    pub fn current(&self, clients: ClientUse) -> Option<Offered> {
         let configs = self.current.load();
         let config = match clients {
             ClientUse::None => Arc::clone(&configs.without),
@@ -254,8 +256,9 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
         config.session_storage = Arc::new(NoServerSessionStorage {});
         // Data that comes with a resumed handshake could be replayed.
         config.max_early_data_size = 0;
+        config.require_ems = settings.versions.requires_extended_master;
         if settings.binds_proofs {
-            config.key_log = Arc::new(exporter::Keeps);
+            config.key_log = Arc::new(exporter::Keeps { with_1_2: config.require_ems });
         }
         Ok::<_, String>(Arc::new(config))
     };

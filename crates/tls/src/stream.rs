@@ -21,7 +21,7 @@ const ENCRYPT_BYTES_MAX: usize = 256 << 10;
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
 /// A stream and what secures it.
-pub(crate) struct Secured<S> {
+pub struct Secured<S> {
     stream: S,
     tls: Option<Box<Tls>>,
 }
@@ -49,7 +49,7 @@ struct Tls {
 
 impl<S: Stream> Secured<S> {
     /// An open stream.
-    pub(crate) fn open(stream: S) -> Secured<S> {
+    pub fn open(stream: S) -> Secured<S> {
         Secured { stream, tls: None }
     }
 
@@ -57,7 +57,7 @@ impl<S: Stream> Secured<S> {
     ///
     /// # Errors
     /// When the configuration cannot be used.
-    pub(crate) fn secure(&mut self, offered: Offered, buffers: Rc<RefCell<Buffers>>) -> io::Result<()> {
+    pub fn secure(&mut self, offered: Offered, buffers: Rc<RefCell<Buffers>>) -> io::Result<()> {
         assert!(self.tls.is_none(), "a stream is secured once");
         self.tls = Some(Box::new(Tls {
             records: Records::new(offered)?,
@@ -76,22 +76,22 @@ impl<S: Stream> Secured<S> {
     }
 
     /// Is it secured, or about to be?
-    pub(crate) fn is_secured(&self) -> bool {
+    pub fn is_secured(&self) -> bool {
         self.tls.is_some()
     }
 
     /// Must the connection end, since its keys must not be used for much more?
-    pub(crate) fn must_end(&self) -> bool {
+    pub fn must_end(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.records.must_end())
     }
 
     /// Is a handshake to be done, or to be ended?
-    pub(crate) fn is_handshaking(&self) -> bool {
+    pub fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.records.is_handshaking())
     }
 
     /// What the handshake came to, once after it has ended.
-    pub(crate) fn take_facts(&mut self) -> Option<Facts> {
+    pub fn take_facts(&mut self) -> Option<Facts> {
         let tls = self.tls.as_mut().filter(|tls| !tls.is_known)?;
         let facts = tls.records.facts()?;
         tls.is_known = true;
@@ -99,7 +99,7 @@ impl<S: Stream> Secured<S> {
     }
 
     /// Bytes that are kept for the client.
-    pub(crate) fn kept_bytes(&self) -> usize {
+    pub fn kept_bytes(&self) -> usize {
         self.tls
             .as_ref()
             .map_or(0, |tls| tls.input.capacity() + tls.content.capacity() + tls.output.capacity())

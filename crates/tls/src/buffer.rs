@@ -42,7 +42,7 @@ impl Outgoing {
 
 /// Those of one thread, borrowed for the length of one read or write.
 #[derive(Default)]
-pub(crate) struct Buffers {
+pub struct Buffers {
     /// What was read: what a connection kept of a record, and room for one read. Empty before the first.
     pub(super) input: Vec<u8>,
     pub(super) output: Outgoing,

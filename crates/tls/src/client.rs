@@ -88,7 +88,7 @@ const ATTRIBUTES: [(&str, &str); 9] = [
 const PRINCIPAL_NAME: &str = "1.3.6.1.4.1.311.20.2.3";
 
 /// What a certificate says of its client. `None` if it cannot be read.
-pub(crate) fn known(der: &[u8]) -> Option<ClientCertificate> {
+pub fn known(der: &[u8]) -> Option<ClientCertificate> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let mut values: Vec<(String, String)> = Vec::new();
     for attribute in certificate.subject().iter_attributes() {
