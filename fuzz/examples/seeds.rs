@@ -123,6 +123,7 @@ fn main() {
     oauth_bearer();
     effective_rights();
     binds();
+    tls_records();
     requests();
     responses();
     sessions();
@@ -154,6 +155,36 @@ fn oauth_bearer() {
 }
 
 /// How a client is connected, and its steps, two bytes each (src/binds/steps.rs).
+/// Steps of `tls_records`: what is done, and two octets that say how much of it.
+fn tls_records() {
+    const SETTLE: [u8; 3] = [7, 0, 0];
+    let all: [(&str, &[[u8; 3]]); 5] = [
+        ("plain", &[SETTLE, [0, 200, 3], [1, 100, 8], SETTLE]),
+        // One octet each time.
+        ("octets", &[[2, 1, 0], [3, 9, 0], [4, 1, 0], [0, 90, 0], [1, 90, 0], SETTLE]),
+        // Something is changed in a record, and in the handshake.
+        ("changed", &[SETTLE, [0, 100, 0], [6, 40, 1], SETTLE, [0, 5, 0]]),
+        ("handshake", &[[6, 120, 255]]),
+        (
+            "keys",
+            &[
+                SETTLE,
+                [5, 0, 0],
+                [0, 255, 8],
+                [5, 0, 0],
+                [2, 200, 6],
+                [4, 100, 2],
+                [1, 255, 8],
+                [1, 255, 8],
+                [3, 255, 4],
+            ],
+        ),
+    ];
+    for (version, (name, steps)) in (0..2).cycle().zip(all) {
+        save("tls_records", name, &[&[version], steps.as_flattened()].concat());
+    }
+}
+
 fn binds() {
     let all: [(&str, &[u8]); 6] = [
         // By a Unix socket: each mechanism once, and who that makes the session.

@@ -19,12 +19,13 @@ pub mod schema_definition;
 pub mod scram;
 pub mod session;
 pub mod store;
+pub mod tls_records;
 
 /// A target: its name, which is also that of its corpus folder and its binary, and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. `tests/corpus.rs` fails when a folder or a binary is missing here, or the other way round.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("access_log", access_log::check),
     ("access_log_file", access_log_file::check),
     ("access_rule", access_rule::check),
@@ -43,4 +44,5 @@ pub const TARGETS: [Target; 18] = [
     ("scram", scram::check),
     ("session", session::check),
     ("store", store::check),
+    ("tls_records", tls_records::check),
 ];
