@@ -15,6 +15,7 @@ Where there are few cores the crowd takes its CPU time from the server and from 
 - A third state has no crowd, but a process that burns as much CPU time as the crowd took just before, on the same cores and with the same priority: in
   C6 that of the clients, in C8 that of the server's threads for passwords. What the crowd's state has less than this one is due to
   the server alone; what this one has less than that without anything is due to the cores.
+Needs a quiet machine: what else runs raises the p99 of all states to milliseconds, and what a crowd adds is not seen then. Each table has the load average.
 """
 
 import contextlib
