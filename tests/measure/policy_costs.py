@@ -63,9 +63,11 @@ OPERATIONS = {
 }
 
 
-def ldif(path, users=ENTRIES):
-    """A directory of users with 3 kB each, and of groups."""
-    stored = [ssha(WORD, bytes([number])) for number in range(16)]
+SALTED = [ssha(WORD, bytes([number])) for number in range(16)]
+
+
+def ldif(path, stored, users=ENTRIES):
+    """A directory of users with 3 kB each, and of groups. `stored` is the stored password of a user."""
     with open(path, "w") as out:
         out.write(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\ndn: {PEOPLE}\nobjectClass: organizationalUnit\n\n")
         out.write(f"dn: cn=policy,{SUFFIX}\nobjectClass: device\nobjectClass: pwdPolicy\ncn: policy\npwdAttribute: userPassword\npwdLockout: TRUE\npwdMaxFailure: 5\n\n")
@@ -75,7 +77,7 @@ def ldif(path, users=ENTRIES):
             out.write(f"dn: cn=h{number},{SUFFIX}\nobjectClass: groupOfNames\ncn: h{number}\n" + "".join(f"member: uid=u{at},{PEOPLE}\n" for at in range(100)) + "\n")
         for number in range(users):
             out.write(f"dn: uid=u{number},{PEOPLE}\nobjectClass: inetOrgPerson\nuid: u{number}\ncn: User {number}\nsn: {number}\nl: l{number % 10}\n"
-                      f"manager: {USER}\ncarLicense: {FILL}\nuserPassword: {stored[number % 16]}\n" + "".join(f"description: {at} {FILL}\n" for at in range(25)) + "\n")
+                      f"manager: {USER}\ncarLicense: {FILL}\nuserPassword: {stored(number)}\n" + "".join(f"description: {at} {FILL}\n" for at in range(25)) + "\n")
 
 
 def cpu(pid):
@@ -148,10 +150,10 @@ def config(folder, label, *lines):
 
 
 class Bench:
-    def __init__(self, folder):
+    def __init__(self, folder, stored=lambda number: SALTED[number % 16]):
         self.folder, self.running = folder, []
         self.ldif = folder / "all.ldif"
-        ldif(self.ldif)
+        ldif(self.ldif, stored)
         self.authority = Authority(folder / "ca")
 
     def serve(self, label, *lines, durable=False, tls=False, who=USER):
