@@ -3,7 +3,6 @@
 use crate::hide::{self, Hider};
 use crate::object::Object;
 use model::Csn;
-use model::timestamp::timestamp;
 use password::base64;
 use proto::list::Attribute;
 use proto::message::{Message, Request};
@@ -43,7 +42,7 @@ impl Place {
     fn put<'o>(self, out: &'o mut Vec<u8>, wall_ms: u64) -> Object<'o> {
         let mut object = Object::begin(out);
         let number = if self.number == Place::WHOLE { 0 } else { self.number };
-        object.number("index", self.index).number("n", number.into()).text("t", &timestamp(wall_ms));
+        object.number("index", self.index).number("n", number.into()).time("t", wall_ms);
         object
     }
 }
@@ -83,7 +82,7 @@ pub fn put_change(
 ) {
     let mut object = place.put(out, change.wall_ms);
     if let Some(csn) = change.csn {
-        object.text("csn", &csn.to_string());
+        object.text("csn", csn.to_string());
     }
     object.text_if("id", change.connection.as_deref().unwrap_or_default());
     let message = Message::decode(message).ok();
@@ -91,10 +90,9 @@ pub fn put_change(
         object.number("msgid", message.id.unsigned_abs().into());
     }
     // A name that the server has is a DN, but it may have a secret among its values.
-    let name = |dn: &[u8]| if dn.is_empty() { String::new() } else { hide::name_text(schema, dn) };
-    object.text_if("dn", &name(change.who));
+    object.text_if("dn", hide::name(schema, change.who));
     if let Some(acting) = change.acting {
-        object.text("as", &name(acting));
+        object.text("as", hide::name(schema, acting));
     }
     object.text_if("peer", &change.peer).text_if("via", &change.via);
     match &message {
@@ -102,7 +100,7 @@ pub fn put_change(
         None => _ = object.text("op", "settings"),
     }
     if let Some(Place { index, number }) = change.transaction {
-        object.text("txn", &format!("{index}.{number}"));
+        object.text("txn", format!("{index}.{number}"));
     }
     if change.is_recovered {
         object.flag("recovered");
@@ -116,9 +114,8 @@ fn put_request(
     request: &Request<'_>,
     uuid: &[u8],
 ) {
-    let uuid = String::from_utf8_lossy(uuid);
     let mut begin = |op: &str, dn: &[u8]| {
-        object.text("op", op).text("entry", &hide::name_text(schema, dn)).text_if("entryUUID", &uuid);
+        object.text("op", op).text("entry", hide::name(schema, dn)).text_if("entryUUID", uuid);
     };
     match request {
         Request::Add(add) => {
@@ -136,12 +133,12 @@ fn put_request(
         Request::Delete(dn) => begin("delete", dn),
         Request::ModifyDn(rename) => {
             begin("rename", rename.dn);
-            object.text("newrdn", &hide::name_text(schema, rename.new_rdn));
+            object.text("newrdn", hide::name(schema, rename.new_rdn));
             if rename.delete_old_rdn {
                 object.flag("deleteoldrdn");
             }
             if let Some(superior) = rename.new_superior {
-                object.text("superior", &hide::name_text(schema, superior));
+                object.text("superior", hide::name(schema, superior));
             }
         }
         // Nothing else is applied by the log.
@@ -165,7 +162,7 @@ fn put_values(
     word: &str,
     attribute: Attribute<'_>,
 ) {
-    object.text("do", word).text("attr", &String::from_utf8_lossy(attribute.description));
+    object.text("do", word).text("attr", attribute.description);
     let is_hidden = hide::is_hidden(schema, attribute.description);
     let (mut texts, mut others) = (Vec::new(), Vec::new());
     for value in attribute.values.iter() {

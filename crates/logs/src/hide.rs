@@ -122,9 +122,38 @@ pub fn name<'a>(schema: &Schema, dn: &'a [u8]) -> Cow<'a, [u8]> {
     }
 }
 
-/// The same as text.
-pub fn name_text(schema: &Schema, dn: &[u8]) -> String {
-    String::from_utf8_lossy(&name(schema, dn)).into_owned()
+/// Names that are judged one after the other. Mostly they have the superior of the one before, which need not be looked at again.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// A superior that can be logged.
+    superior: Vec<u8>,
+}
+
+impl Names {
+    /// As [`name`].
+    pub(crate) fn name<'a>(&mut self, schema: &Schema, dn: &'a [u8]) -> Cow<'a, [u8]> {
+        let parts = split(dn);
+        if let Some((rdn, superior)) = parts
+            && superior == self.superior
+            && matches!(name(schema, rdn), Cow::Borrowed(_))
+        {
+            return Cow::Borrowed(dn);
+        }
+        let judged = name(schema, dn);
+        if let (Some((_, superior)), Cow::Borrowed(_)) = (parts, &judged) {
+            self.superior.clear();
+            self.superior.extend_from_slice(superior);
+        }
+        judged
+    }
+}
+
+/// The first RDN and what follows the comma behind it, where no other comma can be meant: nothing is escaped or quoted before it. Neither is empty,
+/// as an RDN alone would be the root.
+fn split(dn: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = dn.iter().position(|octet| matches!(octet, b',' | b'\\' | b'"'))?;
+    let (rdn, superior) = (&dn[..at], &dn[at + 1..]);
+    (dn[at] == b',' && rdn.contains(&b'=') && !superior.is_empty()).then_some((rdn, superior))
 }
 
 /// Names of schemes that may be shown. Whatever else stands in braces may be a part of a password.
@@ -293,6 +322,30 @@ mod tests {
             (b"userPassword=hunter2,dc=b", b"<hidden, 25 octets>"),
         ] {
             assert_eq!(*name(&schema, sent), *logged);
+        }
+        // Whatever came before, it is the same.
+        let sent = [
+            "uid=a,dc=b",
+            "uid=b,dc=b",
+            "userPassword=hunter2,dc=b",
+            "hunter2,dc=b",
+            ",dc=b",
+            "dc=b",
+            "uid=a\\,dc=b",
+            "uid=\"a,dc=b",
+            "uid=a,hunter2",
+            "uid=a,",
+            "",
+        ];
+        let mut names = Names::default();
+        for (first, second) in sent.into_iter().flat_map(|first| sent.map(|second| (first, second))) {
+            for dn in [first, second] {
+                assert_eq!(
+                    names.name(&schema, dn.as_bytes()),
+                    name(&schema, dn.as_bytes()),
+                    "{dn} behind {first}"
+                );
+            }
         }
         assert_eq!(*authorization_id(&schema, b"hunter2"), *b"<no identity, 7 octets>");
         assert_eq!(*authorization_id(&schema, b"dn:hunter2"), *b"dn:<no DN, 7 octets>");

@@ -38,7 +38,8 @@ pub struct Journal {
     sample: Sample,
     /// None where records come without secrets.
     redactor: Option<Redactor>,
-    spare: Vec<Pending>,
+    #[expect(clippy::vec_box, reason = "they come from and go to the maps of connections")]
+    spare: Vec<Box<Pending>>,
 }
 
 impl Journal {
@@ -205,8 +206,8 @@ impl Journal {
         if tag::response_to(op).is_none() {
             return self.finish(stamp, pending, None, out);
         }
-        if let Some(Pending { op, .. }) = open.keep(pending) {
-            *open.counted.entry(op).or_default() += 1;
+        if let Some(given_up) = open.keep(pending) {
+            *open.counted.entry(given_up.op).or_default() += 1;
         }
     }
 
@@ -214,7 +215,7 @@ impl Journal {
     fn finish(
         &mut self,
         stamp: Stamp,
-        mut pending: Pending,
+        mut pending: Box<Pending>,
         mut outcome: Option<Outcome<'_>>,
         out: &mut Vec<u8>,
     ) {
@@ -241,7 +242,7 @@ impl Journal {
     }
 
     /// A request is over.
-    fn spare(&mut self, pending: Pending) {
+    fn spare(&mut self, pending: Box<Pending>) {
         if self.spare.len() < SPARE_MAX {
             self.spare.push(pending);
         }

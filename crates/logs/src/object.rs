@@ -1,5 +1,7 @@
 //! JSON objects of one line. Whatever a client sends, it makes neither a line of its own nor a code for a terminal.
 
+use model::{decimal, put_timestamp};
+
 /// An object that is being written.
 #[derive(Debug)]
 pub struct Object<'o> {
@@ -24,40 +26,61 @@ impl Object<'_> {
         self.out.extend_from_slice(b"\":");
     }
 
-    /// A text.
-    pub fn text(&mut self, key: &str, value: &str) -> &mut Self {
+    /// A text. What of it is no UTF-8 is shown as U+FFFD.
+    pub fn text(&mut self, key: &str, value: impl AsRef<[u8]>) -> &mut Self {
         self.key(key);
-        put_string(self.out, value);
+        put_string(self.out, value.as_ref());
         self
     }
 
     /// A text, if it is not empty.
-    pub fn text_if(&mut self, key: &str, value: &str) -> &mut Self {
-        if value.is_empty() { self } else { self.text(key, value) }
+    pub fn text_if(&mut self, key: &str, value: impl AsRef<[u8]>) -> &mut Self {
+        if value.as_ref().is_empty() { self } else { self.text(key, value) }
+    }
+
+    /// A point in time, in Unix milliseconds.
+    pub fn time(&mut self, key: &str, unix_ms: u64) -> &mut Self {
+        self.key(key);
+        self.out.push(b'"');
+        put_timestamp(unix_ms, self.out);
+        self.out.push(b'"');
+        self
+    }
+
+    /// A word of the server's own, and numbers behind it, with a `-` before each.
+    pub(crate) fn id(&mut self, key: &str, word: &str, numbers: &[u64]) -> &mut Self {
+        self.key(key);
+        self.out.push(b'"');
+        self.out.extend_from_slice(word.as_bytes());
+        for number in numbers {
+            self.out.push(b'-');
+            decimal(*number, 1, self.out);
+        }
+        self.out.push(b'"');
+        self
     }
 
     /// A number.
     pub fn number(&mut self, key: &str, value: u64) -> &mut Self {
         self.key(key);
-        put_number(self.out, value);
+        decimal(value, 1, self.out);
         self
     }
 
     /// A list of texts, if there are any.
-    pub fn list<'t>(&mut self, key: &str, values: impl IntoIterator<Item = &'t str>) -> &mut Self {
-        let mut values = values.into_iter().peekable();
-        if values.peek().is_none() {
-            return self;
-        }
-        self.key(key);
-        self.out.push(b'[');
-        for (at, value) in values.enumerate() {
-            if at > 0 {
-                self.out.push(b',');
+    pub fn list<T: AsRef<[u8]>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) -> &mut Self {
+        let mut mark = b'[';
+        for value in values {
+            if mark == b'[' {
+                self.key(key);
             }
-            put_string(self.out, value);
+            self.out.push(mark);
+            mark = b',';
+            put_string(self.out, value.as_ref());
         }
-        self.out.push(b']');
+        if mark == b',' {
+            self.out.push(b']');
+        }
         self
     }
 
@@ -105,21 +128,26 @@ pub(crate) fn is_plain(c: char) -> bool {
 }
 
 /// Appends a string. Everything that is not plain to see is escaped: control characters, of the second range too, and what reverses text.
-fn put_string(out: &mut Vec<u8>, text: &str) {
+fn put_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    let mut rest = text;
     // Mostly all of it are letters that stand for themselves, which are copied at once.
-    while let Some(at) = rest.bytes().position(|octet| !is_itself(octet)) {
-        let (letters, other) = rest.split_at(at);
-        out.extend_from_slice(letters.as_bytes());
-        let mut others = other.chars();
-        if let Some(c) = others.next() {
-            put_escaped(out, c);
+    let (letters, rest) = text.split_at(letters(text));
+    out.extend_from_slice(letters);
+    for chunk in rest.utf8_chunks() {
+        chunk.valid().chars().for_each(|c| put_escaped(out, c));
+        if !chunk.invalid().is_empty() {
+            put_escaped(out, char::REPLACEMENT_CHARACTER);
         }
-        rest = others.as_str();
     }
-    out.extend_from_slice(rest.as_bytes());
     out.push(b'"');
+}
+
+/// How many octets at the front stand for themselves. Sixteen are looked at together, which takes as long as one.
+fn letters(text: &[u8]) -> usize {
+    let (chunks, _) = text.as_chunks::<16>();
+    let are_letters = |chunk: &&[u8; 16]| chunk.iter().fold(true, |all, octet| all & is_itself(*octet));
+    let begin = 16 * chunks.iter().take_while(are_letters).count();
+    begin + text[begin..].iter().take_while(|octet| is_itself(**octet)).count()
 }
 
 /// Is it an ASCII character that a string has as it is?
@@ -135,21 +163,6 @@ fn put_escaped(out: &mut Vec<u8>, c: char) {
     }
 }
 
-/// Appends a number, without the machinery of formats: a line has half a dozen of them.
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +174,7 @@ mod tests {
         fn test_g4_no_text_forges_a_line(texts in proptest::collection::vec(any::<String>(), 1..4), bytes in proptest::collection::vec(any::<u8>(), 0..60), number: u64) {
             let mut out = Vec::new();
             let lossy = String::from_utf8_lossy(&bytes).into_owned();
-            Object::begin(&mut out).text("a", &lossy).list("b", texts.iter().map(String::as_str)).number("n", number).end();
+            Object::begin(&mut out).text("a", &bytes).list("b", &texts).number("n", number).end();
             let text = String::from_utf8(out).unwrap();
             prop_assert_eq!(text.matches('\n').count(), 1);
             prop_assert!(!text.trim_end().chars().any(char::is_control));

@@ -43,8 +43,14 @@ impl Pending {
     /// Takes secrets out of it.
     pub(crate) fn redact(&mut self, redactor: &mut Redactor) {
         let Record::Request { target, detail, acting, .. } = redactor.redact(self.record()) else { return };
-        let texts = [target, detail, acting].map(<[u8]>::to_vec);
-        [self.target, self.detail, self.acting] = texts;
+        // Mostly there is none, and what comes back is what was given.
+        let other = |own: &[u8], new: &[u8]| (!std::ptr::eq(own, new)).then(|| new.to_vec());
+        let others = [other(&self.target, target), other(&self.detail, detail), other(&self.acting, acting)];
+        for (place, other) in [&mut self.target, &mut self.detail, &mut self.acting].into_iter().zip(others) {
+            if let Some(other) = other {
+                *place = other;
+            }
+        }
     }
 
     /// Its record.
@@ -70,9 +76,8 @@ impl Pending {
     }
 
     /// Of an add or a modify: its types, with what is done with them.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let words = self.detail.split(|&octet| octet == b' ').filter(|word| !word.is_empty());
-        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    pub(crate) fn words(&self) -> impl Iterator<Item = &[u8]> {
+        words(&self.detail)
     }
 
     /// Of a bind: is it by SASL?
@@ -85,6 +90,11 @@ impl Pending {
         let acting = Some(&self.acting[..]).filter(|acting| !acting.is_empty())?;
         Some(acting.strip_prefix(b"dn:").unwrap_or(acting))
     }
+}
+
+/// What stands between blanks.
+pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&octet| octet == b' ').filter(|word| !word.is_empty())
 }
 
 /// A connection.
@@ -114,7 +124,8 @@ pub(crate) struct Open {
     pub(crate) has_unbound: bool,
     /// How many of each operation, by the tag of its request, have no line of their own.
     pub(crate) counted: BTreeMap<u8, u64>,
-    pending: BTreeMap<i32, Pending>,
+    /// Apart from the map, whose items are moved when others come and go.
+    pending: BTreeMap<i32, Box<Pending>>,
     /// Identities that came before their request: a bind is applied before it is logged of.
     early: BTreeMap<i32, Vec<u8>>,
 }
@@ -127,7 +138,7 @@ impl Open {
 
     /// A request came, and is kept until it is answered. Returns one that is not kept any more for it: one of the same messageID, or the one with the
     /// smallest, which has waited longest.
-    pub(crate) fn keep(&mut self, mut pending: Pending) -> Option<Pending> {
+    pub(crate) fn keep(&mut self, mut pending: Box<Pending>) -> Option<Box<Pending>> {
         pending.becomes = self.early.remove(&pending.id);
         let same = self.pending.insert(pending.id, pending);
         same.or_else(|| if self.pending.len() > PENDING_MAX { self.take_any() } else { None })
@@ -143,12 +154,12 @@ impl Open {
     }
 
     /// The request with this messageID, which is answered or given up.
-    pub(crate) fn take(&mut self, id: i32) -> Option<Pending> {
+    pub(crate) fn take(&mut self, id: i32) -> Option<Box<Pending>> {
         self.pending.remove(&id)
     }
 
     /// Any request that was not answered.
-    pub(crate) fn take_any(&mut self) -> Option<Pending> {
+    pub(crate) fn take_any(&mut self) -> Option<Box<Pending>> {
         self.pending.pop_first().map(|(_, pending)| pending)
     }
 

@@ -1,6 +1,6 @@
 //! Records without secrets. An IO thread copies names and filters as they came; the thread that writes takes out of them what no log may have.
 
-use crate::hide::{self, Hider};
+use crate::hide::{self, Hider, Names};
 use crate::record::Record;
 use model::ResultCode;
 use proto::message::{Message, Request};
@@ -18,6 +18,7 @@ const INVALID_DN_SYNTAX: u16 = ResultCode::InvalidDnSyntax as u16;
 pub struct Redactor {
     schema: Arc<Schema>,
     hider: Hider,
+    names: Names,
     target: Vec<u8>,
     detail: Vec<u8>,
     acting: Vec<u8>,
@@ -26,18 +27,19 @@ pub struct Redactor {
 impl Redactor {
     /// One that knows secrets by this schema.
     pub fn new(schema: Arc<Schema>, hider: Hider) -> Redactor {
-        Redactor { schema, hider, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
+        let names = Names::default();
+        Redactor { schema, hider, names, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
     }
 
     /// The record without secrets.
     pub fn redact<'a>(&'a mut self, record: Record<'a>) -> Record<'a> {
-        let Redactor { schema, hider, target: names, detail: details, acting: ids } = self;
+        let Redactor { schema, hider, names, target: targets, detail: details, acting: ids } = self;
         match record {
             Record::Answer { id, code, text: said, entries, bytes, annotation } => {
                 Record::Answer { id, code, text: text(code, said), entries, bytes, annotation }
             }
             Record::Request { number, id, op, target, detail, controls, acting, extra } => {
-                let target = kept(hide::name(schema, target), names);
+                let target = kept(names.name(schema, target), targets);
                 let detail = match op {
                     tag::SEARCH => search((schema, hider), detail, details),
                     tag::MODIFY_DN => kept(new_name(schema, detail), details),

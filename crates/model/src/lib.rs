@@ -4,6 +4,7 @@
 pub mod attribute;
 pub mod calendar;
 pub mod csn;
+pub mod decimal;
 pub mod dn;
 pub mod entry;
 pub mod filter;
@@ -19,9 +20,10 @@ pub mod timestamp;
 
 pub use attribute::Description;
 pub use csn::Csn;
+pub use decimal::decimal;
 pub use entry::Entry;
 pub use filter::Filter;
 pub use ids::{ClassId, EntryId, OptionsId, TypeId};
 pub use result_code::ResultCode;
 pub use scope::{DerefAliases, Scope};
-pub use timestamp::{parse_timestamp, timestamp};
+pub use timestamp::{parse_timestamp, put_timestamp, timestamp};

@@ -2,11 +2,33 @@
 
 use crate::calendar::{DAY_S, days};
 use crate::csn::civil;
+use crate::decimal;
 
 /// `2026-01-02T03:04:05.678Z` for a Unix time in milliseconds.
 pub fn timestamp(unix_ms: u64) -> String {
+    let mut out = Vec::with_capacity(24);
+    put_timestamp(unix_ms, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Appends the same.
+pub fn put_timestamp(unix_ms: u64, out: &mut Vec<u8>) {
     let (year, month, day, hour, minute, second) = civil(unix_ms);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", unix_ms % 1000)
+    let parts = [
+        (year, 4, b'-'),
+        (month, 2, b'-'),
+        (day, 2, b'T'),
+        (hour, 2, b':'),
+        (minute, 2, b':'),
+        (second, 2, b'.'),
+    ];
+    for (number, width, mark) in parts {
+        // Behind 1970 none is negative.
+        decimal(number.unsigned_abs(), width, out);
+        out.push(mark);
+    }
+    decimal(unix_ms % 1000, 3, out);
+    out.push(b'Z');
 }
 
 /// The Unix time in milliseconds of `2026-01-02T03:04:05Z`: with or without a fraction of a second, of which three digits

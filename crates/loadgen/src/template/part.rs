@@ -3,6 +3,7 @@
 use super::EntryTemplate;
 use crate::entry::{Entry, NameId, Partial};
 use crate::random::Random;
+use model::decimal;
 use proto::ldif::put_base64;
 use sha1::{Digest, Sha1};
 use std::sync::Arc;
@@ -182,22 +183,6 @@ impl Part {
 
 fn length(min: usize, max: usize, random: &mut Random) -> usize {
     if min == max { min } else { random.between(min as u64, max as u64) as usize }
-}
-
-/// Appends a decimal number of at least `width` digits.
-pub(crate) fn decimal(mut number: u64, width: usize, out: &mut Vec<u8>) {
-    let mut digits = [b'0'; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    at = at.min(digits.len() - width.min(digits.len()));
-    out.extend_from_slice(&digits[at..]);
 }
 
 fn telephone(random: &mut Random, out: &mut Vec<u8>) {

@@ -2,10 +2,9 @@
 
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::object::Object;
-use crate::open::{Open, Pending};
+use crate::open::{Open, Pending, words};
 use crate::tracking::Tracking;
 use model::Scope;
-use model::timestamp::timestamp;
 use proto::{filter_string, tag};
 
 /// Name of an operation in the log, by the tag of its request.
@@ -40,8 +39,7 @@ impl Json {
 
     fn connection<'o>(&self, wall_ms: u64, place: Place<'_>, what: &str, out: &'o mut Vec<u8>) -> Object<'o> {
         let mut object = Object::begin(out);
-        let id = format!("{}-{}", self.start, place.connection);
-        object.text("t", &timestamp(wall_ms)).text("id", &id).text("op", what);
+        object.time("t", wall_ms).id("id", &self.start, &[place.connection]).text("op", what);
         put_client(&mut object, place.open);
         object
     }
@@ -65,8 +63,8 @@ impl Lines for Json {
     fn operation(&self, operation: &Operation<'_>, out: &mut Vec<u8>) {
         let Operation { place, pending, outcome, .. } = operation;
         let mut object = Object::begin(out);
-        let id = format!("{}-{}-{}", self.start, place.connection, pending.number);
-        object.text("t", &timestamp(pending.wall_ms)).text("id", &id);
+        object.time("t", pending.wall_ms);
+        object.id("id", &self.start, &[place.connection, pending.number]);
         if pending.id > 0 {
             object.number("msgid", pending.id.unsigned_abs().into());
         }
@@ -92,7 +90,7 @@ impl Lines for Json {
     }
 
     fn lost(&self, wall_ms: u64, count: u64, out: &mut Vec<u8>) {
-        Object::begin(out).text("t", &timestamp(wall_ms)).text("op", "lost").number("count", count).end();
+        Object::begin(out).time("t", wall_ms).text("op", "lost").number("count", count).end();
     }
 }
 
@@ -108,33 +106,31 @@ fn put_client(object: &mut Object<'_>, open: &Open) {
 
 /// Appends what a request asks for.
 fn put_request(object: &mut Object<'_>, pending: &Pending) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    object.text_if("as", &text(&pending.acting));
-    let name = || text(&pending.target);
+    let Pending { target, detail, .. } = pending;
+    object.text_if("as", &pending.acting);
     match pending.op {
         tag::SEARCH => put_search(object, pending),
-        tag::BIND => _ = object.text("method", &text(&pending.detail)).text_if("target", &name()),
+        tag::BIND => _ = object.text("method", detail).text_if("target", target),
         tag::MODIFY | tag::ADD => {
             let key = if pending.op == tag::ADD { "attrs" } else { "mods" };
-            object.text("target", &name()).list(key, pending.words().iter().map(|word| &**word));
+            object.text("target", target).list(key, pending.words());
         }
         tag::MODIFY_DN => {
             let (new_rdn, superior) = pending.new_name();
-            object.text("target", &name()).text("newrdn", &text(new_rdn));
+            object.text("target", target).text("newrdn", new_rdn);
             if let Some(superior) = superior {
-                object.text("superior", &text(superior));
+                object.text("superior", superior);
             }
         }
-        tag::COMPARE => _ = object.text("target", &name()).list("attrs", [&*text(&pending.detail)]),
-        tag::DELETE => _ = object.text("target", &name()),
-        tag::EXTENDED => _ = object.text("oid", &text(&pending.detail)),
-        tag::ABANDON => _ = object.text("abandons", &text(&pending.detail)),
+        tag::COMPARE => _ = object.text("target", target).list("attrs", [detail]),
+        tag::DELETE => _ = object.text("target", target),
+        tag::EXTENDED => _ = object.text("oid", detail),
+        tag::ABANDON => _ = object.text("abandons", detail),
         _ => {}
     }
-    object.list("controls", text(&pending.controls).split(' ').filter(|oid| !oid.is_empty()));
-    object.text_if("txn", &text(&pending.transaction));
+    object.list("controls", words(&pending.controls)).text_if("txn", &pending.transaction);
     if let Some(session) = Tracking::of(&pending.session) {
-        object.text_if("session", &text(session.identifier)).text_if("session_ip", &text(session.address));
+        object.text_if("session", session.identifier).text_if("session_ip", session.address);
     }
     if pending.wait_us > 0 {
         object.number("wait_us", pending.wait_us.into());
@@ -142,7 +138,7 @@ fn put_request(object: &mut Object<'_>, pending: &Pending) {
 }
 
 fn put_search(object: &mut Object<'_>, pending: &Pending) {
-    object.text("base", &String::from_utf8_lossy(&pending.target));
+    object.text("base", &pending.target);
     // One that is too long to be kept, or malformed, has no more to log.
     let Some(search) = pending.search() else { return };
     let scope = match search.scope {
@@ -153,15 +149,13 @@ fn put_search(object: &mut Object<'_>, pending: &Pending) {
     };
     let mut filter = Vec::new();
     filter_string::write(&search.filter, &mut filter);
-    object.text("scope", scope).text("filter", &String::from_utf8_lossy(&filter));
-    let asked: Vec<_> = search.selection.iter().map(String::from_utf8_lossy).collect();
-    object.list("attrs", asked.iter().map(|name| &**name));
+    object.text("scope", scope).text("filter", &filter).list("attrs", search.selection.iter());
 }
 
 /// Appends what came of it.
 fn put_outcome(object: &mut Object<'_>, op: u8, outcome: &Outcome<'_>) {
     object.number("code", u64::from(outcome.code));
-    object.text_if("text", &String::from_utf8_lossy(outcome.text));
+    object.text_if("text", outcome.text);
     if op == tag::SEARCH {
         let looked = outcome.annotation.looked.unwrap_or(outcome.entries);
         object.number("entries", u64::from(outcome.entries)).number("looked", u64::from(looked));
@@ -169,6 +163,6 @@ fn put_outcome(object: &mut Object<'_>, op: u8, outcome: &Outcome<'_>) {
             object.flag("unindexed");
         }
     }
-    object.text_if("rule", &String::from_utf8_lossy(outcome.annotation.rule));
+    object.text_if("rule", outcome.annotation.rule);
     object.number("bytes", outcome.bytes).number("us", outcome.ns / 1000);
 }

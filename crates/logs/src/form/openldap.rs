@@ -69,9 +69,9 @@ impl Openldap {
         }
         out.push(b'\n');
         if pending.op == tag::MODIFY {
-            let types: Vec<_> = pending.words().iter().map(|word| type_of(word).to_owned()).collect();
+            let types: Vec<_> = pending.words().map(type_of).collect();
             self.line(came, operation, "MOD attr=", out);
-            put(out, types.join(" ").as_bytes());
+            put(out, &types.join(&b' '));
             out.push(b'\n');
         }
     }
@@ -151,8 +151,8 @@ impl Openldap {
 }
 
 /// The type of a change, without what is done with it.
-fn type_of(word: &str) -> &str {
-    word.split_once(':').map_or(word, |(_, of)| of)
+fn type_of(word: &[u8]) -> &[u8] {
+    word.iter().position(|octet| *octet == b':').map_or(word, |at| &word[at + 1..])
 }
 
 /// A listener as slapd writes it: `IP=ADDRESS:PORT`, `PATH=SOCKET`, or the name that it was given.

@@ -14,7 +14,6 @@ use logs::object::Object;
 use logs::record::Record;
 use logs::redact::Redactor;
 use logs::{Origin, hide};
-use model::timestamp::timestamp;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -177,11 +176,7 @@ impl Logs {
                 if lost > 0 {
                     self.dsa.events().losses().events.fetch_add(lost, Ordering::Relaxed);
                     let mut object = Object::begin(&mut target.lines);
-                    object
-                        .text("t", &timestamp(now.wall_ms))
-                        .text("event", "lost")
-                        .number("count", lost)
-                        .end();
+                    object.time("t", now.wall_ms).text("event", "lost").number("count", lost).end();
                 }
             }
             self.dsa.events().losses().failures.fetch_add(target.write(now), Ordering::Relaxed);
@@ -197,11 +192,11 @@ fn put_event(dsa: &Dsa, wall_ms: u64, event: &Event, out: &mut Vec<u8>) {
     let peer = peer.unwrap_or_default();
     let via = event.via.map(|via| via.to_string()).unwrap_or_default();
     let mut object = Object::begin(out);
-    object.text("t", &timestamp(wall_ms)).text("event", event.kind.name()).text_if("peer", &peer);
+    object.time("t", wall_ms).text("event", event.kind.name()).text_if("peer", &peer);
     object.text_if("via", &via);
-    object.text_if("dn", &String::from_utf8_lossy(&event.who));
+    object.text_if("dn", &event.who);
     if !event.name.is_empty() {
-        object.text("target", &hide::name_text(schema, &event.name));
+        object.text("target", hide::name(schema, &event.name));
     }
     object.text_if("detail", &event.detail);
     if let Some(code) = event.code {
