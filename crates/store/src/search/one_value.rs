@@ -152,7 +152,7 @@ fn is(byte: u8, form: u8, folds: bool) -> bool {
 fn begins_with(part: &[u8], value: &[u8], folds: bool) -> Option<bool> {
     let stays = |at: usize| value.get(at).is_none_or(|byte| (b' '..=b'~').contains(byte));
     for (at, form) in part.iter().enumerate() {
-        let Some(byte) = value.get(at) else { return Some(false) };
+        let Some(byte) = value.get(at) else { return is_shorter(*form) };
         if !byte.is_ascii_graphic() {
             return None;
         }
@@ -163,12 +163,17 @@ fn begins_with(part: &[u8], value: &[u8], folds: bool) -> Option<bool> {
     stays(part.len()).then_some(true)
 }
 
+/// A value has no byte for one of a part. For a space it need not: its normal form has one at each end.
+fn is_shorter(form: u8) -> Option<bool> {
+    (form != b' ').then_some(false)
+}
+
 /// Does the normal form of a value end with a part, which is without its last space? As [`begins_with`]; nothing that follows changes it.
 #[inline]
 fn ends_with(part: &[u8], value: &[u8], folds: bool) -> Option<bool> {
     let mut bytes = value.iter().rev();
     for form in part.iter().rev() {
-        let Some(byte) = bytes.next() else { return Some(false) };
+        let Some(byte) = bytes.next() else { return is_shorter(*form) };
         if !byte.is_ascii_graphic() {
             return None;
         }
@@ -192,6 +197,19 @@ mod tests {
         let mut out = Vec::new();
         rule.normalise_substring(kind, text.as_bytes(), &mut out).ok()?;
         Some(Normal::from_slice(&out))
+    }
+
+    /// `(cn=a *)` and `(cn=* a)` match `a`, whose normal form has a space at each end.
+    #[test]
+    fn a_space_of_a_part_may_be_that_at_the_end() {
+        let (schema, rule) = (&*SCHEMA, Rule::CaseIgnoreSubstrings);
+        let parts =
+            [(part(rule, schema::Part::Initial, "a "), None), (None, part(rule, schema::Part::Final, " a"))];
+        for (initial, last) in parts {
+            let test = Test::Substrings { rule, initial, any: Vec::new(), last };
+            assert!(by_form(&test, rule, (schema, b"A"), &mut Vec::new()));
+            assert_ne!(soon(&test, rule, b"A"), Some(false));
+        }
     }
 
     proptest! {
