@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 const INLINE_MAX: usize = if cfg!(pando_loom) { 2 } else { 4 };
 /// Marks a table value that numbers a set.
 const SET: u32 = 1 << 31;
-/// Sets of one index at most. Their table has a pointer for each 1,024 of them at once.
+/// Sets of one index at most.
 const SETS_MAX: usize = 1 << 27;
 
 const _: () = assert!(SETS_MAX <= SET as usize, "the number of a set leaves the mark alone");
