@@ -2,11 +2,14 @@
 //!
 //! `PANDO_SEED=n` runs that seed alone, `PANDO_SEEDS=n` that many.
 
+use env::planted::Fault;
 use env::task;
 use sim::plan::{PLANS, Plan};
 use sim::seeds::Choice;
 use sim::{properties, workloads};
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SEEDS: u64 = 300;
 /// Within so many seeds each fault must be found.
@@ -53,65 +56,83 @@ fn half_of_a_transaction_is_never_seen() {
     }
 }
 
+/// A fault, a plan and a workload that find it, and the property that is there for it.
+type Planted = (Fault, &'static str, Option<&'static str>, &'static str);
+
+const PLANTED: &[Planted] = &[
+    (wal::faults::LOG_NOT_SYNCED, "power", None, "the log can be read"),
+    (wal::faults::ANSWERED_BEFORE_SYNC, "power", None, "no acknowledged write is lost"),
+    (node::faults::PUBLISHED_BEFORE_SYNC, "power", None, "no acknowledged write is lost"),
+    (wal::faults::BLOCK_CHECKSUM_SKIPPED, "bits", None, "a flipped bit stops the start"),
+    (wal::faults::TORN_TAIL_READ, "power", None, "the log can be read"),
+    (wal::faults::SNAPSHOT_NOT_SYNCED, "power", None, "a start without damage succeeds"),
+    (wal::faults::MANIFEST_NOT_SYNCED, "power", None, "a start without damage succeeds"),
+    (node::faults::IDS_CHOSEN_AGAIN, "kills", None, "the state is the model's"),
+    (store::faults::INDEX_ENTRY_FORGOTTEN, "kills", None, "indexes equal the entries"),
+    (store::faults::INDEX_CHANGE_MISSED, "kills", None, properties::INDEXES),
+    (store::faults::INDEX_CHANGE_MISSED, "kills", None, properties::SEARCHED),
+    (store::faults::INDEX_KEY_KEPT, "kills", None, properties::VERIFIED),
+    (node::faults::INDEX_NOT_KEPT, "power", None, properties::SWITCHED),
+    (wal::faults::SNAPSHOT_CHECKSUM_SKIPPED, "bits", None, "a flipped bit stops the start"),
+    (wal::faults::BLOCK_CHECKSUM_SKIPPED, "bits", OPERATED, properties::FLIPPED_BACKUP),
+    (wal::faults::COPY_NOT_SYNCED, "power", OPERATED, properties::BACKUP),
+    (node::faults::RELEASED_BEFORE_ARCHIVED, "power", OPERATED, properties::POINT),
+    (node::faults::POINT_PASSED_OVER, "power", OPERATED, properties::POINT),
+    (node::faults::RESTORE_NOT_SYNCED, "power", OPERATED, properties::RESTORED),
+    (wal::faults::MANIFEST_NOT_SYNCED, "power", OPERATED, properties::IMPORTED),
+    (store::faults::PUBLISHED_IN_PIECES, "kills", None, properties::HALF),
+    (dsa::faults::OVERLAY_LEAKED, "kills", Some("transfers"), properties::SNAPSHOT),
+    (dsa::faults::OVERLAY_LEAKED, "kills", Some("ring"), properties::SNAPSHOT),
+    (dsa::faults::COMMIT_NOT_JUDGED, "kills", Some("transfers"), properties::SNAPSHOT),
+    (dsa::faults::COMMIT_NOT_JUDGED, "kills", Some("ring"), properties::SNAPSHOT),
+    (dsa::faults::STALE_PREPARED_WRITES_DROPPED, "kills", Some("stripes"), properties::SNAPSHOT),
+    (store::faults::PUBLISHED_IN_PIECES, "kills", Some("stripes"), properties::HALF),
+    (dsa::faults::HALF_REPLAYED, "kills", Some("ring"), "the state is the model's"),
+    (dsa::faults::HALF_REPLAYED, "kills", Some("transfers"), "no acknowledged write is lost"),
+    (dsa::faults::OUTCOME_OTHER, "kills", None, "a start without damage succeeds"),
+    (dsa::faults::PREEMPTED_COMMITTED, "kills", Some("transfers"), properties::PRECEDENCE),
+    (dsa::faults::PREEMPTED_COMMITTED, "kills", Some("ring"), properties::PRECEDENCE),
+    (dsa::faults::PRECEDENCE_IGNORED, "kills", None, properties::PRECEDENCE),
+    (dsa::faults::LATER_UPDATE_SEEN, "kills", Some("bundles"), properties::OWN),
+    (wal::faults::ANSWERED_BEFORE_SYNC, "power", Some("bundles"), "no acknowledged write is lost"),
+    (node::faults::PUBLISHED_BEFORE_SYNC, "power", Some("bundles"), "no acknowledged write is lost"),
+    (node::faults::ANSWERED_BEFORE_COMMIT, "replicas", None, properties::UNCOMMITTED),
+    (store::faults::READER_NOT_REVOKED, "kills", None, properties::REVOKED),
+    (node::faults::TERM_NOT_COMPARED, "replicas", None, "the log can be read"),
+    (store::faults::FREE_SET_DIFFERS, "kills", None, "the state is the model's"),
+    (store::faults::ID_TAKEN, "kills", None, "a start without damage succeeds"),
+    (dsa::faults::LIMIT_AT_APPLY, "kills", Some("ring"), "a start without damage succeeds"),
+    (dsa::faults::LOCK_NOT_WRITTEN, "kills", Some("accounts"), properties::LOCKS),
+    (dsa::faults::CONDITION_PASSED_OVER, "kills", Some("accounts"), "only what was sent is there"),
+    (node::faults::RULES_BY_RESTART, "kills", Some("mixed"), "a start without damage succeeds"),
+];
+
 /// Each fault that is injected is found by the same worlds, which find nothing without; and by the property that
 /// is there for it.
 #[test]
 #[ignore = "needs the build with faults: .ci/test planted"]
 fn planted_faults_are_found() {
-    for (fault, plan, workload, property) in [
-        (wal::faults::LOG_NOT_SYNCED, "power", None, "the log can be read"),
-        (wal::faults::ANSWERED_BEFORE_SYNC, "power", None, "no acknowledged write is lost"),
-        (node::faults::PUBLISHED_BEFORE_SYNC, "power", None, "no acknowledged write is lost"),
-        (wal::faults::BLOCK_CHECKSUM_SKIPPED, "bits", None, "a flipped bit stops the start"),
-        (wal::faults::TORN_TAIL_READ, "power", None, "the log can be read"),
-        (wal::faults::SNAPSHOT_NOT_SYNCED, "power", None, "a start without damage succeeds"),
-        (wal::faults::MANIFEST_NOT_SYNCED, "power", None, "a start without damage succeeds"),
-        (node::faults::IDS_CHOSEN_AGAIN, "kills", None, "the state is the model's"),
-        (store::faults::INDEX_ENTRY_FORGOTTEN, "kills", None, "indexes equal the entries"),
-        (store::faults::INDEX_CHANGE_MISSED, "kills", None, properties::INDEXES),
-        (store::faults::INDEX_CHANGE_MISSED, "kills", None, properties::SEARCHED),
-        (store::faults::INDEX_KEY_KEPT, "kills", None, properties::VERIFIED),
-        (node::faults::INDEX_NOT_KEPT, "power", None, properties::SWITCHED),
-        (wal::faults::SNAPSHOT_CHECKSUM_SKIPPED, "bits", None, "a flipped bit stops the start"),
-        (wal::faults::BLOCK_CHECKSUM_SKIPPED, "bits", OPERATED, properties::FLIPPED_BACKUP),
-        (wal::faults::COPY_NOT_SYNCED, "power", OPERATED, properties::BACKUP),
-        (node::faults::RELEASED_BEFORE_ARCHIVED, "power", OPERATED, properties::POINT),
-        (node::faults::POINT_PASSED_OVER, "power", OPERATED, properties::POINT),
-        (node::faults::RESTORE_NOT_SYNCED, "power", OPERATED, properties::RESTORED),
-        (wal::faults::MANIFEST_NOT_SYNCED, "power", OPERATED, properties::IMPORTED),
-        (store::faults::PUBLISHED_IN_PIECES, "kills", None, properties::HALF),
-        (dsa::faults::OVERLAY_LEAKED, "kills", Some("transfers"), properties::SNAPSHOT),
-        (dsa::faults::OVERLAY_LEAKED, "kills", Some("ring"), properties::SNAPSHOT),
-        (dsa::faults::COMMIT_NOT_JUDGED, "kills", Some("transfers"), properties::SNAPSHOT),
-        (dsa::faults::COMMIT_NOT_JUDGED, "kills", Some("ring"), properties::SNAPSHOT),
-        (dsa::faults::STALE_PREPARED_WRITES_DROPPED, "kills", Some("stripes"), properties::SNAPSHOT),
-        (store::faults::PUBLISHED_IN_PIECES, "kills", Some("stripes"), properties::HALF),
-        (dsa::faults::HALF_REPLAYED, "kills", Some("ring"), "the state is the model's"),
-        (dsa::faults::HALF_REPLAYED, "kills", Some("transfers"), "no acknowledged write is lost"),
-        (dsa::faults::OUTCOME_OTHER, "kills", None, "a start without damage succeeds"),
-        (dsa::faults::PREEMPTED_COMMITTED, "kills", Some("transfers"), properties::PRECEDENCE),
-        (dsa::faults::PREEMPTED_COMMITTED, "kills", Some("ring"), properties::PRECEDENCE),
-        (dsa::faults::PRECEDENCE_IGNORED, "kills", None, properties::PRECEDENCE),
-        (dsa::faults::LATER_UPDATE_SEEN, "kills", Some("bundles"), properties::OWN),
-        (wal::faults::ANSWERED_BEFORE_SYNC, "power", Some("bundles"), "no acknowledged write is lost"),
-        (node::faults::PUBLISHED_BEFORE_SYNC, "power", Some("bundles"), "no acknowledged write is lost"),
-        (node::faults::ANSWERED_BEFORE_COMMIT, "replicas", None, properties::UNCOMMITTED),
-        (store::faults::READER_NOT_REVOKED, "kills", None, properties::REVOKED),
-        (node::faults::TERM_NOT_COMPARED, "replicas", None, "the log can be read"),
-        (store::faults::FREE_SET_DIFFERS, "kills", None, "the state is the model's"),
-        (store::faults::ID_TAKEN, "kills", None, "a start without damage succeeds"),
-        (dsa::faults::LIMIT_AT_APPLY, "kills", Some("ring"), "a start without damage succeeds"),
-        (dsa::faults::LOCK_NOT_WRITTEN, "kills", Some("accounts"), properties::LOCKS),
-        (dsa::faults::CONDITION_PASSED_OVER, "kills", Some("accounts"), "only what was sent is there"),
-        (node::faults::RULES_BY_RESTART, "kills", Some("mixed"), "a start without damage succeeds"),
-    ] {
-        let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
-        let workload = workload.map(str::to_owned);
-        let choice = Choice { workload, plan: Some(plan), planted: Some(fault) };
-        let found = (0..PLANTED_SEEDS).filter_map(|seed| choice.run(seed, false).err());
-        let found =
-            found.map(|failure| (failure.seed, failure.violation)).find(|(_, v)| v.property == property);
-        println!("{fault:?}: {found:?}");
-        assert!(found.is_some(), "{fault:?} was not found by: {property}");
-    }
+    let next = AtomicUsize::new(0);
+    let missed = Mutex::new(Vec::new());
+    // A fault is of one thread, which takes the next that no other has taken.
+    let work = || {
+        while let Some(planted) = PLANTED.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if !is_found(planted) {
+                missed.lock().unwrap().push(planted);
+            }
+        }
+    };
+    task::run_with_workers(task::cores().saturating_sub(1), |_| work(), work);
+    let missed = missed.into_inner().unwrap();
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}
+
+fn is_found((fault, plan, workload, property): &Planted) -> bool {
+    let plan = ((*plan).to_owned(), Plan::named(plan).expect("it comes with the simulator"));
+    let workload = workload.map(str::to_owned);
+    let choice = Choice { workload, plan: Some(plan), planted: Some(*fault) };
+    let mut failures = (0..PLANTED_SEEDS).filter_map(|seed| choice.run(seed, false).err());
+    let found = failures.find(|failure| failure.violation.property == *property);
+    println!("{fault:?}: {found:?}");
+    found.is_some()
 }
