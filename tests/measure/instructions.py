@@ -1,0 +1,110 @@
+"""C, with everything off: instructions of a request on two builds of the server, under callgrind.
+
+usage: tests/measure/instructions.py BEFORE AFTER [OPERATION...], with the interpreter of target/venv; BEFORE and AFTER name release binaries. It needs valgrind.
+
+The root DN asks, over plain TCP, a directory in memory of a thousand users; no log, no rules, no policy. A figure is the difference of two runs with
+COUNT and twice as many requests, in bundles of 100, divided by COUNT: what is done once does not count, and all threads do. `import` is a whole bulk load of USERS
+entries, less one of half as many. Two runs of one binary differ by a few in a thousand. An aim of the requirements is 102 % at most.
+"""
+
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "black_box"))
+
+from ber import integer, ldap_bind, tlv  # noqa: E402
+from conftest import ADMIN, PEOPLE, SECRET, SUFFIX  # noqa: E402
+from policy_costs import Client, modify, name, ssha  # noqa: E402
+from test_tls import search  # noqa: E402
+
+COUNT = 2000
+QUEUE = 100
+USERS = 1000
+# The server reserves much more than it uses.
+ADDRESS_SPACE = 120 << 30
+HASHED = ssha("a long word", b"salt").encode()
+
+
+def add(at, number, *more):
+    attributes = [(b"objectClass", b"inetOrgPerson"), (b"uid", b"n%d" % number), (b"cn", b"New %d" % number), (b"sn", b"New"), (b"mail", b"n%d@example.com" % number), *more]
+    listed = b"".join(tlv(0x30, tlv(4, kind), tlv(0x31, tlv(4, value))) for kind, value in attributes)
+    return tlv(0x30, integer(at), tlv(0x68, tlv(4, f"uid=n{number},{PEOPLE}".encode()), tlv(0x30, listed)))
+
+
+OPERATIONS = {
+    "base search": lambda at, number: search(at, name(number % USERS), 0, [b"1.1"]),
+    "base search, all attributes": lambda at, number: search(at, name(number % USERS), 0),
+    "modify": lambda at, number: modify(at, number % USERS),
+    "add without a secret": add,
+    "add of a hashed value": lambda at, number: add(at, number, (b"userPassword", HASHED)),
+}
+
+
+def ldif(path, users):
+    with open(path, "w") as out:
+        out.write(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\ndn: {PEOPLE}\nobjectClass: organizationalUnit\nou: People\n\n")
+        for number in range(users):
+            out.write(f"dn: uid=u{number},{PEOPLE}\nobjectClass: inetOrgPerson\nuid: u{number}\ncn: User {number}\nsn: {number}\nmail: u{number}@example.com\n"
+                      f"carLicense: {number:032}\ndescription: one of many\ndescription: {number * 7}\n\n")
+    return path
+
+
+def counted(*command, ask=None):
+    """Instructions of a command; `ask` is called with the port of a server, which is ended then."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    whole = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)]
+    process = subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+    if ask:
+        ask(int(process.stdout.readline().rsplit(":", 1)[1]))
+        process.terminate()
+    _, said = process.communicate()
+    return int(re.search(r"Collected : (\d+)", said).group(1))
+
+
+def served(folder, binary, operation, count):
+    def ask(port):
+        client = Client(port)
+        client.ask(ldap_bind(ADMIN.encode(), SECRET.encode()), 1)
+        # The same values each time: their lengths are a part of the work.
+        random.seed(17)
+        for begin in range(0, count, QUEUE):
+            client.ask(b"".join(OPERATIONS[operation](at % 100 + 1, begin + at) for at in range(QUEUE)), QUEUE)
+
+    return counted(binary, "serve", "--memory", "--memory-max", "2GiB", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--root-dn", ADMIN,
+                   "--root-password-file", folder / "password", "--import", folder / "d.ldif", ask=ask)
+
+
+def of_operation(folder, binary, operation):
+    return (served(folder, binary, operation, 2 * COUNT) - served(folder, binary, operation, COUNT)) / COUNT
+
+
+def of_import(folder, binary):
+    def load(users):
+        data = folder / f"{os.urandom(8).hex()}"
+        return counted(binary, "import", "--data", data, "--suffix", SUFFIX, ldif(folder / "load.ldif", users))
+
+    return (load(20 * USERS) - load(10 * USERS)) / (10 * USERS)
+
+
+def main(before, after, *wanted):
+    print(f"| instructions of the server | before | after | after / before |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        (folder / "password").write_text(SECRET + "\n")
+        ldif(folder / "d.ldif", USERS)
+        for operation in wanted or [*OPERATIONS, "import"]:
+            if operation == "import":
+                first, second = (of_import(folder, binary) for binary in (before, after))
+            else:
+                first, second = (of_operation(folder, binary, operation) for binary in (before, after))
+            print(f"| {operation} | {first:,.0f} | {second:,.0f} | {100 * second / first:.1f} % |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
