@@ -83,7 +83,7 @@ class Case:
 
 
 def of_binds(name, forms):
-    return Case(f"binds, {name}", "dsa::op::bind::run", lambda path, count: directory(path, forms, count), [], lambda client, count: binds(client, KINDS, count))
+    return Case(f"binds, {name}", "dsa::bundle::binds::*::bind", lambda path, count: directory(path, forms, count), [], lambda client, count: binds(client, KINDS, count))
 
 
 def of_guesses():

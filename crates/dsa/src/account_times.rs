@@ -170,6 +170,13 @@ impl AccountTimes {
         taken
     }
 
+    /// Forgets all that waits.
+    pub(crate) fn forget(&self) {
+        // Freed behind the lock.
+        let waiting = std::mem::take(&mut *self.waiting());
+        drop(waiting);
+    }
+
     /// Takes back what could not be written now.
     pub fn put_back(&self, times: &[AccountTime]) {
         times.iter().for_each(|time| self.note(*time));

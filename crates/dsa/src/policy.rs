@@ -34,7 +34,7 @@ use self::account::Account;
 pub(crate) use self::account::is_locked_for_good;
 pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
-pub(crate) use self::login::{admit, is_open, must_change, passed, wrong};
+pub(crate) use self::login::{admit, is_open, must_change, not_admitted, passed, wrong};
 pub(crate) use self::quality::NAMES;
 pub(crate) use self::subtree::parse as parse_subtree;
 pub(crate) use self::usability::usability;
@@ -43,11 +43,13 @@ pub(crate) use self::write::{LAST_CHANGE, change_of};
 use crate::context::Reading;
 use store::EntryRef;
 
-/// Reads what a bind reads of an account besides its password, and leaves it at that: for a bind as nobody, which takes as long as one as somebody.
-pub(crate) fn look_at(reading: &mut Reading<'_>, entry: Option<&EntryRef<'_>>) {
-    let _ = policy_of(reading, entry);
+/// Reads what a bind reads of an account besides its password, and counts its failure where nobody looks: for a bind as nobody, which takes as long
+/// as one as somebody. `number` is of its name.
+pub(crate) fn look_at(reading: &mut Reading<'_>, entry: Option<&EntryRef<'_>>, number: u64) {
+    let policy = policy_of(reading, entry);
     if let Some(entry) = entry {
         // Else the optimiser leaves it out.
         std::hint::black_box(Account::of(reading, entry).is_reset);
+        login::wrong_of_nobody(reading, entry, number, &policy);
     }
 }

@@ -379,7 +379,7 @@ fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8], is
     let (form, sample) = dsa.password_forms.pick(reading.read_point, scheme, account, now_ns);
     // Of fast schemes this takes a part of the time that shows.
     let entry = sample.and_then(|id| reading.read_point.entry(id));
-    policy::look_at(reading, entry.as_ref());
+    policy::look_at(reading, entry.as_ref(), account);
     if is_absent && let Some(entry) = &entry {
         std::hint::black_box(password::is_there(reading.read_point, entry));
     }

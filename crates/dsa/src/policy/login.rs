@@ -8,6 +8,7 @@ use crate::context::Reading;
 use crate::generalized_time::write as time_text;
 use crate::identity::Identity;
 use crate::password::policies::{Policy, Purpose, Verdict, Write};
+use model::{Csn, EntryId};
 use proto::control::password_policy::{PolicyError, Warning};
 use proto::op::ModifyKind;
 use store::EntryRef;
@@ -120,6 +121,29 @@ pub(crate) fn wrong(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Po
         let purpose = Purpose::Lock(number(reading, entry));
         reading.scratch.passwords.verdict.write =
             Some(Write { dn, changes: vec![lock], purpose, assertion: None });
+    }
+}
+
+/// A bind that was not admitted has failed: nothing counts of it, and it takes the time of one that does. The counters are as many as those of
+/// accounts, and nothing reads them.
+pub(crate) fn not_admitted(reading: &mut Reading<'_>, entry: &EntryRef<'_>, policy: &Policy) {
+    wrong_of_nobody(reading, entry, number(reading, entry), policy);
+}
+
+/// The same of a bind as nobody, by the number of its name. `entry`: what is read of it is not looked at.
+pub(super) fn wrong_of_nobody(reading: &mut Reading<'_>, entry: &EntryRef<'_>, number: u64, policy: &Policy) {
+    let Some(bounds) = policy.failures() else { return };
+    let (dsa, now_ms) = (reading.dsa, reading.now.wall_ms);
+    let nobody = &dsa.policies.nobody;
+    std::hint::black_box(dsa.account_times.get(entry, Field::NoFailures));
+    if let Some(tried) = nobody.lockouts.begin(number, &bounds, (0, 0), None, now_ms) {
+        nobody.lockouts.failed(tried, now_ms);
+    }
+    std::hint::black_box(has_failures(reading, entry));
+    let (entry, created) = (EntryId(number as u32), Csn(number));
+    nobody.times.note(AccountTime { entry, created, field: Field::Failure, ms: now_ms });
+    if nobody.times.is_due(reading.now.monotonic_ns) {
+        nobody.times.forget();
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) fn identified<'r>(
     let is_right = verify(reading, may_recall).ok()?;
     if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
         policy::wrong(reading, entry, policy);
+    } else if let (false, Some(policy)) = (is_admitted, &policy) {
+        policy::not_admitted(reading, entry, policy);
     }
     let passes = is_admitted
         && is_right
