@@ -68,10 +68,11 @@ fn s5_mappings_of_certificates_one_by_one() {
 #[test]
 fn s5_what_is_nobody() {
     let by_uid = [mapping(FoundBy::Filter("(uid={subject.CN})".to_owned()), None)];
-    // Two entries, none, a value that would be another filter, a NUL, and two values.
+    // Two entries, none, values that would be another filter, which Ada alone would match or which is none, a NUL, and two values.
     for values in [
         &[("subject.CN", "grace")][..],
         &[("subject.CN", "nobody")],
+        &[("subject.CN", "ad*")],
         &[("subject.CN", "*)(uid=*")],
         &[("subject.CN", "ada\0")],
         &[("subject.CN", "")],
