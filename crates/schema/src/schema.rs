@@ -44,6 +44,14 @@ impl Schema {
         self.type_names.find(name_or_oid).map(TypeId)
     }
 
+    /// Is this a name (any case) or the OID of a type? Where mostly it is none, that takes a part of the time of [`Schema::find_type`].
+    #[inline]
+    pub fn is_named(&self, id: TypeId, name: &[u8]) -> bool {
+        let definition = &self.types[usize::from(id.0)].definition;
+        let is = |own: &String| own.len() == name.len() && own.as_bytes().eq_ignore_ascii_case(name);
+        definition.names.iter().any(is) || is(&definition.oid)
+    }
+
     /// The object class with this name (any case) or numeric OID.
     #[inline]
     pub fn find_class(&self, name_or_oid: &[u8]) -> Option<ClassId> {

@@ -39,7 +39,7 @@ const NEVER_MATCHES: FixedRefusal = (
 /// Is this userPassword, with options or without?
 pub(crate) fn is_password(schema: &Schema, description: &[u8]) -> bool {
     let (name, _) = split_options(description);
-    schema.find_type(name) == Some(schema.well_known().user_password)
+    schema.is_named(schema.well_known().user_password, name)
 }
 
 /// May an update be one that is logged in another form? It may say yes of one that is not, and is asked of every update.

@@ -409,3 +409,15 @@ fn recorded_rules_need_no_standard_file() {
     let see_also = schema.find_type(b"seeAlso").expect("it is defined");
     assert!(schema.attribute_type(see_also).definition.sup.is_none(), "the recorded definition counts");
 }
+
+#[test]
+fn a_type_is_known_by_all_its_names() {
+    let schema = Builder::new().standard().build().unwrap();
+    for (name, is_it) in
+        [("cn", true), ("CommonName", true), ("2.5.4.3", true), ("sn", false), ("cnx", false), ("", false)]
+    {
+        let id = schema.find_type(b"cn").unwrap();
+        assert_eq!(schema.is_named(id, name.as_bytes()), is_it, "{name}");
+        assert_eq!(schema.find_type(name.as_bytes()) == Some(id), is_it, "{name}");
+    }
+}
