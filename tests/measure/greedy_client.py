@@ -91,7 +91,7 @@ def main(seconds):
         folder = Path(name)
         config = folder / "pando.toml"
         config.write_text(LIMITS)
-        server = start(folder, "--config", config, ldif="small.ldif")
+        server = start(folder, "--config", config, ldif="people.ldif")
         fill(server, 20000, 2000)
         clients = [bound(server) for _ in range(OTHERS)]
         rates, tails = [], []
