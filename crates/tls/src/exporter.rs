@@ -25,7 +25,7 @@ const LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 /// Octets of the binding.
 const BINDING_BYTES: usize = 32;
 /// Octets of the random numbers of both ends.
-const RANDOM_BYTES: usize = 32;
+pub(crate) const RANDOM_BYTES: usize = 32;
 
 thread_local! {
     /// The secret that was made last. A thread goes on with one handshake at a time, and takes it from here before it does so with another.
@@ -102,12 +102,14 @@ pub(crate) struct Keeps {
 
 impl KeyLog for Keeps {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let secret: Zeroizing<Vec<u8>> = secret.to_vec().into();
-        if label == SECRET {
-            MADE.set(Some(Secret::Exporter(secret)));
-        } else if label == MASTER && self.with_1_2 {
-            MADE.set(Some(Secret::Master { client_random: client_random.to_vec(), secret }));
+        if !self.will_log(label) {
+            return;
         }
+        let secret = secret.to_vec().into();
+        MADE.set(Some(match label {
+            SECRET => Secret::Exporter(secret),
+            _ => Secret::Master { client_random: client_random.to_vec(), secret },
+        }));
     }
 
     fn will_log(&self, label: &str) -> bool {

@@ -272,5 +272,8 @@ fn configure(settings: &Settings, now_s: i64, provider: &Arc<CryptoProvider>) ->
     Ok(Configured { configs, not_after_s, warnings })
 }
 
+// Files of tests name the crate as others do.
+#[cfg(test)]
+extern crate self as tls;
 #[cfg(test)]
 mod tests;

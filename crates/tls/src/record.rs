@@ -60,7 +60,7 @@ pub(crate) struct Records {
     /// What `tls-exporter` follows from, from the handshake until somebody asks what that came to.
     exporter: Option<exporter::Secret>,
     /// The random number that the server has sent.
-    random: Option<[u8; 32]>,
+    random: Option<[u8; exporter::RANDOM_BYTES]>,
     /// The client sends nothing more (close_notify).
     is_over: bool,
     /// Records that were encrypted.

@@ -1,13 +1,14 @@
+use self::ends::{Ends, content, context};
 use super::*;
 use env::net::Stream;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
-use std::cell::RefCell;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use tempfile::TempDir;
+
+mod ends;
 
 /// A certificate of its own authority, for these names, valid until `year`.
 struct Made {
@@ -43,16 +44,19 @@ fn write(dir: &TempDir, name: &str, made: &Made) -> Pair {
     Pair { certificate, key }
 }
 
+/// Both versions, and proofs are bound to sessions.
+fn settings(pairs: Vec<Pair>) -> Settings {
+    let versions = Versions { with_1_2: true, requires_extended_master: false };
+    Settings { pairs, versions, clients: None, binds_proofs: true }
+}
+
+fn only_1_3(pairs: Vec<Pair>) -> Settings {
+    let versions = Versions { with_1_2: false, requires_extended_master: false };
+    Settings { versions, ..settings(pairs) }
+}
+
 fn load(pairs: Vec<Pair>) -> Result<(Tls, Vec<String>), String> {
-    Tls::load(
-        Settings {
-            pairs,
-            versions: Versions { with_1_2: true, requires_extended_master: false },
-            clients: None,
-            binds_proofs: true,
-        },
-        NOW_S,
-    )
+    Tls::load(settings(pairs), NOW_S)
 }
 
 fn client(
@@ -87,135 +91,7 @@ fn client_config(
     builder.with_protocol_versions(versions).unwrap().with_root_certificates(roots).with_no_client_auth()
 }
 
-/// The socket between a client and the server, as the server sees it.
-#[derive(Default)]
-struct Wire {
-    to_server: Vec<u8>,
-    from_server: Vec<u8>,
-    is_ended: bool,
-    is_finished: bool,
-    /// Bytes that one read brings, and that the socket takes before it is emptied.
-    read_max: usize,
-    write_max: usize,
-}
-
-#[derive(Clone, Default)]
-struct Socket(Rc<RefCell<Wire>>);
-
-impl Stream for Socket {
-    fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let wire = &mut *self.0.borrow_mut();
-        let len = wire.to_server.len().min(buffer.len()).min(wire.read_max);
-        if len == 0 {
-            return if wire.is_ended && wire.to_server.is_empty() {
-                Poll::Ready(Ok(0))
-            } else {
-                Poll::Pending
-            };
-        }
-        buffer[..len].copy_from_slice(&wire.to_server[..len]);
-        wire.to_server.drain(..len);
-        Poll::Ready(Ok(len))
-    }
-
-    fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wire = &mut *self.0.borrow_mut();
-        let len = bytes.len().min(wire.write_max - wire.from_server.len().min(wire.write_max));
-        if len == 0 {
-            return Poll::Pending;
-        }
-        wire.from_server.extend_from_slice(&bytes[..len]);
-        Poll::Ready(Ok(len))
-    }
-
-    fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.borrow_mut().is_finished = true;
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// A server's end and its client's.
-struct Ends {
-    socket: Socket,
-    stream: Secured<Socket>,
-    client: ClientConnection,
-    /// What the server has received, and what it has to send, from `sent` on.
-    received: Vec<u8>,
-    to_send: Vec<u8>,
-    sent: usize,
-    /// What the client has received.
-    answered: Vec<u8>,
-}
-
-fn context() -> Context<'static> {
-    Context::from_waker(Waker::noop())
-}
-
-impl Ends {
-    fn new(tls: &Tls, client: ClientConnection, read_max: usize, write_max: usize) -> Ends {
-        let socket = Socket::default();
-        (socket.0.borrow_mut().read_max, socket.0.borrow_mut().write_max) = (read_max, write_max);
-        let mut stream = Secured::open(socket.clone());
-        stream.secure(tls.current(ClientUse::None).unwrap(), Rc::default()).unwrap();
-        let (received, to_send, answered) = (Vec::new(), Vec::new(), Vec::new());
-        Ends { socket, stream, client, received, to_send, sent: 0, answered }
-    }
-
-    /// One turn of both ends; true if anything moved.
-    fn turn(&mut self, room: usize) -> io::Result<bool> {
-        let mut has_moved = false;
-        while self.client.wants_write() {
-            self.client.write_tls(&mut self.socket.0.borrow_mut().to_server)?;
-            has_moved = true;
-        }
-        let mut buffer = vec![0; room];
-        let waiting = self.socket.0.borrow().to_server.len();
-        while let Poll::Ready(read) = self.stream.poll_read(&mut context(), &mut buffer) {
-            let read = read?;
-            if read == 0 {
-                break;
-            }
-            self.received.extend_from_slice(&buffer[..read]);
-            has_moved = true;
-        }
-        // What brings no content is read all the same, a turn each time.
-        has_moved |= self.socket.0.borrow().to_server.len() < waiting;
-        while self.sent < self.to_send.len() && !self.stream.is_handshaking() {
-            let Poll::Ready(written) = self.stream.poll_write(&mut context(), &self.to_send[self.sent..])
-            else {
-                break;
-            };
-            self.sent += written?;
-            has_moved = true;
-        }
-        let encrypted = std::mem::take(&mut self.socket.0.borrow_mut().from_server);
-        let mut encrypted = &encrypted[..];
-        while !encrypted.is_empty() {
-            has_moved = true;
-            self.client.read_tls(&mut encrypted)?;
-            self.client.process_new_packets().map_err(io::Error::other)?;
-            let mut bytes = Vec::new();
-            match self.client.reader().read_to_end(&mut bytes) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-            self.answered.append(&mut bytes);
-        }
-        Ok(has_moved)
-    }
-
-    fn settle(&mut self, room: usize) -> io::Result<()> {
-        while self.turn(room)? {}
-        Ok(())
-    }
-}
-
 const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
-
-fn content(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
-}
 
 /// T9: however the records are cut, in reads and in writes, what comes out is what went in.
 #[test]
@@ -244,13 +120,13 @@ fn t9_records_that_are_cut_anywhere_bring_the_same() {
             );
             assert!(matches!(facts.strength, 128 | 256));
             assert!(ends.stream.take_facts().is_none(), "they are given once");
-            ends.to_send = content(len);
-            for part in content(len).chunks(15_000) {
+            ends.to_send = content(0, len);
+            for part in content(0, len).chunks(15_000) {
                 ends.client.writer().write_all(part).unwrap();
                 ends.settle(room).unwrap();
             }
-            assert!(ends.received == content(len), "{read_max} {write_max} {room}");
-            assert!(ends.answered == content(len), "{read_max} {write_max} {room}");
+            assert!(ends.received == content(0, len), "{read_max} {write_max} {room}");
+            assert!(ends.answered == content(0, len), "{read_max} {write_max} {room}");
             assert_eq!(ends.stream.kept_bytes(), 0, "an idle connection keeps nothing");
         }
     }
@@ -400,16 +276,7 @@ fn tls_1_2_is_spoken_unless_it_is_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let made = make(&["a.example.com"], 2030);
     let pairs = vec![write(&dir, "a", &made)];
-    let (tls, _) = Tls::load(
-        Settings {
-            pairs,
-            versions: Versions { with_1_2: false, requires_extended_master: false },
-            clients: None,
-            binds_proofs: true,
-        },
-        NOW_S,
-    )
-    .unwrap();
+    let (tls, _) = Tls::load(only_1_3(pairs), NOW_S).unwrap();
     let does = |versions: &[&'static SupportedProtocolVersion]| {
         let mut ends = Ends::new(&tls, client(&[&made], "a.example.com", versions), 1 << 20, 1 << 20);
         ends.settle(1 << 18).is_ok() && !ends.client.is_handshaking()
@@ -474,7 +341,7 @@ fn test_s3_both_ends_export_the_same() {
     let fits = |suite: &&rustls::SupportedCipherSuite| !format!("{suite:?}").contains("_RSA_");
     for requires_extended_master in [false, true] {
         let versions = Versions { with_1_2: true, requires_extended_master };
-        let settings = Settings { pairs: pairs.clone(), versions, clients: None, binds_proofs: true };
+        let settings = Settings { versions, ..settings(pairs.clone()) };
         let (tls, _) = Tls::load(settings, NOW_S).unwrap();
         for suite in ring::ALL_CIPHER_SUITES.iter().filter(fits) {
             let version = suite.version();
@@ -486,7 +353,7 @@ fn test_s3_both_ends_export_the_same() {
                 ends.settle(1 << 16).unwrap();
                 let facts = ends.stream.take_facts().expect("it is done");
                 assert_eq!(facts.has_resumed, is_resumed, "{suite:?}");
-                let mut export = |context| {
+                let export = |context| {
                     let label = b"EXPORTER-Channel-Binding";
                     ends.client.export_keying_material([0; 32], label, context).unwrap().to_vec()
                 };
@@ -509,12 +376,7 @@ fn keys_are_not_exported_for_nobody() {
     let dir = TempDir::new().unwrap();
     let made = make(&["one"], 2100);
     let pairs = vec![write(&dir, "one", &made)];
-    let settings = Settings {
-        pairs,
-        versions: Versions { with_1_2: false, requires_extended_master: false },
-        clients: None,
-        binds_proofs: false,
-    };
+    let settings = Settings { binds_proofs: false, ..only_1_3(pairs) };
     let (tls, _) = Tls::load(settings, NOW_S).unwrap();
     let client = client(&[&made], "one", &[&rustls::version::TLS13]);
     let mut ends = Ends::new(&tls, client, usize::MAX, usize::MAX);
