@@ -69,19 +69,7 @@ impl Object<'_> {
 
     /// A list of texts, if there are any.
     pub fn list<T: AsRef<[u8]>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) -> &mut Self {
-        let mut mark = b'[';
-        for value in values {
-            if mark == b'[' {
-                self.key(key);
-            }
-            self.out.push(mark);
-            mark = b',';
-            put_string(self.out, value.as_ref());
-        }
-        if mark == b',' {
-            self.out.push(b']');
-        }
-        self
+        self.items(key, values, |out, value| put_string(out, value.as_ref()))
     }
 
     /// Something that is true.
@@ -98,6 +86,19 @@ impl Object<'_> {
         items: impl IntoIterator<Item = T>,
         mut put: impl FnMut(&mut Object<'_>, T),
     ) -> &mut Self {
+        self.items(key, items, |out, item| {
+            put(&mut Object::begin(out), item);
+            out.push(b'}');
+        })
+    }
+
+    /// A list, if there are items: `put` appends each.
+    fn items<T>(
+        &mut self,
+        key: &str,
+        items: impl IntoIterator<Item = T>,
+        mut put: impl FnMut(&mut Vec<u8>, T),
+    ) -> &mut Self {
         let mut mark = b'[';
         for item in items {
             if mark == b'[' {
@@ -105,8 +106,7 @@ impl Object<'_> {
             }
             self.out.push(mark);
             mark = b',';
-            put(&mut Object::begin(self.out), item);
-            self.out.push(b'}');
+            put(self.out, item);
         }
         if mark == b',' {
             self.out.push(b']');

@@ -41,7 +41,7 @@ impl Redactor {
             Record::Request { number, id, op, target, detail, controls, acting, extra } => {
                 let target = kept(names.name(schema, target), targets);
                 let detail = match op {
-                    tag::SEARCH => search((schema, hider), detail, details),
+                    tag::SEARCH => search((schema, hider, names), detail, details),
                     tag::MODIFY_DN => kept(new_name(schema, detail), details),
                     _ => detail,
                 };
@@ -82,11 +82,15 @@ fn new_name<'a>(schema: &Schema, detail: &'a [u8]) -> Cow<'a, [u8]> {
 }
 
 /// The message of a search. Nothing is left of one that cannot be read: nobody can look for secrets in it.
-fn search<'a>((schema, hider): (&Schema, &Hider), message: &'a [u8], place: &'a mut Vec<u8>) -> &'a [u8] {
+fn search<'a>(
+    (schema, hider, names): (&Schema, &Hider, &mut Names),
+    message: &'a [u8],
+    place: &'a mut Vec<u8>,
+) -> &'a [u8] {
     let Ok(Message { id, request: Request::Search(search), .. }) = Message::decode(message) else {
         return b"";
     };
-    let base = hide::name(schema, search.base);
+    let base = names.name(schema, search.base);
     let filter = hide::filter(schema, &search.filter);
     if matches!(base, Cow::Borrowed(_)) && filter.is_none() && !hider.hides() {
         return message;
