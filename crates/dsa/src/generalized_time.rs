@@ -27,19 +27,20 @@ pub(crate) fn read(value: &[u8]) -> Option<u64> {
     let digits = value.iter().take_while(|octet| octet.is_ascii_digit()).count();
     let (digits, rest) = value.split_at(digits);
     // As RFC 3339 has it, without an allocation: each bind reads some of them.
-    let mut text = *b"YYYY-MM-DDThh:mm:00---------------------------------";
-    const SECONDS: usize = 19;
-    const { assert!(SECONDS + REST_BYTES_MAX < 52) };
-    text[..4].copy_from_slice(digits.get(..4)?);
-    let pairs = digits[4..].chunks_exact(2);
     if !matches!(digits.len(), 12 | 14) || rest.len() > REST_BYTES_MAX {
         return None;
     }
-    for (at, pair) in [5, 8, 11, 14, 17].into_iter().zip(pairs) {
-        text[at..at + 2].copy_from_slice(pair);
+    let form = b"YYYY-MM-DDThh:mm:00";
+    let mut text = [0; 19 + REST_BYTES_MAX];
+    let (time, behind) = text.split_at_mut(form.len());
+    time.copy_from_slice(form);
+    let (year, pairs) = digits.split_at(4);
+    time[..4].copy_from_slice(year);
+    for (at, pair) in [5, 8, 11, 14, 17].into_iter().zip(pairs.chunks_exact(2)) {
+        time[at..at + 2].copy_from_slice(pair);
     }
-    text[SECONDS..SECONDS + rest.len()].copy_from_slice(rest);
-    parse_timestamp(std::str::from_utf8(&text[..SECONDS + rest.len()]).ok()?)
+    behind[..rest.len()].copy_from_slice(rest);
+    parse_timestamp(std::str::from_utf8(&text[..form.len() + rest.len()]).ok()?)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// Is this the attribute, with options or without?
 pub(crate) fn is_access_rule(schema: &Schema, description: &[u8]) -> bool {
     may_be_access_rule(description)
-        && schema.find_type(split_options(description).0) == Some(schema.well_known().access_rule)
+        && schema.is_named(schema.well_known().access_rule, split_options(description).0)
 }
 
 /// Why the rules that an update brings are not taken. `present`: how many there are in the directory.

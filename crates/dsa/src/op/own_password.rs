@@ -45,7 +45,7 @@ fn first_description(rest: &[u8]) -> Option<&[u8]> {
 }
 
 fn is_password(schema: &Schema, description: &[u8]) -> bool {
-    schema.find_type(description) == Some(schema.well_known().user_password)
+    schema.is_named(schema.well_known().user_password, description)
 }
 
 /// The modify in a message, and what it does with passwords. `None` if it does anything else, or gives no new one.
