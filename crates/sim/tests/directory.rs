@@ -36,14 +36,11 @@ fn nothing_is_lost_and_nothing_else_appears() {
     }
 }
 
-/// Worlds beyond those seeds in which something was wrong once, of the server or of the simulator.
+/// In seed 1125 a record that was not synced was followed, and went with the power while a start was cut short.
 #[test]
-fn what_was_wrong_once() {
-    // A record that was not synced was followed, and went with the power while a start was cut short.
-    for seed in [1125] {
-        let ran = Choice::default().run(seed, false);
-        assert!(ran.is_ok(), "{ran:?}");
-    }
+fn what_is_not_promised_may_go_while_a_start_is_cut_short() {
+    let ran = Choice::default().run(1125, false);
+    assert!(ran.is_ok(), "{ran:?}");
 }
 
 #[test]
