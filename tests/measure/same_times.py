@@ -9,28 +9,22 @@ they should differ by less than 2 %. PANDO_PLANTED=nobody-not-verified or guess-
 what a difference looks like.
 """
 
-import os
 import random
-import re
-import resource
 import shutil
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "black_box"))
 
+import callgrind  # noqa: E402
 from conftest import ADMIN, PANDO, SECRET, SUFFIX, connect, run, start  # noqa: E402
 from times import KINDS, POLICY, WORD, Client, bind_as, binds, directory, guesses, pairs, people, rank_test  # noqa: E402
 
 RUNS = 3
 # Requests whose instructions are counted, behind as many that bring everything into caches.
 COUNTED = 100
-# The server reserves much more than it uses.
-ADDRESS_SPACE = 120 << 30
 HIDE = "hide: all attrs=employeeNumber,carLicense; users; deny=search,compare,read"
 
 
@@ -66,20 +60,16 @@ class Case:
         return (counts[1] - counts[0]) / COUNTED
 
     def counted(self, kind, count):
+        def ask(port):
+            question = self.ask(Client(port), 2 * COUNTED)[kind]
+            for number in range(count):
+                question(number)
+
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "password").write_text(SECRET + "\n")
-            command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no", f"--toggle-collect={self.function}",
-                       PANDO, "serve", "--memory", "--memory-max", "2GiB", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0", "--root-dn", ADMIN, "--root-password-file",
-                       folder / "password", *self.settings(folder, 2 * COUNTED), "--import", folder / "d.ldif"]
-            limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-            process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
-            port = int(process.stdout.readline().rsplit(":", 1)[1])
-            ask = self.ask(Client(port), 2 * COUNTED)[kind]
-            for number in range(count):
-                ask(number)
-            process.send_signal(signal.SIGTERM)
-            return int(re.search(r"Collected : (\d+)", process.communicate()[1]).group(1))
+            server = callgrind.served(PANDO, folder, *self.settings(folder, 2 * COUNTED), root=ADMIN, suffix=SUFFIX)
+            return callgrind.counted(server, ["--collect-atstart=no", f"--toggle-collect={self.function}"], ask)
 
 
 def of_binds(name, forms):
