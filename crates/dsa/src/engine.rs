@@ -14,6 +14,7 @@ use crate::indexing::Indexing;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
+use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
 use crate::password::{Dictionary, Failures, Forms, Pool};
 use crate::peers::Peers;
@@ -61,6 +62,8 @@ pub struct Dsa {
     pub(crate) events: Events,
     pub(crate) policies: Policies,
     pub(crate) account_times: AccountTimes,
+    /// What counts nothing, for the time that counting takes.
+    pub(crate) nobody: Nobody,
     /// What was applied, if somebody wants to know.
     pub(crate) trail: OnceLock<Arc<Trail>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.

@@ -5,6 +5,7 @@
 mod dictionary;
 mod failures;
 mod forms;
+pub(crate) mod nobody;
 mod one_times;
 pub mod policies;
 mod pool;

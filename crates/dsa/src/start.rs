@@ -12,6 +12,7 @@ use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::monitor::Monitor;
 use crate::offer::Offer;
+use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
 use crate::password::{Failures, Forms};
 use crate::peers::Peers;
@@ -118,6 +119,7 @@ impl Dsa {
             events: Events::default(),
             policies,
             account_times: AccountTimes::default(),
+            nobody: Nobody::default(),
             trail: OnceLock::new(),
             journal: OnceLock::new(),
             certificates: OnceLock::new(),

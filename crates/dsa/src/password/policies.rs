@@ -13,7 +13,6 @@ pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
 use super::dictionary::Dictionary;
 use super::one_times::OneTimes;
 use super::verified::Verified;
-use crate::account_times::AccountTimes;
 use crate::rate::{Allowed, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -95,17 +94,8 @@ pub(crate) struct Policies {
     pub(crate) one_times: OneTimes,
     /// Failures in a row.
     pub(crate) lockouts: Arc<Lockouts>,
-    /// What counts nothing, for the time that counting takes.
-    pub(crate) nobody: Nobody,
     /// Words that are no passwords, if the server has some.
     pub(crate) dictionary: OnceLock<Dictionary>,
-}
-
-/// Counters of failures that are no account's, as large as those of accounts.
-#[derive(Default)]
-pub(crate) struct Nobody {
-    pub(crate) lockouts: Arc<Lockouts>,
-    pub(crate) times: AccountTimes,
 }
 
 /// Passwords that are stored anew in a second. Each takes the time of a bind, and a write.
@@ -123,7 +113,6 @@ impl Policies {
             renews: AtomicBool::new(choices.renew),
             renewals: Rate::default(),
             lockouts: Arc::default(),
-            nobody: Nobody::default(),
             dictionary: OnceLock::new(),
         }
     }

@@ -134,7 +134,7 @@ pub(crate) fn not_admitted(reading: &mut Reading<'_>, entry: &EntryRef<'_>, poli
 pub(super) fn wrong_of_nobody(reading: &mut Reading<'_>, entry: &EntryRef<'_>, number: u64, policy: &Policy) {
     let Some(bounds) = policy.failures() else { return };
     let (dsa, now_ms) = (reading.dsa, reading.now.wall_ms);
-    let nobody = &dsa.policies.nobody;
+    let nobody = &dsa.nobody;
     std::hint::black_box(dsa.account_times.get(entry, Field::NoFailures));
     if let Some(tried) = nobody.lockouts.begin(number, &bounds, (0, 0), None, now_ms) {
         nobody.lockouts.failed(tried, now_ms);

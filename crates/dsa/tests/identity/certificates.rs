@@ -68,12 +68,14 @@ fn s5_mappings_of_certificates_one_by_one() {
 #[test]
 fn s5_what_is_nobody() {
     let by_uid = [mapping(FoundBy::Filter("(uid={subject.CN})".to_owned()), None)];
-    // Two entries, none, values that would be another filter, which Ada alone would match or which is none, a NUL, and two values.
+    // Two entries, none, values that would be another filter, which Ada alone would match or which is none, Ada's name with an escape,
+    // a NUL, and two values.
     for values in [
         &[("subject.CN", "grace")][..],
         &[("subject.CN", "nobody")],
         &[("subject.CN", "ad*")],
         &[("subject.CN", "*)(uid=*")],
+        &[("subject.CN", "\\61da")],
         &[("subject.CN", "ada\0")],
         &[("subject.CN", "")],
         &[("subject.CN", "ada"), ("subject.CN", "ada")],
@@ -81,6 +83,9 @@ fn s5_what_is_nobody() {
     ] {
         assert_eq!(who(&by_uid, &certificate("2.5.4.3=x", values)), None, "{values:?}");
     }
+    // A value that would end the assertion, and begin another.
+    let both = [mapping(FoundBy::Filter("(&(uid={subject.CN})(objectClass=*))".to_owned()), None)];
+    assert_eq!(who(&both, &certificate("2.5.4.3=x", &[("subject.CN", "ada)(uid=*")])), None);
     // One that has expired since the handshake, or is not valid yet.
     let ada = certificate("2.5.4.3=x", &[("subject.CN", "ada")]);
     let now_s = (START.wall_ms / 1000) as i64;
