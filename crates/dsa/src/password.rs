@@ -35,6 +35,7 @@ use std::sync::Arc;
 use store::{EntryRef, ReadPoint};
 use zeroize::Zeroizing;
 
+pub(crate) use ::password::is_hash;
 pub use ::password::{Refused, Scheme};
 
 /// What passwords are made of: without characters that are taken for each other.
@@ -355,11 +356,6 @@ pub fn generate(entropy: &mut dyn Entropy) -> Vec<u8> {
         password.extend(chars.take(GENERATED_CHARS - password.len()));
     }
     password
-}
-
-/// Is a value a hash that a password can match?
-pub(crate) fn is_hash(value: &[u8]) -> bool {
-    has_scheme(value) && Stored::read(value).is_ok_and(|stored| !stored.is_clear())
 }
 
 /// The password that a value in the clear stands for; `None` of one with another scheme.

@@ -47,21 +47,43 @@ impl Algorithm {
     }
 }
 
-/// Algorithm of a scheme, and whether it has a salt.
-pub(crate) fn named(scheme: &str) -> Option<(Algorithm, bool)> {
-    Some(match scheme {
-        "MD5" => (Algorithm::Md5, false),
-        "SMD5" => (Algorithm::Md5, true),
-        "SHA" => (Algorithm::Sha1, false),
-        "SSHA" => (Algorithm::Sha1, true),
-        "SHA256" => (Algorithm::Sha256, false),
-        "SSHA256" => (Algorithm::Sha256, true),
-        "SHA384" => (Algorithm::Sha384, false),
-        "SSHA384" => (Algorithm::Sha384, true),
-        "SHA512" => (Algorithm::Sha512, false),
-        "SSHA512" => (Algorithm::Sha512, true),
-        _ => return None,
-    })
+/// Scheme, algorithm, and whether it has a salt. Those that are found most stand first.
+const SCHEMES: [(&str, Algorithm, bool); 10] = [
+    ("SSHA", Algorithm::Sha1, true),
+    ("SSHA512", Algorithm::Sha512, true),
+    ("SSHA256", Algorithm::Sha256, true),
+    ("SHA", Algorithm::Sha1, false),
+    ("MD5", Algorithm::Md5, false),
+    ("SMD5", Algorithm::Md5, true),
+    ("SHA256", Algorithm::Sha256, false),
+    ("SHA384", Algorithm::Sha384, false),
+    ("SSHA384", Algorithm::Sha384, true),
+    ("SHA512", Algorithm::Sha512, false),
+];
+
+/// Algorithm of a scheme (any case), and whether it has a salt.
+pub(crate) fn named(scheme: &[u8]) -> Option<(Algorithm, bool)> {
+    let found = SCHEMES.iter().find(|(name, ..)| scheme.eq_ignore_ascii_case(name.as_bytes()));
+    found.map(|(_, algorithm, is_salted)| (*algorithm, *is_salted))
+}
+
+/// Is this a digest in padded base64, as nearly all are? Nothing is decoded. What it says no of may be one all the same, in another writing.
+#[inline]
+pub(crate) fn is_padded((algorithm, is_salted): (Algorithm, bool), rest: &[u8]) -> bool {
+    let padding = rest.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
+    let text = &rest[..rest.len() - padding];
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() | (*byte == b'+') | (*byte == b'/');
+    rest.len().is_multiple_of(4)
+        && has_length((algorithm, is_salted), (rest.len() / 4 * 3).saturating_sub(padding))
+        && text.iter().fold(true, |all, byte| all & is_plain(byte))
+}
+
+/// Are so many octets a digest, with its salt if it is to have one?
+fn has_length((algorithm, is_salted): (Algorithm, bool), bytes: usize) -> bool {
+    match bytes.checked_sub(algorithm.bytes()) {
+        Some(salt) if is_salted => (1..=PASSWORD_SALT_BYTES_MAX).contains(&salt),
+        salt => salt == Some(0) && !is_salted,
+    }
 }
 
 /// A digest with its salt.
@@ -76,12 +98,14 @@ impl Digest {
         // 389 Directory Server exports values with a line feed at their end.
         let text = rest.strip_suffix(b"\n").unwrap_or(rest);
         let bytes = base64::decode(text).ok_or(Fault::Malformed("base64"))?;
-        match (is_salted, bytes.len().checked_sub(algorithm.bytes())) {
-            (false, Some(0)) | (true, Some(1..=PASSWORD_SALT_BYTES_MAX)) => Ok(Digest { algorithm, bytes }),
-            (false, _) => Err(Fault::Malformed("base64 of a whole digest")),
-            (true, Some(1..)) => Err(Fault::Beyond("a salt of 64 octets at most")),
-            (true, _) => Err(Fault::Malformed("base64 of a whole digest and a salt")),
+        if has_length((algorithm, is_salted), bytes.len()) {
+            return Ok(Digest { algorithm, bytes });
         }
+        Err(match is_salted {
+            false => Fault::Malformed("base64 of a whole digest"),
+            true if bytes.len() > algorithm.bytes() => Fault::Beyond("a salt of 64 octets at most"),
+            true => Fault::Malformed("base64 of a whole digest and a salt"),
+        })
     }
 
     pub(crate) fn verify(&self, password: &[u8]) -> bool {

@@ -27,5 +27,5 @@ pub use memory::Memory;
 pub use refused::Refused;
 pub use scheme::{NotMade, SALT_BYTES, Scheme};
 pub use split::split_scheme;
-pub use stored::{FAST_NS, Stored};
+pub use stored::{FAST_NS, Stored, is_hash};
 pub use tag::{TAG_BYTES, TAG_KEY_BYTES, tag};

@@ -106,6 +106,13 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// Is a value a hash that a password can match? Each add of one is asked, so nothing is decoded of digests.
+pub fn is_hash(value: &[u8]) -> bool {
+    let Some((scheme, rest)) = split_scheme(value) else { return false };
+    digest::named(scheme).is_some_and(|kind| digest::is_padded(kind, rest))
+        || Stored::read(value).is_ok_and(|stored| !stored.is_clear())
+}
+
 /// A word in the clear is none that may stand behind a key: it would be in the log.
 fn one_time(one_time: OneTime<'_>) -> Result<Kind<'_>, Fault> {
     let stored = Stored::read(one_time.stored).ok().filter(|stored| !stored.is_clear());
@@ -115,7 +122,7 @@ fn one_time(one_time: OneTime<'_>) -> Result<Kind<'_>, Fault> {
 impl<'a> Kind<'a> {
     /// `None` if nobody knows the scheme.
     fn read(scheme: &str, rest: &'a [u8]) -> Option<Result<Kind<'a>, Fault>> {
-        if let Some(algorithm) = digest::named(scheme) {
+        if let Some(algorithm) = digest::named(scheme.as_bytes()) {
             return Some(Digest::read(algorithm, rest).map(Kind::Digest));
         }
         if let Some(hash) = pbkdf2::read(scheme, rest) {

@@ -1,6 +1,6 @@
 //! P3: malformed values and values beyond a bound match nothing, cost nothing, and say why without a word of themselves.
 
-use password::{Memory, Refused, Scheme, Stored};
+use password::{Memory, Refused, Scheme, Stored, is_hash};
 use proptest::prelude::*;
 
 fn reason(stored: &[u8]) -> Refused {
@@ -167,6 +167,19 @@ proptest! {
         if let Ok(stored) = Stored::read(stored.as_bytes()) && stored.cost_ns() < 1_000_000 {
             stored.verify(b"x", &mut Memory::default());
         }
+    }
+
+    /// A hash is known to be one without being decoded, and only what is decoded is one.
+    #[test]
+    fn a_value_is_a_hash_if_it_is_read_and_not_clear(scheme in "(s?sha|S?SHA(256|384|512)?|S?MD5|CLEAR|none)", bytes in prop_oneof![14usize..23, 30usize..36, 46usize..51, 62usize..67, 80usize..131], cut in 0usize..3, change in prop::option::of((0usize..180, prop::sample::select(&b"=+/.-! \n\x80"[..])))) {
+        let mut text = password::base64::encode(&vec![0x5a; bytes]).into_bytes();
+        text.truncate(text.len() - cut);
+        if let Some((at, byte)) = change && at < text.len() {
+            text[at] = byte;
+        }
+        let value = [format!("{{{scheme}}}").as_bytes(), &text].concat();
+        let is_read = Stored::read(&value).is_ok_and(|stored| !stored.is_clear());
+        prop_assert_eq!(is_hash(&value), is_read, "{}", String::from_utf8_lossy(&value));
     }
 
     #[test]

@@ -50,6 +50,13 @@ impl AttributeType {
         self.definition.names.first().unwrap_or(&self.oid)
     }
 
+    /// All that it is called by. An OID that is no longer shown is still known: data and logs may have it.
+    #[inline]
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let oids = [&self.oid, &self.definition.oid];
+        self.definition.names.iter().chain(oids).map(String::as_str)
+    }
+
     /// Is it returned only when asked for?
     pub fn is_operational(&self) -> bool {
         self.definition.is_operational()

@@ -28,6 +28,8 @@ pub struct Schema {
     pub(crate) options: OptionTable,
     pub(crate) class_sets: ClassSets,
     pub(crate) well_known: WellKnown,
+    /// Of names and OIDs of userPassword: see [`Schema::may_be_password`].
+    pub(crate) password_initials: u32,
     pub(crate) files: Vec<SchemaFile>,
     pub(crate) warnings: Vec<Fault>,
 }
@@ -47,9 +49,13 @@ impl Schema {
     /// Is this a name (any case) or the OID of a type? Where mostly it is none, that takes a part of the time of [`Schema::find_type`].
     #[inline]
     pub fn is_named(&self, id: TypeId, name: &[u8]) -> bool {
-        let definition = &self.types[usize::from(id.0)].definition;
-        let is = |own: &String| own.len() == name.len() && own.as_bytes().eq_ignore_ascii_case(name);
-        definition.names.iter().any(is) || is(&definition.oid)
+        self.types[usize::from(id.0)].all_names().any(|own| own.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Can this be userPassword? Each attribute of each update is asked, and its first letter says no of most.
+    #[inline]
+    pub fn may_be_password(&self, description: &[u8]) -> bool {
+        description.first().is_some_and(|first| self.password_initials & initial(*first) != 0)
     }
 
     /// The object class with this name (any case) or numeric OID.
@@ -336,6 +342,12 @@ impl Schema {
 }
 
 /// Only the size: the definitions would fill pages.
+/// One bit of 32 for a letter of either case, or a digit.
+#[inline]
+pub(crate) fn initial(first: u8) -> u32 {
+    1 << (first & 31)
+}
+
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Schema({} attribute types, {} object classes)", self.types.len(), self.classes.len())

@@ -65,7 +65,9 @@ fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
     // What a policy or an access rule says is looked at like what a password is.
     may_be_of_policy(given.description)
         || may_be_access_rule(given.description)
-        || (is_password(schema, given.description) && !(takes_hashes && are_hashes(given.values())))
+        || (schema.may_be_password(given.description)
+            && is_password(schema, given.description)
+            && !(takes_hashes && are_hashes(given.values())))
 }
 
 /// Are the hashes that somebody adds stored as they come? Of the root DN they are, if no policy holds for those that name none.

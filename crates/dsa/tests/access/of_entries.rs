@@ -9,6 +9,13 @@ use proto::op::ModifyKind::{Add, Delete, Replace};
 const PEOPLE: &str = "ou=people,dc=example";
 const GROUPS: &str = "ou=groups,dc=example";
 const RULE: &str = "pandoAccess";
+/// All its names. Of its OIDs one is the UUID that it is defined by, and the other what clients are shown.
+const NAMES: [&str; 4] = [
+    RULE,
+    "PANDOACCESS",
+    "2.25.151871961327116869166242629268835769586",
+    "1.2.840.113556.1.8000.2554.29249.31182.15938.17149.44576.11435425.630002",
+];
 
 impl Client {
     fn phones(&mut self, dn: &str, value: &str) -> ResultCode {
@@ -111,7 +118,7 @@ fn x7_rules_are_written_by_those_who_manage() {
     for all in &places {
         as_ada(&[all, manages], |mut ada| {
             let entry: Given<'_> = &[("objectClass", &["organizationalUnit"]), (RULE, &[mine])];
-            for name in [RULE, "PANDOACCESS", "2.25.151871961327116869166242629268835769586"] {
+            for name in NAMES {
                 for kind in [Add, Replace, Delete] {
                     assert_eq!(
                         ada.modify(PEOPLE, &[(kind, name, &[mine])]).code,
@@ -170,6 +177,13 @@ fn a3_what_is_no_rule_is_refused() {
         ] {
             let entry: Given<'_> = &[("objectClass", &["organizationalUnit"]), (RULE, &[rule])];
             let good = "g: all attrs=telephoneNumber; users; allow=write";
+            for name in NAMES {
+                assert_eq!(
+                    root.modify(PEOPLE, &[(Replace, name, &[rule])]).code,
+                    ConstraintViolation,
+                    "{name}"
+                );
+            }
             for end in [
                 root.modify(PEOPLE, &[(Replace, RULE, &[rule])]),
                 root.modify(PEOPLE, &[(Add, RULE, &[good, rule])]),

@@ -25,7 +25,7 @@ impl<'a> Given<'a> {
 /// Attributes of an update, in order. `None` inside is something that only the decoder understands, or nobody.
 #[derive(Clone)]
 pub struct AllGiven<'a> {
-    list: Reader<'a>,
+    rest: &'a [u8],
     is_modify: bool,
 }
 
@@ -34,13 +34,32 @@ impl<'a> AllGiven<'a> {
     #[inline]
     pub fn of(op_tag: u8, rest: &'a [u8]) -> Option<AllGiven<'a>> {
         let mut body = Reader::new(rest);
-        let list = body.enter(tag::SEQUENCE, "").ok()?;
-        body.is_empty().then_some(AllGiven { list, is_modify: op_tag == tag::MODIFY })
+        let rest = body.enter(tag::SEQUENCE, "").ok()?.rest();
+        body.is_empty().then_some(AllGiven { rest, is_modify: op_tag == tag::MODIFY })
     }
 
-    #[inline]
+    /// The next one of an add, with every length in its short form: most of most clients.
+    #[inline(always)]
+    fn next_short(&mut self) -> Option<Given<'a>> {
+        let &[tag::SEQUENCE, len @ ..=0x7f, tag::OCTET_STRING, description_len @ ..=0x7f, ref behind @ ..] =
+            self.rest
+        else {
+            return None;
+        };
+        let (description, behind) = behind.split_at_checked(usize::from(description_len))?;
+        let &[tag::SET, values_len @ ..=0x7f, ref behind @ ..] = behind else { return None };
+        let (values, behind) = behind.split_at_checked(usize::from(values_len))?;
+        if usize::from(len) != 4 + description.len() + values.len() {
+            return None;
+        }
+        self.rest = behind;
+        Some(Given { kind: ModifyKind::Add, description, values })
+    }
+
+    #[inline(never)]
     fn decode(&mut self) -> Option<Given<'a>> {
-        let mut attribute = self.list.enter(tag::SEQUENCE, "").ok()?;
+        let mut list = Reader::new(self.rest);
+        let mut attribute = list.enter(tag::SEQUENCE, "").ok()?;
         let mut kind = ModifyKind::Add;
         if self.is_modify {
             let [number] = attribute.expect(tag::ENUMERATED, "").ok()? else { return None };
@@ -49,6 +68,7 @@ impl<'a> AllGiven<'a> {
         }
         let description = attribute.octets("").ok()?;
         let values = attribute.enter(tag::SET, "").ok()?.rest();
+        self.rest = list.rest();
         Some(Given { kind, description, values })
     }
 }
@@ -58,14 +78,20 @@ impl<'a> Iterator for AllGiven<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Option<Given<'a>>> {
-        (!self.list.is_empty()).then(|| {
-            let given = self.decode();
-            // What is not understood has no end.
-            if given.is_none() {
-                self.list = Reader::new(&[]);
-            }
-            given
-        })
+        if self.rest.is_empty() {
+            return None;
+        }
+        if !self.is_modify
+            && let Some(given) = self.next_short()
+        {
+            return Some(Some(given));
+        }
+        let given = self.decode();
+        // What is not understood has no end.
+        if given.is_none() {
+            self.rest = &[];
+        }
+        Some(given)
     }
 }
 

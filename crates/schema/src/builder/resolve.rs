@@ -12,6 +12,7 @@ use crate::element::{BinaryTransfer, Traits};
 use crate::names::NameTable;
 use crate::options::OptionTable;
 use crate::published;
+use crate::schema::initial;
 use crate::source::{Statement, StatementKind};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
 use model::{ClassId, TypeId};
@@ -434,11 +435,9 @@ fn assemble(
     syntaxes: BTreeMap<String, SyntaxDefinition>,
     warnings: Vec<Fault>,
 ) -> Result<Schema, BuildErrors> {
-    // An OID that is no longer shown is still known: data and logs may have it.
-    let type_names = NameTable::new(types.iter().enumerate().flat_map(|(at, t)| {
-        let oids = [&t.oid, &t.definition.oid];
-        t.definition.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
-    }));
+    let type_names = NameTable::new(
+        types.iter().enumerate().flat_map(|(at, kind)| kind.all_names().map(move |name| (name, at as u16))),
+    );
     let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
         let oids = [&c.oid, &c.definition.oid];
         c.definition.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
@@ -448,6 +447,8 @@ fn assemble(
         BuildErrors(vec![Fault { file: "schema".into(), line: 0, message }])
     })?;
     let traits: Vec<Traits> = types.iter().map(Traits::of).collect();
+    let names = types[usize::from(well_known.user_password.0)].all_names();
+    let password_initials = names.filter_map(|name| name.bytes().next()).fold(0, |all, b| all | initial(b));
     Ok(Schema {
         traits,
         types,
@@ -458,6 +459,7 @@ fn assemble(
         options: OptionTable::new(),
         class_sets: ClassSets::new(),
         well_known,
+        password_initials,
         files: Vec::new(),
         warnings,
     })

@@ -413,11 +413,24 @@ fn recorded_rules_need_no_standard_file() {
 #[test]
 fn a_type_is_known_by_all_its_names() {
     let schema = Builder::new().standard().build().unwrap();
-    for (name, is_it) in
-        [("cn", true), ("CommonName", true), ("2.5.4.3", true), ("sn", false), ("cnx", false), ("", false)]
-    {
-        let id = schema.find_type(b"cn").unwrap();
-        assert_eq!(schema.is_named(id, name.as_bytes()), is_it, "{name}");
-        assert_eq!(schema.find_type(name.as_bytes()) == Some(id), is_it, "{name}");
+    let password = schema.well_known().user_password;
+    let types = || schema.attribute_types().map(|(id, _)| id);
+    let mut is_short = false;
+    for (id, kind) in schema.attribute_types() {
+        is_short |= kind.oid != kind.definition.oid;
+        for name in kind.all_names() {
+            for name in [name.to_owned(), name.to_ascii_uppercase(), name.to_ascii_lowercase()] {
+                let of: Vec<_> = types().filter(|other| schema.is_named(*other, name.as_bytes())).collect();
+                assert_eq!(of, [id], "{name}");
+                assert!(id != password || schema.may_be_password(name.as_bytes()), "{name}");
+            }
+        }
+    }
+    assert!(is_short, "a type has two OIDs");
+    for name in ["", "cnx", "cnn", "2.5.4"] {
+        assert!(types().all(|id| !schema.is_named(id, name.as_bytes())), "{name}");
+    }
+    for name in ["", "cn", "mail", "objectClass"] {
+        assert!(!schema.may_be_password(name.as_bytes()), "{name}");
     }
 }
