@@ -45,6 +45,12 @@ impl<'a> Reader<'a> {
         &self.buf[self.pos..]
     }
 
+    /// Goes on `len` octets further, which are no more than are left.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, len: usize) {
+        self.pos += len;
+    }
+
     /// Tag of the next element.
     #[inline(always)]
     pub fn peek(&self) -> Option<u8> {
@@ -230,10 +236,22 @@ fn wide_integer(contents: &[u8], offset: usize) -> Result<i64, Error> {
 /// Splits the first element off bytes that were validated before: tag, contents. `None` at the end.
 #[inline(always)]
 pub(crate) fn next_valid<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+    if let Some((tag, contents, behind)) = short(bytes) {
+        *bytes = behind;
+        return Some((tag, contents));
+    }
     let mut reader = Reader::new(bytes);
     let (tag, contents) = reader.element().ok()?;
     *bytes = reader.rest();
     Some((tag, contents))
+}
+
+/// Splits the first element off, if its length has the short form: tag, contents, what follows. The length of most has it.
+#[inline(always)]
+pub(crate) fn short(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let &[tag, len @ ..=0x7f, ref behind @ ..] = bytes else { return None };
+    let (contents, behind) = behind.split_at_checked(usize::from(len))?;
+    Some((tag, contents, behind))
 }
 
 /// Bytes that the length field takes for contents of `len` bytes.

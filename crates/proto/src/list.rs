@@ -111,9 +111,14 @@ impl<'a> Attributes<'a> {
         let mut count = 0;
         while !reader.is_empty() {
             let at = reader.offset();
-            let attribute = Attribute::decode(&mut reader)?;
-            if values_needed && attribute.values.is_empty() {
-                return Err(Error::value(at, "an attribute without values"));
+            match only_value(reader.rest()) {
+                Some(len) => reader.skip(len),
+                None => {
+                    let attribute = Attribute::decode(&mut reader)?;
+                    if values_needed && attribute.values.is_empty() {
+                        return Err(Error::value(at, "an attribute without values"));
+                    }
+                }
             }
             count += 1;
             if count > ATTRIBUTES_MAX {
@@ -144,6 +149,23 @@ impl<'a> Attributes<'a> {
     pub fn raw(&self) -> &'a [u8] {
         self.0
     }
+}
+
+/// The first attribute of a list, with every length around its values in the short form: description, values, and what follows. Of most it has.
+#[inline(always)]
+pub(crate) fn short_attribute(list: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (tag::SEQUENCE, attribute, behind) = ber::short(list)? else { return None };
+    let (tag::OCTET_STRING, description, rest) = ber::short(attribute)? else { return None };
+    let (tag::SET, values, []) = ber::short(rest)? else { return None };
+    Some((description, values, behind))
+}
+
+/// The length of the first attribute of a list, if it has one value, and every length its short form. It needs no more of the decoder.
+#[inline(always)]
+fn only_value(list: &[u8]) -> Option<usize> {
+    let (_, values, behind) = short_attribute(list)?;
+    let (tag::OCTET_STRING, _, []) = ber::short(values)? else { return None };
+    Some(list.len() - behind.len())
 }
 
 /// The attribute whose description and values come next in checked bytes.

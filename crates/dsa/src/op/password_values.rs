@@ -51,23 +51,26 @@ pub(crate) fn may_concern(schema: &Schema, trusts: bool, outline: &Outline<'_>) 
     if !matches!(outline.op_tag, tag::ADD | tag::MODIFY) {
         return false;
     }
-    match AllGiven::of(outline.op_tag, outline.rest) {
-        Some(mut all) => {
-            let is_add = outline.op_tag == tag::ADD;
-            all.any(|given| given.is_none_or(|given| concerns(schema, trusts && is_add, &given)))
-        }
-        None => true,
-    }
+    let takes_hashes = trusts && outline.op_tag == tag::ADD;
+    let all = AllGiven::of(outline.op_tag, outline.rest);
+    all.is_none_or(|all| all.any_is(|given| concerns(schema, takes_hashes, given)))
 }
 
+/// Length and first letter say no of most.
 #[inline]
 fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
+    // Names of policies and rules have more than two letters, and an OID has two numbers.
+    let may_be_other = matches!(given.description, [first, _, _, ..] if first.is_ascii_digit() || matches!(first | 0x20, b'p' | b's'));
+    (may_be_other || schema.may_be_password(given.description))
+        && concerns_closely(schema, takes_hashes, given)
+}
+
+#[inline(never)]
+fn concerns_closely(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
     // What a policy or an access rule says is looked at like what a password is.
     may_be_of_policy(given.description)
         || may_be_access_rule(given.description)
-        || (schema.may_be_password(given.description)
-            && is_password(schema, given.description)
-            && !(takes_hashes && are_hashes(given.values())))
+        || (is_password(schema, given.description) && !(takes_hashes && are_hashes(given.values())))
 }
 
 /// Are the hashes that somebody adds stored as they come? Of the root DN they are, if no policy holds for those that name none.

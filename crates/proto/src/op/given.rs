@@ -1,6 +1,7 @@
 //! Attributes that an encoded add or modify names, found without decoding it: a question that is asked of every update.
 
 use crate::ber::{self, Reader};
+use crate::list::short_attribute;
 use crate::op::modify::ModifyKind;
 use crate::tag;
 
@@ -38,25 +39,30 @@ impl<'a> AllGiven<'a> {
         body.is_empty().then_some(AllGiven { rest, is_modify: op_tag == tag::MODIFY })
     }
 
-    /// The next one of an add, with every length in its short form: most of most clients.
-    #[inline(always)]
-    fn next_short(&mut self) -> Option<Given<'a>> {
-        let &[tag::SEQUENCE, len @ ..=0x7f, tag::OCTET_STRING, description_len @ ..=0x7f, ref behind @ ..] =
-            self.rest
-        else {
-            return None;
-        };
-        let (description, behind) = behind.split_at_checked(usize::from(description_len))?;
-        let &[tag::SET, values_len @ ..=0x7f, ref behind @ ..] = behind else { return None };
-        let (values, behind) = behind.split_at_checked(usize::from(values_len))?;
-        if usize::from(len) != 4 + description.len() + values.len() {
-            return None;
+    /// Is it true of any of them? What is not understood counts as one of which it is true.
+    ///
+    /// Attributes of an add with every length in its short form, which are most, are found without the decoder, and without being given to anybody
+    /// in between: this is asked of every add.
+    #[inline]
+    pub fn any_is(mut self, is: impl Fn(&Given<'a>) -> bool) -> bool {
+        while !self.rest.is_empty() {
+            let mut rest = self.rest;
+            while !self.is_modify
+                && let Some((description, values, behind)) = short_attribute(rest)
+            {
+                if is(&Given { kind: ModifyKind::Add, description, values }) {
+                    return true;
+                }
+                rest = behind;
+            }
+            self.rest = rest;
+            if self.next().is_some_and(|given| given.is_none_or(|given| is(&given))) {
+                return true;
+            }
         }
-        self.rest = behind;
-        Some(Given { kind: ModifyKind::Add, description, values })
+        false
     }
 
-    #[inline(never)]
     fn decode(&mut self) -> Option<Given<'a>> {
         let mut list = Reader::new(self.rest);
         let mut attribute = list.enter(tag::SEQUENCE, "").ok()?;
@@ -80,11 +86,6 @@ impl<'a> Iterator for AllGiven<'a> {
     fn next(&mut self) -> Option<Option<Given<'a>>> {
         if self.rest.is_empty() {
             return None;
-        }
-        if !self.is_modify
-            && let Some(given) = self.next_short()
-        {
-            return Some(Some(given));
         }
         let given = self.decode();
         // What is not understood has no end.
@@ -120,6 +121,50 @@ mod tests {
         let expected =
             [Some((ModifyKind::Replace, &b"cn"[..], 0)), Some((ModifyKind::Delete, &b"sn"[..], 1))];
         assert_eq!(found(tag::MODIFY, &modify), expected);
+    }
+
+    #[test]
+    fn one_of_them_is_found_in_every_form() {
+        // Values of every length around which a form ends, and one behind the other.
+        let lengths = [0, 1, 115, 116, 117, 118, 119, 120, 127, 128, 300, 5];
+        let values = lengths.map(|length| vec![b'v'; length]);
+        for (op_tag, begin) in [(tag::ADD, 0), (tag::MODIFY, 0), (tag::ADD, 6), (tag::ADD, 11)] {
+            let names: Vec<_> = (begin..values.len()).map(|at| format!("name{at:02}")).collect();
+            let listed = names.iter().zip(&values[begin..]);
+            let list = match op_tag {
+                tag::ADD => attribute_list(listed.map(|(name, value)| (name.as_bytes(), vec![&value[..]]))),
+                _ => change_list(
+                    listed.map(|(name, value)| (ModifyKind::Add, name.as_bytes(), vec![&value[..]])),
+                ),
+            };
+            let mut whole = Vec::new();
+            ber::put_tlv(&mut whole, tag::SEQUENCE, &list);
+            let all = || AllGiven::of(op_tag, &whole).expect("it is a list");
+            for (name, value) in names.iter().zip(&values[begin..]) {
+                let is = |given: &Given<'_>| {
+                    given.description == name.as_bytes() && given.values().all(|own| own == value)
+                };
+                assert!(all().any_is(is), "{name}");
+            }
+            assert!(!all().any_is(|given| given.description == b"name99"));
+            // Whatever is changed of it: it is what the decoder says.
+            for at in 0..list.len() {
+                for octet in [0, 4, 0x30, 0x31, 0x7f, 0x80, 0x81, list[at].wrapping_add(1)] {
+                    let mut other = list.clone();
+                    other[at] = octet;
+                    let all = || AllGiven { rest: &other, is_modify: op_tag == tag::MODIFY };
+                    for name in [&b"name07"[..], b"name11", b"none"] {
+                        let one_by_one =
+                            all().any(|given| given.is_none_or(|given| given.description == name));
+                        assert_eq!(
+                            all().any_is(|given| given.description == name),
+                            one_by_one,
+                            "{at} {octet}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

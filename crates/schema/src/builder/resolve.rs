@@ -447,8 +447,9 @@ fn assemble(
         BuildErrors(vec![Fault { file: "schema".into(), line: 0, message }])
     })?;
     let traits: Vec<Traits> = types.iter().map(Traits::of).collect();
-    let names = types[usize::from(well_known.user_password.0)].all_names();
-    let password_initials = names.filter_map(|name| name.bytes().next()).fold(0, |all, b| all | initial(b));
+    let names = || types[usize::from(well_known.user_password.0)].all_names().filter(|name| !name.is_empty());
+    let password_initials = names().fold(0, |all, name| all | initial(name.as_bytes()[0]));
+    let password_name_bytes_min = names().map(str::len).min().expect("it has an OID");
     Ok(Schema {
         traits,
         types,
@@ -460,6 +461,7 @@ fn assemble(
         class_sets: ClassSets::new(),
         well_known,
         password_initials,
+        password_name_bytes_min,
         files: Vec::new(),
         warnings,
     })

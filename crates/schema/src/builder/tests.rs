@@ -430,7 +430,7 @@ fn a_type_is_known_by_all_its_names() {
     for name in ["", "cnx", "cnn", "2.5.4"] {
         assert!(types().all(|id| !schema.is_named(id, name.as_bytes())), "{name}");
     }
-    for name in ["", "cn", "mail", "objectClass"] {
+    for name in ["", "u", "uid", "cn", "mail", "objectClass"] {
         assert!(!schema.may_be_password(name.as_bytes()), "{name}");
     }
 }
