@@ -167,7 +167,7 @@ impl DnCache {
     }
 
     /// A comma and the DN of a superior whose text is remembered.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text(&self, superior: u32) -> &[u8] {
         let (id, text) = &self.texts[superior as usize % CACHE_SLOTS];
         assert!(*id == superior, "the text of another entry would give a wrong DN");

@@ -443,7 +443,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// A comma and the DN of a superior.
-    #[inline]
+    #[inline(always)]
     fn superior_text(self, superior: u32, cache: &mut DnCache) -> &[u8] {
         if !cache.has_text(superior) {
             self.remember_text(superior, cache);

@@ -19,7 +19,7 @@ const VIEWS_MAX: usize = 4_096;
 impl Views {
     /// The view of a requester on an entry.
     /// A requester whose class is not known has the view that allows nothing. There is no other default anywhere.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(
         &mut self,
         who: Requester,
@@ -28,9 +28,23 @@ impl Views {
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
     ) -> ViewId {
+        // Rules are not asked about the root DN, and it pays for them no more than this.
         if who.class == ClassId::ROOT {
-            return ViewId::ROOT;
+            ViewId::ROOT
+        } else {
+            self.by_rules(who, action, entry, read_point, evaluator)
         }
+    }
+
+    /// The view of a requester that rules are asked about.
+    fn by_rules(
+        &mut self,
+        who: Requester,
+        action: Action,
+        entry: &EntryRef<'_>,
+        read_point: ReadPoint<'_>,
+        evaluator: &mut Evaluator,
+    ) -> ViewId {
         let Some(kept) = self.kept(who.class) else { return ViewId::NONE };
         let class = &*kept.class;
         // One view for all operations where rules make no difference between them. The server's own entries keep theirs.
