@@ -224,7 +224,7 @@ def table(row, of, states, bar):
     for other in list(states)[:-1]:
         pairs = list(zip(states[crowd], states[other]))
         print(f"{row}: {crowd}, against {other}: rate {spread([100 * one['rate'] / two['rate'] for one, two in pairs])} %, bar {bar} %; "
-              f"p99 {spread([one['p99'] / two['p99'] for one, two in pairs], '{:.1f}')} x{', bar 2 x' if row == 'C6' else ''}", flush=True)
+              f"p99 {spread([one['p99'] / two['p99'] for one, two in pairs], '{:.1f}')} x{', bar 2 x' if row != 'C8' else ''}", flush=True)
 
 
 def c6(bench):

@@ -179,6 +179,8 @@ pub(crate) fn passed(
             let left = grace_left(policy, account, end, now_ms);
             if left == 0 {
                 reading.scratch.passwords.verdict = Verdict::of(PolicyError::Expired);
+                // Nor does its time tell that the password was right.
+                wrong_of_nobody(reading, entry, number(reading, entry), policy);
                 return false;
             }
             verdict.response.warning = Some(Warning::Grace(left - 1));
