@@ -27,8 +27,8 @@ from policy_costs import PEOPLE, WORD, Bench, name, ssha  # noqa: E402
 from test_searches import PRESENT, request, search  # noqa: E402
 
 ADDRESS = "127.0.0.2"
-LIMITS = ["limits|connections-per-address = 100", "limits|handshakes = 100", '[limits.rule]|name = "greedy"', f'[limits.rule]|by = {{ peer = "{ADDRESS}/32" }}',
-          "[limits.rule]|rate = 1000", '[limits.rule]|bytes-per-second = "10MiB"', "[limits.rule]|searches = 4", "[limits.rule]|look-through = 1000", 'log|access = "off"']
+LIMITS = ["limits|connections-per-address = 20", "limits|handshakes = 100", '[limits.rule]|name = "greedy"', f'[limits.rule]|by = {{ peer = "{ADDRESS}/32" }}',
+          "[limits.rule]|rate = 50", '[limits.rule]|bytes-per-second = "64KiB"', "[limits.rule]|searches = 1", "[limits.rule]|look-through = 1000", 'log|access = "off"']
 SCAN = search(PEOPLE, tlv(0xA4, tlv(4, b"description") + tlv(0x30, tlv(0x81, b"no such words"))), tlv(4, b"1.1"))
 SENT = {
     "connections": b"",

@@ -33,12 +33,13 @@ use crate::journal::{Along, UPDATES_BYTES_SOFT_MAX};
 use crate::monitor::{Counters, SEARCHES, count};
 use crate::monitor_entries;
 use crate::op;
-use crate::op::search::{LEAST_WORK, SearchContext, again, slice_work};
+use crate::op::search::{SearchContext, again};
 use crate::outcome;
 use crate::refusals::Limit;
 use crate::rights;
 use crate::session::security::{Security, Tls};
 use crate::session::{Phase, Session};
+use crate::turns::LEAST_WORK;
 use crate::worker::{Parts, Scratch, Worker};
 use env::clock::Now;
 use env::fast;
@@ -171,7 +172,7 @@ fn run_groups(
     let mut group = Group::new();
     session.pauses = false;
     // The budget is for all searches of the bundle together: a client that sends many at once gets no more turns than others.
-    parts.scratch.work = slice_work();
+    parts.scratch.work = parts.scratch.turn_work;
     count(&parts.counters.bundles, 1);
     // It came before the input, and its answer goes out before theirs.
     if session.has_deferred() {

@@ -19,6 +19,7 @@ impl Session {
     /// What is not consumed is offered again, at the same place, with what has come since.
     pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
         let before = out.len();
+        worker.scratch.turn_work = worker.turns.begin(self.number);
         // What came before is answered; a request that came with it is as late.
         let (consumed, needed) = match self.has_expired(worker.now, out) {
             true => (input.len(), 0),
@@ -49,6 +50,7 @@ impl Session {
     /// turn.
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
+        worker.scratch.turn_work = worker.turns.begin(self.number);
         self.pauses = false;
         if !self.is_in_message() && self.has_expired(worker.now, out) {
             self.written(worker, &out[before..]);

@@ -9,7 +9,7 @@
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
 //!              monitor, marks, certificates, tokens, contexts, events, audit, generalized_time, account_times
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
-//! a thread     worker; context: what an operation is given; extension: what an extended operation tells of itself;
+//! a thread     worker, turns; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
 //!              a name, a process or the owner of a certificate is
 //! operations   rights; policy: of passwords; op, one file each, and dispatch; control, referral, admission; transaction: its overlay;
@@ -80,6 +80,7 @@ mod system;
 pub mod throttle;
 pub mod tokens;
 pub mod transaction;
+mod turns;
 mod user_searches;
 mod wakes;
 mod worker;

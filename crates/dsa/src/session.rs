@@ -173,6 +173,8 @@ pub(crate) enum Phase {
 
 /// A client's session.
 pub struct Session {
+    /// Among the sessions of its thread.
+    pub(crate) number: u64,
     pub(crate) identity: Identity,
     /// The address that the client comes from, with what its clients may take.
     pub(crate) peer: Peer,
@@ -223,6 +225,7 @@ impl Session {
         let peer = worker.dsa.peers.connect(client, worker.now().monotonic_ns)?;
         count(&worker.counters.connections_opened, 1);
         Some(Session {
+            number: worker.turns.join(),
             identity: Identity::anonymous(),
             peer,
             security: Security::open(&worker.dsa.config.security, client, listener),

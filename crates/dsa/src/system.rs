@@ -56,6 +56,9 @@ pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
 /// It needs no log: everything in it is made anew at a start, from settings, schema and counters.
 pub(crate) struct System {
     shard: Arc<Shard>,
+    /// Normal forms of [`ROOT_DSES`], and of the configuration's DN.
+    inner_names: Vec<Vec<u8>>,
+    config_name: [Vec<u8>; 1],
     /// Monotonic time, in ns, from which on the monitor is too old.
     stale_from_ns: AtomicU64,
 }
@@ -91,7 +94,13 @@ impl System {
             add(&mut writer, config, &dn, &mut entry)?;
         }
         writer.publish();
-        Ok(System { shard, stale_from_ns: AtomicU64::new(0) })
+        let normal = |dn: &str| {
+            let mut key = Vec::new();
+            schema.normalise_dn(dn.as_bytes(), &mut key).expect("an entry was just added below that name");
+            key
+        };
+        let (inner_names, config_name) = (ROOT_DSES.map(normal).to_vec(), [normal(CONFIG_DN)]);
+        Ok(System { shard, inner_names, config_name, stale_from_ns: AtomicU64::new(0) })
     }
 
     /// The shard that holds them.
@@ -117,12 +126,12 @@ impl System {
 
     /// Is this a name under which a root DSE is kept?
     fn is_inner_name(&self, dn: &[u8]) -> bool {
-        ROOT_DSES.into_iter().any(|inner| self.is_same(dn, inner))
+        self.is_one_of(dn, &self.inner_names)
     }
 
     /// Is this the DN of the configuration?
     pub(crate) fn is_config(&self, dn: &[u8]) -> bool {
-        self.is_same(dn, CONFIG_DN)
+        self.is_one_of(dn, &self.config_name)
     }
 
     /// Is it, or that of an entry below it?
@@ -137,11 +146,12 @@ impl System {
         self.stale_from_ns.store(0, Ordering::Relaxed);
     }
 
-    fn is_same(&self, dn: &[u8], other: &str) -> bool {
-        let (schema, mut key, mut wanted) = (self.shard.schema(), Vec::new(), Vec::new());
-        schema.normalise_dn(dn, &mut key).is_ok()
-            && schema.normalise_dn(other.as_bytes(), &mut wanted).is_ok()
-            && key == wanted
+    /// Is this one of some names that have one RDN? Most names that clients send have more, and need not be normalised.
+    fn is_one_of(&self, dn: &[u8], names: &[Vec<u8>]) -> bool {
+        let mut key = Vec::new();
+        dn::split_first(dn).1.is_none()
+            && self.shard.schema().normalise_dn(dn, &mut key).is_ok()
+            && names.contains(&key)
     }
 
     /// Is it time to bring the monitor up to date? Then the caller does it: while one thread does, others see what was.

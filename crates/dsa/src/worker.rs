@@ -15,6 +15,7 @@ use crate::prepared_writes::PreparedWrites;
 use crate::reached::ReachedHere;
 use crate::recent::Recent;
 use crate::session::security::Security;
+use crate::turns::Turns;
 use crate::wakes::Wakes;
 use ::access::Right;
 use env::clock::Now;
@@ -45,6 +46,7 @@ pub struct Worker {
     pub(crate) wakes: Arc<Wakes>,
     /// Memory for them.
     due: Vec<Waker>,
+    pub(crate) turns: Turns,
     /// Limits that its clients have reached.
     reached: ReachedHere,
     /// Commit sequence at which accounts of sessions were looked at last.
@@ -93,7 +95,8 @@ pub(crate) struct Scratch {
     pub(crate) lacked_memory: bool,
     /// See [`crate::parcel::Head::keeps_superclasses`]; `false` for all that is not applied again.
     pub(crate) keeps_superclasses: bool,
-    /// Units of work that the searches of the bundle may still do.
+    /// Units of work that the searches of a session may do in its turn, and what is left of it for those of the bundle.
+    pub(crate) turn_work: u64,
     pub(crate) work: u64,
     /// For the access log.
     pub(crate) annotations: Annotations,
@@ -177,6 +180,7 @@ impl Worker {
             now: Now::default(),
             wakes: Arc::default(),
             due: Vec::new(),
+            turns: Turns::default(),
             reached: ReachedHere::default(),
             accounts_seen: 0,
         })

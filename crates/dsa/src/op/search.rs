@@ -56,20 +56,6 @@ use store::search::work::COMPILED_ITEM;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes};
 use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
 
-/// Units of work that the searches of a bundle may do together, and a search in one slice afterwards: about a third of a
-/// millisecond ([`store::search::work`]). Then others of the thread have their turn.
-/// Work is counted, not timed: a clock read for each candidate would cost more than most candidates, and a count is the same in a simulation.
-const SLICE_WORK: u64 = 1 << 15;
-
-/// What a bundle, or a slice, may do at once.
-#[inline]
-pub(crate) fn slice_work() -> u64 {
-    if planted::is(holes::SLICES_NOT_ENDED) { u64::MAX } else { SLICE_WORK }
-}
-
-/// Units that must be left of a bundle's for another search to begin: most that end in one slice need less.
-pub(crate) const LEAST_WORK: u64 = SLICE_WORK / 8;
-
 /// A search that outlived its bundle.
 /// It owns everything that it needs, for the input buffer with its request is used again at once.
 pub(crate) struct SuspendedSearch {
@@ -560,7 +546,7 @@ impl SuspendedSearch {
             }
             self.large = None;
         }
-        // Checked between slices only: a slice is about a third of a millisecond.
+        // Checked between slices only: a slice is a third of a millisecond at most.
         if let Some(code) = self.running.overdue(worker.now.monotonic_ns) {
             self.running.end(&worker.counters, out, code);
             return Progress::Done;
@@ -571,7 +557,7 @@ impl SuspendedSearch {
         let running = &mut self.running;
         let query = running.query(read_point, who, selectors);
         let Worker { dsa, now, scratch, counters, .. } = worker;
-        let mut work = slice_work();
+        let mut work = scratch.turn_work;
         let rest = running.slice((dsa, *now), scratch, &query, counters, &mut work, out);
         running.tell_looked(&rest, &mut scratch.annotations, read_point);
         match rest {
