@@ -139,6 +139,15 @@ pub(super) fn wrong_of_nobody(reading: &mut Reading<'_>, entry: &EntryRef<'_>, n
     if let Some(tried) = nobody.lockouts.begin(number, &bounds, (0, 0), None, now_ms) {
         nobody.lockouts.failed(tried, now_ms);
     }
+    note_of_nobody(reading, entry, number, policy);
+}
+
+/// The time of a failure, where nothing reads it.
+fn note_of_nobody(reading: &Reading<'_>, entry: &EntryRef<'_>, number: u64, policy: &Policy) {
+    if policy.failures().is_none() {
+        return;
+    }
+    let (nobody, now_ms) = (&reading.dsa.nobody, reading.now.wall_ms);
     std::hint::black_box(has_failures(reading, entry));
     let (entry, created) = (EntryId(number as u32), Csn(number));
     nobody.times.note(AccountTime { entry, created, field: Field::Failure, ms: now_ms });
@@ -179,8 +188,8 @@ pub(crate) fn passed(
             let left = grace_left(policy, account, end, now_ms);
             if left == 0 {
                 reading.scratch.passwords.verdict = Verdict::of(PolicyError::Expired);
-                // Nor does its time tell that the password was right.
-                wrong_of_nobody(reading, entry, number(reading, entry), policy);
+                // Nor does its time tell that the password was right: its try ended above as that of a wrong one does.
+                note_of_nobody(reading, entry, number(reading, entry), policy);
                 return false;
             }
             verdict.response.warning = Some(Warning::Grace(left - 1));
