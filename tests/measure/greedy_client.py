@@ -35,28 +35,31 @@ SENT = {
     "requests": b"".join(request(number, search(name(number).decode(), PRESENT, tlv(4, b"1.1"), scope=0)) for number in range(1, 100)),
     "scans": b"".join(request(number, SCAN) for number in range(1, 100)),
     "passwords": b"".join(ldap_bind(name(number), b"wrong", number) for number in range(1, 100)),
-    "incomplete": b"\x30\x82\x70\x00\x02\x01\x01\x63",
+    "incomplete": b"",
     "unread": b"".join(request(number, search(PEOPLE, PRESENT)) for number in range(1, 10)),
 }
+# As many of each kind as fit into its limit together; only one of the kinds wants more.
 CONNECTIONS = {"connections": 200}
+OTHERWISE = 3
 
 
 def greedy(done, port, kinds):
-    """Is greedy in these ways until it is ended; counts what it was able to send."""
+    """Is greedy in these ways until it is ended; counts how often the server took something of what it sent."""
     clients = {kind: [] for kind in kinds}
     while True:
         for kind, of in clients.items():
             try:
-                if len(of) < CONNECTIONS.get(kind, 40):
+                if len(of) < CONNECTIONS.get(kind, OTHERWISE):
                     client = socket.create_connection(("127.0.0.1", port), 5, source_address=(ADDRESS, 0))
                     client.setblocking(False)
+                    # The begin of a request of which no more comes.
+                    client.send(b"\x30\x82\x70\x00\x02\x01\x01\x63" if kind == "incomplete" else b"")
                     of.append(client)
             except OSError:
                 pass
             for client in list(of):
                 try:
-                    client.send(SENT[kind])
-                    done.value += 1
+                    done.value += client.send(SENT[kind]) > 0 or kind in ("connections", "incomplete")
                     if kind != "unread":
                         while client.recv(1 << 20):
                             pass
@@ -86,6 +89,8 @@ def beside(bench, of, kinds):
 
 def main(kinds):
     random.seed(17)
+    if unknown := set(kinds) - set(SENT):
+        sys.exit(f"no kind: {', '.join(sorted(unknown))}; there are {', '.join(SENT)}")
     print(f"limits of the greedy client: {', '.join(LIMITS)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), lambda number: ssha(WORD, b"salt"))

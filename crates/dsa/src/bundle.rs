@@ -172,7 +172,7 @@ fn run_groups(
     let mut group = Group::new();
     session.pauses = false;
     // The budget is for all searches of the bundle together: a client that sends many at once gets no more turns than others.
-    parts.scratch.work = parts.scratch.turn_work;
+    parts.scratch.work = parts.scratch.slice_work;
     count(&parts.counters.bundles, 1);
     // It came before the input, and its answer goes out before theirs.
     if session.has_deferred() {

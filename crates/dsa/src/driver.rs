@@ -9,6 +9,7 @@ use crate::op::extended::start_tls;
 use crate::op::search::Progress;
 use crate::session::security::Tls;
 use crate::session::{Feed, Phase, Session, State};
+use crate::turns::LEAST_WORK;
 use crate::worker::Worker;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ impl Session {
     /// What is not consumed is offered again, at the same place, with what has come since.
     pub fn feed(&mut self, worker: &mut Worker, input: &[u8], out: &mut Vec<u8>) -> Feed {
         let before = out.len();
-        worker.scratch.turn_work = worker.turns.begin(self.number);
+        worker.scratch.slice_work = worker.turns.slice_work(self.number);
         // What came before is answered; a request that came with it is as late.
         let (consumed, needed) = match self.has_expired(worker.now, out) {
             true => (input.len(), 0),
@@ -50,7 +51,7 @@ impl Session {
     /// turn.
     pub fn step(&mut self, worker: &mut Worker, out: &mut Vec<u8>) -> State {
         let before = out.len();
-        worker.scratch.turn_work = worker.turns.begin(self.number);
+        worker.scratch.slice_work = worker.turns.slice_work(self.number);
         self.pauses = false;
         if !self.is_in_message() && self.has_expired(worker.now, out) {
             self.written(worker, &out[before..]);
@@ -58,8 +59,10 @@ impl Session {
             return self.state();
         }
         bundle::keep_up(self, &mut worker.parts());
+        // Of all searches that go on.
+        let mut work = worker.scratch.slice_work;
         // What is ahead in the output buffer is bounded: a client that reads slowly stops its searches, not its updates.
-        while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses {
+        while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses && work >= LEAST_WORK {
             if self.mixed.is_due() && !self.is_in_message() {
                 bundle::go_on(self, worker, out);
                 continue;
@@ -74,7 +77,7 @@ impl Session {
                 continue;
             }
             let Some(mut search) = self.searches.pop_front() else { break };
-            match search.go_on(worker, (self.identity.requester(), self.security), out) {
+            match search.go_on(worker, (self.identity.requester(), self.security), &mut work, out) {
                 // A search with long values has grown the buffers of the thread; they are given back.
                 Progress::Done => worker.scratch.evaluator.forget_long(),
                 Progress::Broken => {

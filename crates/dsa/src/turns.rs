@@ -6,12 +6,13 @@
 use crate::faults::holes;
 use env::planted;
 
-/// Units of work in the shortest turn, about 80 microseconds ([`store::search::work`]), and in the longest, four times as much.
+/// Units of work in the shortest slice, about 80 microseconds ([`store::search::work`]), and in the longest, four times as much. A turn has two at most:
+/// one of searches that go on, and one of requests that wait behind them.
 /// Work is counted, not timed: a clock read for each candidate would cost more than most candidates, and a count is the same in a simulation.
 const WORK_MIN: u64 = 1 << 13;
 const WORK_MAX: u64 = 1 << 15;
 
-/// Units that must be left of a turn's for another search to begin: most that end in one turn need less.
+/// Units that must be left of a slice for another search to begin: most need less.
 pub(crate) const LEAST_WORK: u64 = WORK_MIN / 8;
 
 /// Turns of a thread.
@@ -19,9 +20,11 @@ pub(crate) const LEAST_WORK: u64 = WORK_MIN / 8;
 pub(crate) struct Turns {
     /// How many sessions it has had.
     sessions: u64,
-    /// The number of the session that had the last turn, and how much its searches were allowed.
+    /// The number of the session that had the last turn, and how much work its slices have.
     last: u64,
     work: u64,
+    /// It is over: what that session does next is another turn.
+    is_over: bool,
 }
 
 impl Turns {
@@ -31,11 +34,21 @@ impl Turns {
         self.sessions
     }
 
-    /// Begins a turn of a session: how many units of work its searches may do in it, all together.
+    /// The turn is over.
     #[inline]
-    pub(crate) fn begin(&mut self, session: u64) -> u64 {
-        self.work = if self.last == session { (2 * self.work).min(WORK_MAX) } else { WORK_MIN };
-        self.last = session;
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Begins or goes on with the turn of a session: how many units of work a slice has in it.
+    #[inline]
+    pub(crate) fn slice_work(&mut self, session: u64) -> u64 {
+        self.work = match self.last == session {
+            false => WORK_MIN,
+            true if self.is_over => (2 * self.work).min(WORK_MAX),
+            true => self.work,
+        };
+        (self.last, self.is_over) = (session, false);
         if planted::is(holes::SLICES_NOT_ENDED) { u64::MAX } else { self.work }
     }
 }
@@ -48,8 +61,13 @@ mod tests {
     fn turns_are_short_where_others_have_theirs() {
         let mut turns = Turns::default();
         let (one, two) = (turns.join(), turns.join());
-        let mut begin = |session| turns.begin(session) / WORK_MIN;
-        assert_eq!([one, one, one, one].map(&mut begin), [1, 2, 4, 4]);
-        assert_eq!([two, one, one, two, two].map(&mut begin), [1, 1, 2, 1, 2]);
+        let mut turn = |session| {
+            let work = turns.slice_work(session);
+            assert_eq!(turns.slice_work(session), work, "it is one turn");
+            turns.end();
+            work / WORK_MIN
+        };
+        assert_eq!([one, one, one, one].map(&mut turn), [1, 2, 4, 4]);
+        assert_eq!([two, one, one, two, two].map(&mut turn), [1, 1, 2, 1, 2]);
     }
 }

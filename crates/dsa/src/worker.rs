@@ -95,8 +95,8 @@ pub(crate) struct Scratch {
     pub(crate) lacked_memory: bool,
     /// See [`crate::parcel::Head::keeps_superclasses`]; `false` for all that is not applied again.
     pub(crate) keeps_superclasses: bool,
-    /// Units of work that the searches of a session may do in its turn, and what is left of it for those of the bundle.
-    pub(crate) turn_work: u64,
+    /// Units of work that a slice has in this turn ([`Turns`]), and what is left of it for the searches of the bundle.
+    pub(crate) slice_work: u64,
     pub(crate) work: u64,
     /// For the access log.
     pub(crate) annotations: Annotations,
@@ -301,8 +301,9 @@ impl Worker {
         self.now
     }
 
-    /// Takes the time; to be called before each bundle.
+    /// Takes the time; to be called before each turn of a session.
     pub fn tick(&mut self, now: Now) {
         self.now = now;
+        self.turns.end();
     }
 }

@@ -345,13 +345,13 @@ impl Schema {
     }
 }
 
-/// Only the size: the definitions would fill pages.
 /// One bit of 32 for a letter of either case, or a digit.
 #[inline]
 pub(crate) fn initial(first: u8) -> u32 {
     1 << (first & 31)
 }
 
+/// Only the size: the definitions would fill pages.
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Schema({} attribute types, {} object classes)", self.types.len(), self.classes.len())

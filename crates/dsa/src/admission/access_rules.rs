@@ -75,6 +75,9 @@ mod tests {
             b"PANDOACCESS",
             b"pandoaccess;lang-de",
             b"2.25.151871961327116869166242629268835769586",
+            // What clients are shown.
+            b"1.2.840.113556.1.8000.2554.29249.31182.15938.17149.44576.11435425.630002",
+            b"1.2.840.113556.1.8000.2554.29249.31182.15938.17149.44576.11435425.630002;lang-de",
         ] {
             assert!(is_access_rule(&schema, description), "{description:?}");
         }

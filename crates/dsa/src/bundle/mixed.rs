@@ -118,7 +118,7 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let since_ns = *mixed.since_ns.get_or_insert(now_ns);
     let mut parts = worker.parts();
     // One slice for each call, as for the searches of a bundle: the others of the thread are served in between.
-    parts.scratch.work = parts.scratch.turn_work;
+    parts.scratch.work = parts.scratch.slice_work;
     let reads = std::mem::take(&mut mixed.reads);
     let mut slot = mixed.marks.take_slot();
     let age_ns = now_ns.saturating_sub(since_ns);

@@ -526,12 +526,13 @@ impl SuspendedSearch {
         self.acting.as_ref().map_or(who, |acting| acting.requester())
     }
 
-    /// Does a slice of work, for the requester as it is now.
+    /// Does work of a slice, as many units at most as are left of it, for the requester as it is now.
     /// While it runs the read point is entered: it cannot be revoked in the middle of a slice.
     pub(crate) fn go_on(
         &mut self,
         worker: &mut Worker,
         client: (Requester, Security),
+        work: &mut u64,
         out: &mut Vec<u8>,
     ) -> Progress {
         let who = self.requester(worker, client);
@@ -557,8 +558,7 @@ impl SuspendedSearch {
         let running = &mut self.running;
         let query = running.query(read_point, who, selectors);
         let Worker { dsa, now, scratch, counters, .. } = worker;
-        let mut work = scratch.turn_work;
-        let rest = running.slice((dsa, *now), scratch, &query, counters, &mut work, out);
+        let rest = running.slice((dsa, *now), scratch, &query, counters, work, out);
         running.tell_looked(&rest, &mut scratch.annotations, read_point);
         match rest {
             Rest::End(code) => running.end(counters, out, code),

@@ -12,7 +12,7 @@ use store::EntryRef;
 /// Who an entry is, if `verify` finds the password right, the account is admitted, and it may be verified at all. `is_root`: it has the name of the
 /// root DN, which is never locked, for it is what unlocks others.
 ///
-/// The password is verified also where it cannot succeed, for the time that it takes, and the right decides last: the answer tells no more than
+/// The password is verified also where it cannot succeed, for the time that it takes, and the right is asked last: the answer tells no more than
 /// that of a wrong password. `None` too if the verification is lacking; then the bind is run again. `verify` also gets whether the bind succeeds if
 /// the password is right, as far as it is known: only then may a verification be left out that was made before. Else the time of an answer would
 /// say of a locked account which password is right.
@@ -26,9 +26,9 @@ pub(super) fn identified<'r>(
     let policy = (!is_root).then(|| policy::policy_of(reading, Some(entry)));
     let admitted = policy.as_ref().map(|policy| policy::admit(reading, entry, policy));
     let is_admitted = admitted.as_ref().is_none_or(|(is_admitted, _)| *is_admitted);
-    // Of every account, for the time that it takes.
-    let may_be_verified = is_root | may_be_verified(reading, anonymous, entry);
-    let may_recall = reading.dsa.policies.verified.is_on() && is_admitted && may_be_verified;
+    let may_recall = reading.dsa.policies.verified.is_on()
+        && is_admitted
+        && (is_root || may_be_verified(reading, anonymous, entry));
     let is_right = verify(reading, may_recall).ok()?;
     if let (true, false, Some(policy)) = (is_admitted, is_right, &policy) {
         policy::wrong(reading, entry, policy);
@@ -37,7 +37,7 @@ pub(super) fn identified<'r>(
     }
     let passes = is_admitted
         && is_right
-        && may_be_verified
+        && (is_root || may_be_verified(reading, anonymous, entry))
         && policy
             .zip(admitted)
             .is_none_or(|(policy, (_, account))| policy::passed(reading, entry, &policy, &account));
