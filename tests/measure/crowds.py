@@ -227,20 +227,26 @@ def table(row, of, states, bar):
               f"p99 {spread([one['p99'] / two['p99'] for one, two in pairs], '{:.1f}')} x{', bar 2 x' if row != 'C8' else ''}", flush=True)
 
 
+def in_turn(server, connections, of, crowd, *arguments):
+    """What others find without anything, beside a crowd of the idle class, and beside a process that burns as much."""
+    states = {"nothing beside": [], "a process that burns as much": [], of: []}
+    alone, burnt, crowded = states.values()
+    for _ in range(RUNS):
+        alone.append(searched(server, connections))
+        with Beside(crowd, *arguments, cores=CLIENTS_CORES, idle=True) as one:
+            crowded.append(searched(server, connections, one))
+        with Beside(burn, crowded[-1]["crowd"], cores=CLIENTS_CORES, idle=True) as one:
+            burnt.append(searched(server, connections, one))
+    return states
+
+
 def c6(bench):
     with on(SERVERS_CORES):
         server, _ = bench.serve("c6", f"|threads = {len(SERVERS_CORES)}", *OFF, tls=True)
     context = server.context
     with on(CLIENTS_CORES):
         for connections in OTHERS:
-            states = {"nothing beside": [], "a process that burns as much": [], f"{CLIENTS} clients of handshakes": []}
-            alone, burnt, crowded = states.values()
-            for _ in range(RUNS):
-                alone.append(searched(server, connections))
-                with Beside(handshakes, server.any_port, context, cores=CLIENTS_CORES, idle=True) as crowd:
-                    crowded.append(searched(server, connections, crowd))
-                with Beside(burn, crowded[-1]["crowd"], cores=CLIENTS_CORES, idle=True) as crowd:
-                    burnt.append(searched(server, connections, crowd))
+            states = in_turn(server, connections, f"{CLIENTS} clients of handshakes", handshakes, server.any_port, context)
             table("C6", f"{connections} connections of others", states, 80)
     bench.end()
 

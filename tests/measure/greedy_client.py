@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "black_box"))
 
 import crowds  # noqa: E402
 from ber import ldap_bind, tlv  # noqa: E402
-from crowds import CLIENTS_CORES, SERVERS_CORES, Beside, burn, on, searched, table  # noqa: E402
+from crowds import CLIENTS_CORES, SERVERS_CORES, in_turn, on, table  # noqa: E402
 from policy_costs import PEOPLE, WORD, Bench, name, ssha  # noqa: E402
 from test_searches import PRESENT, request, search  # noqa: E402
 
@@ -75,14 +75,7 @@ def beside(bench, of, kinds):
         server, _ = bench.serve(of.replace(" ", "-"), f"|threads = {len(SERVERS_CORES)}", *LIMITS)
     with on(CLIENTS_CORES):
         for connections in crowds.OTHERS:
-            states = {"nothing beside": [], "a process that burns as much": [], f"a greedy client, {of}": []}
-            alone, burnt, greeted = states.values()
-            for _ in range(crowds.RUNS):
-                alone.append(searched(server, connections))
-                with Beside(greedy, server.port, kinds, cores=CLIENTS_CORES, idle=True) as client:
-                    greeted.append(searched(server, connections, client))
-                with Beside(burn, greeted[-1]["crowd"], cores=CLIENTS_CORES, idle=True) as client:
-                    burnt.append(searched(server, connections, client))
+            states = in_turn(server, connections, f"a greedy client, {of}", greedy, server.port, kinds)
             table("L3", f"{connections} connections of others", states, 90)
     bench.end()
 

@@ -51,8 +51,8 @@ fn slices(client: &mut Client, base: &str, scope: Scope, filter: &str) -> (usize
     (count, found(id, answers(&out)))
 }
 
-/// An item that no hash helps looks at every value. 1,000 values of ten bytes are enough for a slice of 80 microseconds,
-/// and a slice of a third of a millisecond is none of 8,000.
+/// An item that no hash helps looks at every value. A slice of 80 microseconds has 1,000 values of ten bytes at least,
+/// and the longest has fewer than 8,000.
 #[test]
 fn an_entry_with_many_values_is_looked_at_in_slices() {
     let mut client = with_big_group();
