@@ -160,15 +160,30 @@ class Middle:
             while True:
                 client, _ = self.listener.accept()
                 server = self.context.wrap_socket(socket.create_connection(("127.0.0.1", self.port)), server_hostname="localhost")
-                for one, other in ((client, server), (server, client)):
-                    threading.Thread(target=self.pass_on, args=[one, other], daemon=True).start()
+                threading.Thread(target=self.pass_on, args=[client, server], daemon=True).start()
 
     @staticmethod
-    def pass_on(one, other):
-        with contextlib.suppress(OSError):
-            while some := one.recv(1 << 16):
-                other.sendall(some)
-            other.unwrap()
+    def pass_on(client, server):
+        """Both ways in one thread: a session of TLS must not be read and written at the same time."""
+        other = {client: server, server: client}
+        with client, server, contextlib.suppress(OSError):
+            while True:
+                for one in select.select(list(other), [], [])[0]:
+                    while (some := Middle.take(one)) is not None:
+                        if not some:
+                            return
+                        other[one].sendall(some)
+
+    @staticmethod
+    def take(one):
+        """What has come by now: None if it is no data, as a ticket of TLS, nothing at the end."""
+        one.setblocking(False)
+        try:
+            return one.recv(1 << 16)
+        except ssl.SSLWantReadError:
+            return None
+        finally:
+            one.setblocking(True)
 
     def __enter__(self):
         return f"ldaps://127.0.0.1:{self.listener.getsockname()[1]}"
