@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-schema", &["pando-model"]),
     ("pando-wal", &["pando-env"]),
     ("pando-store", &["pando-model", "pando-schema", "pando-env"]),
+    ("pando-consensus", &["pando-env", "pando-wal"]),
     ("pando-access", &["pando-model", "pando-proto", "pando-schema"]),
     ("pando-logs", &["pando-model", "pando-password", "pando-proto", "pando-schema"]),
     (
@@ -43,7 +44,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pando-loadgen", &["pando-model", "pando-proto", "pando-env", "pando-client"]),
     (
         "pando-node",
-        &["pando-model", "pando-proto", "pando-schema", "pando-store", "pando-env", "pando-dsa", "pando-wal"],
+        &[
+            "pando-model",
+            "pando-proto",
+            "pando-schema",
+            "pando-store",
+            "pando-env",
+            "pando-dsa",
+            "pando-wal",
+            "pando-consensus",
+        ],
     ),
     ("pando-tls", &["pando-env", "pando-dsa"]),
     (

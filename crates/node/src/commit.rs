@@ -122,7 +122,7 @@ pub struct LogEnd {
 pub type Taken = (Point, Index);
 
 impl Committer {
-    /// The writer of `dsa`, which holds everything that is in the log.
+    /// The writer of `dsa`, which holds everything that the log has committed so far, or that `applier` has applied of it.
     pub fn new(
         dsa: Arc<Dsa>,
         applier: Applier,
@@ -132,11 +132,10 @@ impl Committer {
         limits: Limits,
     ) -> Committer {
         let files = log.files();
-        let (applied, log_bytes) = (files.safe(), files.live_bytes());
+        let (applied, log_bytes) = (Index(applier.chain().last().0), files.live_bytes());
         queue.status().begin(files, limits.memory_bytes_max);
         queue.status().on_applied(applied);
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
-        assert_eq!(applied.0, applier.chain().last().0, "the directory holds all that is in the log");
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().last_csn().unix_ms());
         Committer { dsa, log, queue, proposer, replica, limits, wall, checkpoint_ms: None, now_ms: 0 }
@@ -275,8 +274,8 @@ impl Committer {
         self.limits.snapshot_after.unwrap_or_else(usual)
     }
 
-    /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers, or
-    /// when the files of the log cannot have all of it yet.
+    /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers,
+    /// when the files of the log cannot have all of it yet, or when there must be no snapshot.
     ///
     /// # Errors
     /// See [`Failed`].
@@ -285,6 +284,7 @@ impl Committer {
         if !self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))? {
             return Ok(None);
         }
+        let Some(mark) = self.log.mark(self.replica.applied()) else { return Ok(None) };
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else {
             tracing::warn!(
@@ -294,11 +294,11 @@ impl Committer {
         };
         self.replica.bytes_since_checkpoint = 0;
         assert!(
-            self.replica.applied() <= self.log.files().synced() || replica::is_planted(),
+            self.replica.applied() <= self.log.durable() || replica::is_planted(),
             "a snapshot holds nothing that the log could lose"
         );
         let checkpoint = shard.writer().checkpoint(reader);
-        Ok(Some((self.replica.point(checkpoint), self.replica.applied())))
+        Ok(Some((self.replica.point(checkpoint, mark), self.replica.applied())))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:
@@ -357,7 +357,7 @@ impl Committer {
         kind: Kind,
         append: &mut dyn FnMut(Position, &mut Vec<u8>),
     ) -> Result<(), Failed> {
-        assert!(self.replica.is_settled() && self.proposer.is_settled(), "nothing else is in progress");
+        assert!(self.is_settled(), "nothing else is in progress");
         let mut noted = self.log.propose(kind, append);
         if let Err(Refused::Full) = noted {
             // Where there is no server, nobody prepares the next file.
@@ -404,6 +404,21 @@ impl Committer {
         self.replica.fail();
         self.proposer.refuse_rest(&failed.to_string());
         failed
+    }
+
+    /// Does this replica lead the log?
+    pub fn leads(&self) -> bool {
+        matches!(self.log.role(), Role::Leader { .. })
+    }
+
+    /// Does it lead, and has it applied everything of the terms before, so that updates are proposed?
+    pub fn is_open(&self) -> bool {
+        self.leads() && self.proposer.is_open()
+    }
+
+    /// Is nothing taken or proposed that is not answered?
+    pub fn is_settled(&self) -> bool {
+        self.proposer.is_settled() && self.replica.is_settled()
     }
 
     /// Is there something that has no room in the log yet? Room comes with the next step, or with the next file.

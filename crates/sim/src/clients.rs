@@ -196,6 +196,11 @@ impl Clients {
         }
     }
 
+    /// The same for what one of them had on its way.
+    pub fn on_disconnect_of(&mut self, session: usize) {
+        self.all[session].unanswered.clear();
+    }
+
     /// The records after `end` are gone, as the mode of the log allows: what clients know by them counts no longer.
     pub fn forget_after(&mut self, end: u64) {
         for client in &mut self.all {

@@ -4,7 +4,10 @@ use env::planted::Fault;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = Fault> {
-    [wal::faults::ALL, store::faults::ALL, dsa::faults::ALL, node::faults::ALL].into_iter().flatten().copied()
+    [wal::faults::ALL, consensus::faults::ALL, store::faults::ALL, dsa::faults::ALL, node::faults::ALL]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket, Write,
+    Committed, Encode, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
+    Write,
 };
 
 /// Bytes of a block besides the payload of its only record, at most.
@@ -436,6 +437,14 @@ impl ShardLog for LateLog {
 
     fn passed(&self) -> (Ticket, Index) {
         self.passed
+    }
+
+    fn durable(&self) -> Index {
+        self.disk.durable()
+    }
+
+    fn mark(&self, last: Index) -> Option<Mark> {
+        self.disk.mark(last)
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

@@ -4,11 +4,13 @@
 pub mod answers;
 pub mod clients;
 pub mod clock;
+pub mod cluster;
 pub mod disk;
 pub mod faults;
 pub mod faulty;
 pub mod hooked;
 pub mod late;
+pub mod network;
 pub mod node;
 pub mod operator;
 pub mod oracle;

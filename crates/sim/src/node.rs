@@ -4,6 +4,8 @@
 use crate::answers::Answer;
 use crate::random::Random;
 use crate::requests::{Bundle, LOCKED, ROOT, SUFFIX};
+use consensus::links::Links;
+use consensus::{Members, ReplicaId};
 use dsa::indexing::{Indexer, Pace};
 use dsa::settings::Texts;
 use dsa::transaction::Precedence;
@@ -14,7 +16,7 @@ use env::entropy::SeededEntropy;
 use model::Scope;
 use node::commit::{Begun, Committer, Failed, Limits};
 use node::data::snapshot::Writing;
-use node::data::{Data, DataError, IndexFile, Recovered, Settled, Superblock, Wanted};
+use node::data::{Data, DataError, IndexFile, Recovered, Replication, Settled, Superblock, Wanted};
 use proto::message::{Frame, frame};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -159,6 +161,53 @@ fn recover_once(
     asked: StartOptions,
 ) -> Result<(Data, Recovered), DataError> {
     let data = Data::open(disk, dir)?;
+    let recovered = with_wanted(&data, log, asked, |wanted| data.recover(wanted, &mut |_| ()))?;
+    Ok((data, recovered))
+}
+
+/// Makes a directory the one with which each of `members` begins.
+///
+/// # Errors
+/// As [`Data::found_replicas`].
+pub fn found_replicas(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    log: wal::Settings,
+    seed: u64,
+    members: Vec<ReplicaId>,
+) -> Result<(), DataError> {
+    let data = Data::open(disk, dir)?;
+    let asked = StartOptions { seed, ..StartOptions::default() };
+    with_wanted(&data, log, asked, |wanted| data.found_replicas(wanted, Members { voters: members }))
+}
+
+/// Starts a replica, with a session for each of `sessions` clients.
+///
+/// # Errors
+/// As [`Data::recover_replica`].
+pub fn start_replica(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    log: wal::Settings,
+    seed: u64,
+    sessions: usize,
+    clock: &dyn Clock,
+    (id, links): (ReplicaId, Box<dyn Links>),
+) -> Result<Node, DataError> {
+    let data = Data::open(disk, dir)?;
+    let (asked, replication) = (StartOptions { seed, ..StartOptions::default() }, Replication { id, links });
+    let recovered =
+        with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
+    Node::over(data, recovered, sessions, clock)
+}
+
+/// Does something with what a start wants that goes by the settings in their file.
+fn with_wanted<T>(
+    data: &Data,
+    log: wal::Settings,
+    asked: StartOptions,
+    start: impl FnOnce(Wanted<'_>) -> Result<T, DataError>,
+) -> Result<T, DataError> {
     let mut config = config(data.initialise(&superblock())?);
     let settings = match asked.settings {
         None => None,
@@ -179,8 +228,7 @@ fn recover_once(
     let StartOptions { snapshot_after, accepts_difference: accept_difference, .. } = asked;
     let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
     let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference, settings };
-    let recovered = data.recover(wanted, &mut |_| ())?;
-    Ok((data, recovered))
+    start(wanted)
 }
 
 /// The turn of a committer whose syncs somebody else runs, or of that one.

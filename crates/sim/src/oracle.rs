@@ -228,6 +228,26 @@ impl Oracle {
         differs.map_or(Ok(()), Err)
     }
 
+    /// Applies the next entry that replicas have committed; one without a payload begins a term. `look` sees the updates of each of its commands.
+    ///
+    /// # Errors
+    /// In words: what is wrong with it.
+    pub fn follow_entry(&mut self, payload: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        if payload.is_empty() {
+            self.at += 1;
+            self.applier.chain_mut().pass(self.at);
+            self.commands.push(Vec::new());
+            return Ok(());
+        }
+        let mut parcel = Parcel::decode(self.at + 1, payload)?;
+        while let Some(item) = parcel.next_command()? {
+            if let Body::Updates(command) = item.body {
+                look(command.messages);
+            }
+        }
+        self.apply_to_model(payload, true, &mut None)
+    }
+
     /// Carries the next record out; `differs` says so if something else could be read after it.
     fn apply_to_model(
         &mut self,

@@ -36,6 +36,9 @@ pub struct Plan {
     /// What other replicas do.
     #[serde(default)]
     pub replicas: Replicas,
+    /// A cluster in place of one server.
+    #[serde(default)]
+    pub cluster: Cluster,
 }
 
 /// A sync mode.
@@ -108,6 +111,14 @@ pub struct Replicas {
     pub some: u64,
 }
 
+/// A cluster in place of one server: see [`crate::cluster`]. Other chances than those of `disk` have no meaning for it.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Cluster {
+    /// A world has 1, 3 or 5 replicas, up to so many; 0 is none.
+    pub replicas_max: u64,
+}
+
 fn four() -> u64 {
     4
 }
@@ -117,7 +128,7 @@ fn always() -> Vec<Sync> {
 }
 
 /// Plans that come with the simulator: name and text.
-pub const PLANS: [(&str, &str); 7] = [
+pub const PLANS: [(&str, &str); 8] = [
     ("everything", include_str!("../faults/everything.toml")),
     ("power", include_str!("../faults/power.toml")),
     ("kills", include_str!("../faults/kills.toml")),
@@ -125,6 +136,7 @@ pub const PLANS: [(&str, &str); 7] = [
     ("errors", include_str!("../faults/errors.toml")),
     ("full", include_str!("../faults/full.toml")),
     ("replicas", include_str!("../faults/replicas.toml")),
+    ("cluster", include_str!("../faults/cluster.toml")),
 ];
 
 impl Plan {
@@ -134,9 +146,12 @@ impl Plan {
     /// In words, with the line.
     pub fn parse(text: &str) -> Result<Plan, String> {
         let plan: Plan = toml::from_str(text).map_err(|error| error.to_string())?;
-        let Plan { incarnations, sync, disk, .. } = &plan;
+        let Plan { incarnations, sync, disk, cluster, .. } = &plan;
         if !(1..=1000).contains(incarnations) {
             return Err("incarnations: 1 to 1000".to_owned());
+        }
+        if cluster.replicas_max > 7 {
+            return Err("cluster.replicas-max: at most 7".to_owned());
         }
         if sync.is_empty() {
             return Err("sync: at least one mode".to_owned());

@@ -88,6 +88,11 @@ pub const LEARNED: &str = "a replica learns all that is committed";
 /// See [`UNCOMMITTED`].
 pub const FILES: &str = "files of a replica have what is committed";
 
+/// Of a cluster, by name.
+pub const AGREEMENT: &str = "all replicas are told the same, and no term has two leaders";
+/// See [`AGREEMENT`].
+pub const ONCE: &str = "an update is carried out once";
+
 /// Of a reader that lasts, by name.
 pub const REVOKED: &str = "a reader sees the same until it is revoked, and then nothing";
 

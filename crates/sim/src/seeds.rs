@@ -1,5 +1,6 @@
 //! Many worlds, from many seeds, on several threads.
 
+use crate::cluster::Cluster;
 use crate::plan::{PLANS, Plan};
 use crate::workloads;
 use crate::world::{Setting, Tally, Violation, World};
@@ -57,9 +58,15 @@ impl Choice {
     /// # Panics
     /// As [`Choice::setting`].
     pub fn run(&self, seed: u64, is_shown: bool) -> Result<(u64, Tally), Failure> {
-        let world = World::new(seed, &self.setting(seed, is_shown)).expect("the workload was looked at");
+        let setting = self.setting(seed, is_shown);
+        let is_cluster = setting.plan.cluster.replicas_max > 0;
+        let known = "the workload was looked at";
+        let run = || match is_cluster {
+            true => Cluster::new(seed, &setting).expect(known).run(),
+            false => World::new(seed, &setting).expect(known).run(),
+        };
         planted::plant(self.planted);
-        let ran = panic::catch_unwind(AssertUnwindSafe(|| world.run()));
+        let ran = panic::catch_unwind(AssertUnwindSafe(run));
         planted::plant(None);
         let ran = ran.unwrap_or_else(|_| {
             let what = "a thread panicked; its message is on standard error".to_owned();

@@ -115,6 +115,22 @@ pub struct Tally {
     pub rules: u64,
     /// Readers that were revoked.
     pub revoked: u64,
+    /// Clusters.
+    pub clusters: u64,
+    /// Terms of those that had a leader.
+    pub terms: u64,
+    /// Messages between their replicas.
+    pub messages: u64,
+    /// Bundles of updates that they acknowledged.
+    pub acknowledged: u64,
+    /// Bundles of which the client does not know what became of them.
+    pub unknown: u64,
+    /// Barriers that were passed.
+    pub barriers: u64,
+    /// Times at which all machines lost their power.
+    pub blackouts: u64,
+    /// Calms in which all replicas were compared.
+    pub calms: u64,
 }
 
 impl Tally {
@@ -146,10 +162,18 @@ impl Tally {
         self.elsewhere += other.elsewhere;
         self.rules += other.rules;
         self.revoked += other.revoked;
+        self.clusters += other.clusters;
+        self.terms += other.terms;
+        self.messages += other.messages;
+        self.acknowledged += other.acknowledged;
+        self.unknown += other.unknown;
+        self.barriers += other.barriers;
+        self.blackouts += other.blackouts;
+        self.calms += other.calms;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 26] {
+    pub fn rows(&self) -> [(&'static str, u64); 34] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -177,6 +201,14 @@ impl Tally {
             ("writes at other replicas", self.elsewhere),
             ("starts with other rules", self.rules),
             ("readers revoked", self.revoked),
+            ("clusters", self.clusters),
+            ("terms with a leader", self.terms),
+            ("messages between replicas", self.messages),
+            ("bundles acknowledged by clusters", self.acknowledged),
+            ("bundles of unknown outcome", self.unknown),
+            ("barriers passed", self.barriers),
+            ("blackouts", self.blackouts),
+            ("calms", self.calms),
         ]
     }
 }

@@ -18,7 +18,7 @@ const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"PBlk");
 const VERSION: u32 = 2;
 const VERSION_READ_MIN: u32 = 1;
 
-/// What a record is, for those who read the log. Codes 6 to 11 are reserved for a replicated log.
+/// What a record is, for those who read the log. Codes 8 to 11 are reserved for a replicated log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Commands, to be applied in order.
@@ -32,13 +32,31 @@ pub enum Kind {
     Import = 4,
     /// What decides the outcome of commands is another from here on; the payload tells what.
     Rules = 5,
+    /// An entry of a replicated log: its payload says at which index of that log, and in which term it was proposed. Records
+    /// of this kind and the next are numbered like all others, but the numbers of records are not the indexes of entries.
+    Entry = 6,
+    /// Term, vote and commit index of a replica.
+    HardState = 7,
     /// Commands of several clients with one time, and what the applied ones came to.
     Parcel = 12,
 }
 
 impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::Commands, Kind::Checkpoint, Kind::Ingest, Kind::Import, Kind::Rules, Kind::Parcel];
+    const ALL: [Kind; 8] = [
+        Kind::Commands,
+        Kind::Checkpoint,
+        Kind::Ingest,
+        Kind::Import,
+        Kind::Rules,
+        Kind::Entry,
+        Kind::HardState,
+        Kind::Parcel,
+    ];
+
+    /// Has only a replicated log such records?
+    pub fn is_replicated(self) -> bool {
+        matches!(self, Kind::Entry | Kind::HardState)
+    }
 
     fn from_u8(code: u8) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == code)
@@ -320,12 +338,12 @@ mod tests {
             let kinds = Kind::ALL;
             let mut body = Vec::new();
             for (at, payload) in payloads.iter().enumerate() {
-                push_record(&mut body, kinds[at % 6], |out| out.extend_from_slice(payload));
+                push_record(&mut body, kinds[at % kinds.len()], |out| out.extend_from_slice(payload));
             }
             prop_assert_eq!(body.len() % 8, 0);
             let mut records = Records::new(&body);
             for (at, payload) in payloads.iter().enumerate() {
-                prop_assert_eq!(records.next(), Some((kinds[at % 6], payload.as_slice())));
+                prop_assert_eq!(records.next(), Some((kinds[at % kinds.len()], payload.as_slice())));
             }
             prop_assert!(records.is_done());
         }

@@ -4,7 +4,7 @@ use crate::error::{Poisoned, Refused};
 use crate::format::Kind;
 use crate::log::Log;
 use crate::place::Index;
-use crate::shard_log::{Committed, Encode, Position, Role, ShardLog, Ticket};
+use crate::shard_log::{Committed, Encode, Mark, Position, Role, ShardLog, Ticket};
 use crate::writer::{SyncDone, Write, Writer};
 use std::sync::Arc;
 
@@ -58,6 +58,14 @@ impl ShardLog for LocalLog {
 
     fn passed(&self) -> (Ticket, Index) {
         (self.barriers, self.writer.log().safe())
+    }
+
+    fn durable(&self) -> Index {
+        self.writer.log().synced()
+    }
+
+    fn mark(&self, last: Index) -> Option<Mark> {
+        Some(Mark { bytes: Vec::new(), record: last })
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

@@ -3,11 +3,11 @@
 use crate::error::{Poisoned, Refused};
 use crate::faults;
 use crate::files::{Preparation, Prepared, Role, path};
-use crate::format::{FileHeader, Kind};
+use crate::format::{BLOCK_HEADER_BYTES, FileHeader, Kind, RECORD_HEADER_BYTES};
 use crate::place::Index;
 use crate::settings::{Mode, Settings};
 use crate::state::{Full, Health, State};
-use env::disk::Disk;
+use env::disk::{Disk, SECTOR};
 use env::entropy::Entropy as _;
 use env::planted;
 use std::io;
@@ -107,6 +107,12 @@ impl Log {
     /// Bytes that wait to be written.
     pub fn waiting_bytes(&self) -> usize {
         self.lock().filling.bytes.len()
+    }
+
+    /// Bytes that the payload of a record may have: it is alone in its block then.
+    pub fn payload_bytes_max(&self) -> usize {
+        let block = self.settings.waiting_bytes_max / SECTOR * SECTOR;
+        (block - BLOCK_HEADER_BYTES - RECORD_HEADER_BYTES) / 8 * 8
     }
 
     /// Bytes of the files that hold records: what a release could free, and what a start has to read.

@@ -44,6 +44,16 @@ pub struct Committed<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
+/// What a snapshot that holds everything up to a record has to say, so that the log goes on after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// What the log wants to know again at the next start; its own business. Empty in a log that has one replica.
+    pub bytes: Vec<u8>,
+    /// The last record of the files that is not needed once there is the snapshot. In a log that has one replica it is the one
+    /// that the snapshot goes up to; in others records of the files have numbers of their own.
+    pub record: Index,
+}
+
 /// Appends the payload of the record that gets a position to a buffer.
 pub type Encode<'e> = &'e mut dyn FnMut(Position, &mut Vec<u8>);
 
@@ -83,6 +93,13 @@ pub trait ShardLog: Send {
     /// The last barrier that was passed, and an index: whatever was committed anywhere before that barrier was asked for
     /// stands at it or before.
     fn passed(&self) -> (Ticket, Index);
+
+    /// The last record that the disk of this replica has for good.
+    fn durable(&self) -> Index;
+
+    /// What a snapshot has to say that holds everything up to `last`, the last record that was handed out as committed. `None` if there
+    /// must be none: another replica may want what it would replace.
+    fn mark(&self, last: Index) -> Option<Mark>;
 
     /// Makes all that was handed out as committed durable in the files of this replica, whatever the mode. False when that
     /// cannot be now, for want of room or because a sync is in progress: come again.

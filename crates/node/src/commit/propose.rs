@@ -57,6 +57,11 @@ impl Proposer {
         self.coming.is_empty() && !self.times_wait
     }
 
+    /// May something be proposed in the term that this replica leads?
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.term, Term::Open(_))
+    }
+
     /// Proposes what came in, as far as the log has room, or refuses it where this replica does not lead. The wall clock is
     /// read once it is decided what is taken.
     pub(super) fn take(

@@ -117,7 +117,7 @@ impl Data {
         let Some(mut rules) = self.rules()? else { return Ok(None) };
         let snapshot = snapshots.latest().map(|manifest| manifest.index);
         let snapshot_bytes = snapshots.latest().iter().flat_map(|m| &m.files).map(|file| file.bytes).sum();
-        let (mut base, from) = (self.base(&snapshots, Some(&rules))?, snapshot.unwrap_or_default());
+        let (mut base, from) = (self.base_alone(&snapshots, Some(&rules))?, snapshot.unwrap_or_default());
         let mut others = None;
         let (dsa, log) = loop {
             // As a start makes it with this schema, with the naming contexts that were served last.

@@ -5,7 +5,7 @@ use super::Rules;
 use super::dir::Data;
 use super::error::DataError;
 use super::recover::Stage;
-use super::replay::Replay;
+use super::replay::{OF_A_CLUSTER, Replay};
 use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::{self, Held, LogState, Point, SnapshotStore};
 use dsa::{Applier, Dsa};
@@ -14,18 +14,20 @@ use std::io;
 use std::sync::Arc;
 use store::Reader;
 use wal::snapshot::Snapshots;
-use wal::{Found, Index};
+use wal::{Found, Index, Mark};
 
 /// What a pass begins with.
 #[derive(Default)]
 pub(super) struct Base {
     /// It holds all up to this record.
     pub(super) from: Index,
-    state: LogState,
+    pub(super) state: LogState,
     /// In force there; `None` in a new directory.
     pub(super) rules: Option<Rules>,
     /// The settings there, as text, if log or snapshot have any.
-    settings: Option<Arc<str>>,
+    pub(super) settings: Option<Arc<str>>,
+    /// How the log goes on, if it is that of a replica; else empty.
+    pub(super) mark: Vec<u8>,
     /// The directory, if it is not that of the snapshot.
     held: Option<Held>,
 }
@@ -48,7 +50,23 @@ pub(super) struct Pass {
 }
 
 impl Data {
-    /// What the first pass begins with: the last snapshot. Snapshots of earlier versions have no rules: those are in the file,
+    /// What the first pass over a log that has one replica begins with: see [`Data::base`].
+    ///
+    /// # Errors
+    /// As there, and when the log has others.
+    pub(super) fn base_alone(
+        &self,
+        snapshots: &Snapshots,
+        of_file: Option<&Rules>,
+    ) -> Result<Base, DataError> {
+        let base = self.base(snapshots, of_file)?;
+        match base.mark.is_empty() {
+            true => Ok(base),
+            false => Err(DataError::Facts(self.dir.clone(), OF_A_CLUSTER.to_owned())),
+        }
+    }
+
+    /// What a start begins with: the last snapshot. Snapshots of earlier versions have no rules: those are in the file,
     /// which says `of_file`.
     ///
     /// # Errors
@@ -63,7 +81,8 @@ impl Data {
         let rules =
             parts.rules.map(Rules::of_verified).transpose().map_err(unread)?.or_else(|| of_file.cloned());
         let settings = parts.settings.map(Arc::from);
-        Ok(Base { from: manifest.index, state: parts.state, rules, settings, held: None })
+        let mark = parts.mark.to_vec();
+        Ok(Base { from: manifest.index, state: parts.state, rules, settings, mark, held: None })
     }
 
     /// Begins a pass with a directory that is made so.
@@ -150,7 +169,8 @@ impl Pass {
         let (index, state) = self.replay.state();
         let rules = self.replay.epochs.rules().text().into();
         let settings = self.replay.settings.clone();
-        Ok((Point { checkpoint, state, rules, settings }, index))
+        let mark = Mark { bytes: Vec::new(), record: index };
+        Ok((Point { checkpoint, state, rules, settings, mark }, index))
     }
 
     /// Makes what it came to the last snapshot, with which the next pass begins.
@@ -172,7 +192,7 @@ impl Pass {
     pub(super) fn held(&self) -> Result<Base, DataError> {
         let rules = Some(self.replay.epochs.rules().clone());
         let (Point { checkpoint, state, settings, .. }, from) = self.point()?;
-        Ok(Base { from, state, rules, settings, held: Some(Held::of(checkpoint)) })
+        Ok(Base { from, state, rules, settings, mark: Vec::new(), held: Some(Held::of(checkpoint)) })
     }
 
     /// The rules at which it stopped, if it did.

@@ -86,8 +86,7 @@ impl Data {
         let schema_time = self.schema_time(&schema, config.started_ms)?;
         config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
-            let text = "this is a backup, not to be changed; `pando restore` makes a data directory of it";
-            return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
+            return Err(self.is_backup());
         }
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
         let text = self.text_of(&rules)?;
@@ -103,7 +102,7 @@ impl Data {
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
         let mut is_settled = false;
         let (Pass { dsa, mut replay }, Opened { writer, cut, .. }) = loop {
-            let base = self.base(snapshots.snapshots(), made.as_ref())?;
+            let base = self.base_alone(snapshots.snapshots(), made.as_ref())?;
             let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
             accepted.begin(&mut pass.replay);
             let disk = Arc::clone(&self.disk);
@@ -150,6 +149,11 @@ impl Data {
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);
         let queue = Arc::new(Queue::default());
+        assert_eq!(
+            writer.log().safe().0,
+            applier.chain().last().0,
+            "the directory holds all that is in the log"
+        );
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
@@ -187,6 +191,12 @@ impl Data {
         Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
     }
 
+    /// Why a backup is not served.
+    pub(super) fn is_backup(&self) -> DataError {
+        let text = "this is a backup, not to be changed; `pando restore` makes a data directory of it";
+        DataError::Facts(self.dir.clone(), text.to_owned())
+    }
+
     fn settings_of(&self, text: &str) -> Result<Record, DataError> {
         settings::parse(text).map_err(|what| DataError::Facts(self.dir.join("log"), what))
     }
@@ -211,7 +221,7 @@ impl Data {
         accepted: &mut Accepted,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Pass, DataError> {
-        let base = self.base(snapshots.snapshots(), of_file)?;
+        let base = self.base_alone(snapshots.snapshots(), of_file)?;
         let mut pass = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         accepted.begin(&mut pass.replay);
         self.run_pass(&mut pass, base.from, on_progress)?;
@@ -280,7 +290,7 @@ impl Accepted {
 }
 
 /// A start takes the memory that it needs, and cleans when it has it all. Above the limit it goes on, and says so.
-fn make_room(dsa: &Dsa, bytes_max: u64) {
+pub(super) fn make_room(dsa: &Dsa, bytes_max: u64) {
     dsa.shard().measure();
     if dsa.shard().memory().total() > bytes_max && !dsa.shard().writer().make_room(bytes_max) {
         let (bytes, live) = (dsa.shard().memory().total(), dsa.shard().memory().live);

@@ -17,6 +17,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use wal::{Index, Kind, Record};
 
+/// Said of a record that a log by itself does not have.
+pub(in crate::data) const OF_A_CLUSTER: &str =
+    "it belongs to a replica of a cluster, and cannot be replayed by itself";
+
 /// Differences that are remembered: one is a fault, many say no more.
 const DIFFERENCES_MAX: usize = 100;
 
@@ -131,6 +135,7 @@ impl Replay {
                 self.applier.begin_after(index);
             }
             (None, Kind::Ingest) => return Err("this version knows no ingested files".to_owned()),
+            (None, kind) if kind.is_replicated() => return Err(OF_A_CLUSTER.to_owned()),
             // Of an import that did not come to its snapshot nothing became.
             (None, _) => self.applier.pass(index),
         }

@@ -8,6 +8,7 @@ use super::{BackupError, folder, hold, log_dir, snapshot_dir};
 use crate::commit;
 use crate::data::error::DataError;
 use crate::data::facts::{missing, unread, write_text};
+use crate::data::replay::OF_A_CLUSTER;
 use crate::data::rules_epochs::{Decided, RulesEpochs};
 use crate::data::{Rules, rules, snapshot};
 use crate::faults;
@@ -308,6 +309,7 @@ impl Work<'_> {
                 Kind::Import => Some(commit::import_ms(record.payload)?),
                 Kind::Rules => Some(Rules::of_note(record.payload)?.0),
                 Kind::Checkpoint | Kind::Ingest => None,
+                Kind::Entry | Kind::HardState => return Err(OF_A_CLUSTER.to_owned()),
             };
             if self.is_beyond(record.index, ms) {
                 return Ok(Flow::Enough);
@@ -468,7 +470,7 @@ fn time_of(later: &wal::Later) -> Option<u64> {
         Kind::Parcel => Some(Parcel::decode(later.first.0, &later.payload).ok()?.head.time_ms),
         Kind::Commands => Some(Command::decode(&later.payload).ok()?.wall_ms),
         Kind::Rules => Some(Rules::of_note(&later.payload).ok()?.0),
-        Kind::Checkpoint | Kind::Ingest | Kind::Import => None,
+        Kind::Checkpoint | Kind::Ingest | Kind::Import | Kind::Entry | Kind::HardState => None,
     }
 }
 

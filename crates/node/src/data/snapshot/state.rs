@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 use store::Checkpoint;
+use wal::Mark;
 
 const MAGIC: [u8; 8] = *b"pandolog";
-/// 1 has no rules, 2 no settings. 2 is written where there are no settings.
+/// 1 has no rules, 2 no settings. 2 is written where there are no settings. 4 is that of a replica of a cluster.
 const VERSION: u32 = 3;
+const VERSION_OF_REPLICA: u32 = 4;
 /// Bytes before the rules, or before the number of bytes of the settings.
 const BYTES: usize = 32;
 
@@ -15,6 +17,13 @@ const BYTES: usize = 32;
 /// ```text
 /// "pandolog" | u32 version | u32 bytes of the rules | u64 chain | u64 time | u32 bytes of the settings | rules | settings
 /// | metadata of the store
+/// ```
+///
+/// In the metadata of a replica:
+///
+/// ```text
+/// "pandolog" | u32 version | u32 bytes of the rules | u64 chain | u64 time | u32 bytes of the settings | u32 bytes of the mark |
+/// u32 1 if there are settings | rules | settings | mark | metadata of the store
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
@@ -34,6 +43,8 @@ pub struct Point {
     pub rules: Arc<str>,
     /// The settings that are in force, as text, if the log has any.
     pub settings: Option<Arc<str>>,
+    /// How the log goes on after it.
+    pub mark: Mark,
 }
 
 /// The parts of a snapshot's metadata.
@@ -45,29 +56,41 @@ pub(crate) struct Parts<'m> {
     pub(crate) rules: Option<&'m str>,
     /// The settings, as text; earlier versions had them in a file.
     pub(crate) settings: Option<&'m str>,
+    /// How the log of a replica goes on; empty in other metadata.
+    pub(crate) mark: &'m [u8],
     /// Of the store.
     pub(crate) store: &'m [u8],
 }
 
 impl LogState {
-    /// The metadata of a snapshot with these rules and settings and this metadata of the store.
-    pub(super) fn join(&self, rules: &str, settings: Option<&str>, store: &[u8]) -> Vec<u8> {
+    /// The metadata of a snapshot with these rules, settings and mark, and this metadata of the store.
+    pub(super) fn join(&self, rules: &str, settings: Option<&str>, mark: &[u8], store: &[u8]) -> Vec<u8> {
         let text = settings.unwrap_or_default();
+        let version = match (mark.is_empty(), settings) {
+            (false, _) => VERSION_OF_REPLICA,
+            (true, Some(_)) => VERSION,
+            (true, None) => VERSION - 1,
+        };
         assert!(
             u32::try_from(rules.len().max(text.len())).is_ok(),
             "a length of 32 bits says where the next part begins"
         );
-        let mut out = Vec::with_capacity(BYTES + 4 + rules.len() + text.len() + store.len());
+        let mut out = Vec::with_capacity(BYTES + 12 + rules.len() + text.len() + mark.len() + store.len());
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&settings.map_or(VERSION - 1, |_| VERSION).to_le_bytes());
+        out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&(rules.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.chain.to_le_bytes());
         out.extend_from_slice(&self.time_ms.to_le_bytes());
-        if settings.is_some() {
+        if version >= VERSION {
             out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        }
+        if version == VERSION_OF_REPLICA {
+            out.extend_from_slice(&(mark.len() as u32).to_le_bytes());
+            out.extend_from_slice(&u32::from(settings.is_some()).to_le_bytes());
         }
         out.extend_from_slice(rules.as_bytes());
         out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(mark);
         out.extend_from_slice(store);
         out
     }
@@ -81,12 +104,13 @@ impl<'m> Parts<'m> {
     pub(crate) fn of(meta: &'m [u8]) -> Result<Parts<'m>, String> {
         let Some((own, rest)) = meta.split_first_chunk::<BYTES>().filter(|(own, _)| own.starts_with(&MAGIC))
         else {
-            return Ok(Parts { state: LogState::default(), rules: None, settings: None, store: meta });
+            let (state, mark) = (LogState::default(), &[][..]);
+            return Ok(Parts { state, rules: None, settings: None, mark, store: meta });
         };
         let number = |at: usize| u32::from_le_bytes(*own[at..].first_chunk().expect("it has its length"));
         let word = |at: usize| u64::from_le_bytes(*own[at..].first_chunk().expect("it has its length"));
         let state = LogState { chain: word(16), time_ms: word(24) };
-        let (mut settings, mut store) = (None, rest);
+        let (mut settings, mut mark, mut store) = (None, &[][..], rest);
         let rules = match (number(8), number(12) as usize) {
             (1, 0) => None,
             (1, _) => {
@@ -101,9 +125,22 @@ impl<'m> Parts<'m> {
                 settings = Some(take_text(&mut store, u32::from_le_bytes(*length) as usize)?);
                 Some(rules)
             }
+            (VERSION_OF_REPLICA, bytes) => {
+                let (lengths, texts) =
+                    rest.split_first_chunk::<12>().ok_or("it ends within what it knows of the log")?;
+                store = texts;
+                let length =
+                    |at: usize| u32::from_le_bytes(*lengths[at..].first_chunk().expect("it has its length"));
+                let rules = take_text(&mut store, bytes)?;
+                let text = take_text(&mut store, length(0) as usize)?;
+                settings = (length(8) != 0).then_some(text);
+                let parts = store.split_at_checked(length(4) as usize);
+                (mark, store) = parts.ok_or("it ends within the mark of the log")?;
+                Some(rules)
+            }
             (other, _) => return Err(format!("what it knows of the log is of version {other}")),
         };
-        Ok(Parts { state, rules, settings, store })
+        Ok(Parts { state, rules, settings, mark, store })
     }
 }
 
@@ -122,23 +159,27 @@ mod tests {
     #[test]
     fn it_comes_back_and_metadata_of_earlier_versions_have_none() {
         let state = LogState { chain: 7 << 50, time_ms: 9 };
-        for settings in [None, Some("the settings")] {
-            let meta = state.join("of the log", settings, b"of the store");
+        let all =
+            [(None, ""), (Some("the settings"), ""), (None, "the mark"), (Some("the settings"), "the mark")];
+        for (settings, mark) in all {
+            let mark = mark.as_bytes();
+            let meta = state.join("of the log", settings, mark, b"of the store");
             let (rules, store) = (Some("of the log"), &b"of the store"[..]);
-            assert_eq!(Parts::of(&meta), Ok(Parts { state, rules, settings, store }));
+            assert_eq!(Parts::of(&meta), Ok(Parts { state, rules, settings, mark, store }));
             for bytes in BYTES..BYTES + 10 {
                 assert!(Parts::of(&meta[..bytes]).is_err(), "{bytes} bytes");
             }
             let mut later = meta;
-            later[8] = 4;
-            assert!(Parts::of(&later).unwrap_err().contains("version 4"));
+            later[8] = 5;
+            assert!(Parts::of(&later).unwrap_err().contains("version 5"));
         }
         let earlier = b"pandomet and so on, more than 32 bytes of it";
-        let none = Parts { state: LogState::default(), rules: None, settings: None, store: &earlier[..] };
+        let (state_of_none, mark) = (LogState::default(), &[][..]);
+        let none = Parts { state: state_of_none, rules: None, settings: None, mark, store: &earlier[..] };
         assert_eq!(Parts::of(earlier), Ok(none));
-        let mut first = state.join("", None, b"of the store");
+        let mut first = state.join("", None, &[], b"of the store");
         first[8] = 1;
         let store = &b"of the store"[..];
-        assert_eq!(Parts::of(&first), Ok(Parts { state, rules: None, settings: None, store }));
+        assert_eq!(Parts::of(&first), Ok(Parts { state, rules: None, settings: None, mark, store }));
     }
 }

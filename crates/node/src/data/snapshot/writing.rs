@@ -70,12 +70,12 @@ impl Writing {
     pub(super) fn begin(
         mut unfinished: UnfinishedSnapshot,
         slots: FileId,
-        Point { checkpoint, state, rules, settings }: Point,
+        Point { checkpoint, state, rules, settings, mark }: Point,
         index: Index,
         way: Way,
     ) -> Result<Writing, SnapshotError> {
         let slots = write_slots(unfinished.create(slots)?, &checkpoint, way)?;
-        let meta = state.join(&rules, settings.as_deref(), &checkpoint.meta());
+        let meta = state.join(&rules, settings.as_deref(), &mark.bytes, &checkpoint.meta());
         let mut segments = checkpoint.into_segments();
         let slots = slots.finish()?;
         let count = segments.count();

@@ -1,0 +1,18 @@
+//! Faults of a replica that tests plant.
+
+env::faults! {
+    /// A vote is given before it is on the disk.
+    VOTE_NOT_SYNCED = "vote-not-synced";
+    /// A follower says that it has entries before they are on its disk.
+    APPEND_ACKED_BEFORE_SYNC = "append-acked-before-sync";
+    /// A leader counts its own copy before it is on its disk.
+    OWN_COPY_COUNTED_BEFORE_SYNC = "own-copy-counted-before-sync";
+    /// An entry that replaces another is ignored at a start, and what it replaced is kept.
+    OVERWRITTEN_TAIL_KEPT = "overwritten-tail-kept";
+    /// The hard state is written when the next entries are, behind what it allowed to be sent.
+    HARD_STATE_IN_LATER_BLOCK = "hard-state-in-later-block";
+    /// A question after the end of the log has the context of one that an earlier run of the same replica asked.
+    READ_CONTEXT_AGAIN = "read-context-again";
+    /// A barrier is passed without a question.
+    BARRIER_NOT_AWAITED = "barrier-not-awaited";
+}

@@ -1,0 +1,26 @@
+//! The links to other replicas, as a replica sees them.
+
+use crate::ReplicaId;
+use bytes::Bytes;
+
+/// Carries messages. A message may be lost, but only with all that follow it on the same link until that is made anew; those of one link
+/// come in order, and none is changed. Neither call waits.
+pub trait Links: Send {
+    /// Sends a message; it may be thrown away when much waits to be sent.
+    fn send(&mut self, to: ReplicaId, message: Vec<u8>);
+
+    /// The next message that came, and the replica that is at the other end of its link.
+    fn receive(&mut self) -> Option<(ReplicaId, Bytes)>;
+}
+
+/// Of a replica that is alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLinks;
+
+impl Links for NoLinks {
+    fn send(&mut self, _: ReplicaId, _: Vec<u8>) {}
+
+    fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
+        None
+    }
+}

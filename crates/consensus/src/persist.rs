@@ -1,0 +1,153 @@
+//! What a replica writes into its write-ahead log, and what waits until it is on the disk: acknowledgements and votes.
+
+use crate::faults;
+use crate::record::{HardState, Record};
+use env::planted;
+use raft::eraftpb::Message;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use wal::{Index, Log, Poisoned, Refused, SyncDone, Write, Writer};
+
+/// What is to be told when records are on the disk.
+struct Waiting {
+    /// The last of these records.
+    last: Index,
+    /// Number of what the core handed out with them.
+    number: u64,
+    messages: Vec<Message>,
+}
+
+/// See the module.
+pub(crate) struct Persist {
+    writer: Writer,
+    /// In order; for want of room in the block that fills, or in the files.
+    unwritten: VecDeque<Record>,
+    unwritten_bytes: usize,
+    /// The last record that was given to the log or stands in `unwritten`.
+    last: Index,
+    waiting: VecDeque<Waiting>,
+    /// A commit index, which nobody waits for: it is written with the next records.
+    late: Option<HardState>,
+}
+
+impl Persist {
+    pub(crate) fn new(writer: Writer) -> Persist {
+        let last = writer.log().synced();
+        Persist {
+            writer,
+            unwritten: VecDeque::new(),
+            unwritten_bytes: 0,
+            last,
+            waiting: VecDeque::new(),
+            late: None,
+        }
+    }
+
+    pub(crate) fn log(&self) -> &Arc<Log> {
+        self.writer.log()
+    }
+
+    /// Bytes that wait for room in the log.
+    pub(crate) fn unwritten_bytes(&self) -> usize {
+        self.unwritten_bytes
+    }
+
+    /// A record is to be written behind all others.
+    pub(crate) fn push(&mut self, record: Record) {
+        if let Record::HardState(state) = &record {
+            if planted::is(faults::HARD_STATE_IN_LATER_BLOCK) {
+                return self.push_late(*state);
+            }
+            self.late = None;
+        }
+        self.push_back(record);
+    }
+
+    fn push_back(&mut self, record: Record) {
+        self.last = self.last.plus(1);
+        self.unwritten_bytes += record.bytes();
+        self.unwritten.push_back(record);
+    }
+
+    /// A hard state of which only the commit index is new.
+    pub(crate) fn push_late(&mut self, state: HardState) {
+        self.late = Some(state);
+    }
+
+    /// When all that was pushed is on the disk, the core is to be told `number`, and these messages go.
+    pub(crate) fn wait(&mut self, number: u64, messages: Vec<Message>) {
+        self.waiting.push_back(Waiting { last: self.last, number, messages });
+    }
+
+    fn push_what_is_late(&mut self) {
+        if let Some(late) = self.late.take() {
+            self.push_back(Record::HardState(late));
+        }
+    }
+
+    /// Gives the log what it has room for.
+    fn append(&mut self) {
+        if !self.unwritten.is_empty() {
+            self.push_what_is_late();
+        }
+        let log = Arc::clone(self.writer.log());
+        while let Some(record) = self.unwritten.front() {
+            match log.append(record.kind(), |out| record.encode(out)) {
+                Ok(_) => {}
+                // Room comes with the next step or the next file; what has failed the step says.
+                Err(Refused::Full | Refused::NoSpace(_) | Refused::Poisoned(_) | Refused::Closed) => return,
+                Err(refused @ (Refused::TooLong | Refused::NotLeader)) => {
+                    panic!("a replica proposes no entry that another cannot write: {refused}")
+                }
+            }
+            self.unwritten_bytes -= record.bytes();
+            self.unwritten.pop_front();
+        }
+        assert!(self.unwritten_bytes == 0, "the bytes of records add up");
+    }
+
+    /// The first half of a step: see [`wal::ShardLog::write`].
+    pub(crate) fn begin_step(&mut self, now_ms: u64) -> Result<Write, Poisoned> {
+        self.append();
+        let written = self.writer.begin_step(now_ms)?;
+        self.reuse_buffers();
+        Ok(written)
+    }
+
+    /// The second half: see [`wal::ShardLog::sync_done`].
+    pub(crate) fn end_step(&mut self, done: SyncDone) -> Result<(), Poisoned> {
+        self.writer.end_step(done)?;
+        self.reuse_buffers();
+        Ok(())
+    }
+
+    /// The log's own answers are for nobody: the core says what is committed.
+    fn reuse_buffers(&mut self) {
+        self.writer.take_safe(&mut |_, _, _| ());
+    }
+
+    /// What has waited for records that are on the disk by now: the last number for the core, and the messages.
+    pub(crate) fn take_synced(&mut self) -> (Option<u64>, Vec<Message>) {
+        let synced = self.writer.log().synced();
+        let (mut number, mut messages) = (None, Vec::new());
+        while self.waiting.front().is_some_and(|waiting| waiting.last <= synced)
+            && let Some(waiting) = self.waiting.pop_front()
+        {
+            number = Some(waiting.number);
+            messages.extend(waiting.messages);
+        }
+        (number, messages)
+    }
+
+    /// Is a sync in progress?
+    pub(crate) fn is_syncing(&self) -> bool {
+        self.writer.is_syncing()
+    }
+
+    /// Makes all that has room durable, and ends it.
+    pub(crate) fn close(mut self) -> Result<(), Poisoned> {
+        self.push_what_is_late();
+        self.append();
+        self.writer.close()
+    }
+}

@@ -1,0 +1,343 @@
+//! One replica's end of a log that several agree on.
+
+use crate::entries::Entries;
+use crate::links::Links;
+use crate::persist::Persist;
+use crate::reads::Reads;
+use crate::record::{ENTRY_HEAD_BYTES, HardState, Record};
+use crate::ticks::{ELECTION_TICKS, HEARTBEAT_TICKS, Ticks};
+use crate::{Recovered, ReplicaId, faults, message, trace};
+use env::entropy::{Entropy as _, SeededEntropy};
+use env::planted;
+use raft::eraftpb::{Entry, EntryType, Message, MessageType};
+use raft::{Config, RawNode, ReadOnlyOption, StateRole};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use wal::{
+    Committed, Encode, Index, Kind, Log, Mark, Mode, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
+    Ticket, Write, Writer,
+};
+
+/// Bytes of entries in one message to a follower, if it has more than one.
+const MESSAGE_BYTES: u64 = 1 << 20;
+/// Messages with entries on their way to a follower.
+const MESSAGES_ON_THEIR_WAY: usize = 32;
+/// Bytes of entries that are proposed and not committed: beyond it nothing is proposed, but one entry that is longer alone.
+const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of committed entries that the core hands out at once.
+const COMMITTED_BYTES: u64 = 4 << 20;
+/// Bytes that wait for room in the files: beyond it entries of the leader are not taken, and come again.
+const UNWRITTEN_BYTES_MAX: usize = 32 << 20;
+
+/// See the module.
+pub struct RaftLog {
+    id: ReplicaId,
+    core: RawNode<Entries>,
+    persist: Persist,
+    links: Box<dyn Links>,
+    ticks: Ticks,
+    reads: Reads,
+    /// Committed, and not handed out.
+    committed: VecDeque<Entry>,
+    now_ms: u64,
+}
+
+/// How a replica fares, for the one that looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The term that it knows of.
+    pub term: u64,
+    /// The replica that leads, as far as it knows.
+    pub leader: Option<ReplicaId>,
+    /// Does it lead itself?
+    pub leads: bool,
+    /// The last entry that it knows to be committed.
+    pub commit: u64,
+    /// The last entry that it has.
+    pub last: u64,
+}
+
+impl RaftLog {
+    /// The end of replica `id`, which goes on with what it recovered. `writer` writes the log that this was recovered from. Chance
+    /// is that of `seed`.
+    ///
+    /// # Panics
+    /// If the log is not synced always: another replica relies on what this one has said.
+    pub fn new(
+        id: ReplicaId,
+        Recovered(entries): Recovered,
+        writer: Writer,
+        links: Box<dyn Links>,
+        seed: u64,
+    ) -> RaftLog {
+        assert!(writer.log().mode() == Mode::Always, "a replica syncs what it says that it has");
+        let mut seeds = SeededEntropy::new(seed);
+        let applied = raft::Storage::first_index(&entries).map_or(0, |first| first - 1);
+        let config = Config {
+            id: id.0,
+            election_tick: ELECTION_TICKS,
+            heartbeat_tick: HEARTBEAT_TICKS,
+            applied,
+            max_size_per_msg: MESSAGE_BYTES,
+            max_inflight_msgs: MESSAGES_ON_THEIR_WAY,
+            check_quorum: true,
+            pre_vote: true,
+            // The core draws no number: chance is in `ticks`, from the seed.
+            min_election_tick: ELECTION_TICKS,
+            max_election_tick: ELECTION_TICKS + 1,
+            read_only_option: ReadOnlyOption::Safe,
+            batch_append: true,
+            max_uncommitted_size: UNCOMMITTED_BYTES_MAX,
+            max_committed_size_per_ready: COMMITTED_BYTES,
+            ..Config::default()
+        };
+        let core = RawNode::new(&config, entries, &trace::logger());
+        let mut core = core.expect("the configuration is sound, and the entries are in memory");
+        if core.raft.prs().is_singleton() && core.raft.promotable() {
+            // There is nobody to wait for.
+            core.campaign().expect("a replica that votes may want to lead");
+        }
+        RaftLog {
+            id,
+            core,
+            persist: Persist::new(writer),
+            links,
+            ticks: Ticks::new(seeds.next_u64()),
+            reads: Reads::new(id, seeds.next_u64()),
+            committed: VecDeque::new(),
+            now_ms: 0,
+        }
+    }
+
+    /// How it fares.
+    pub fn status(&self) -> Status {
+        let raft = &self.core.raft;
+        Status {
+            term: raft.term,
+            leader: Some(ReplicaId(raft.leader_id)).filter(|leader| leader.0 != 0),
+            leads: raft.state == StateRole::Leader,
+            commit: raft.raft_log.committed,
+            last: raft.raft_log.last_index(),
+        }
+    }
+
+    /// Takes what came from other replicas.
+    fn receive(&mut self) {
+        while let Some((from, bytes)) = self.links.receive() {
+            let message = match message::decode(&bytes) {
+                Ok(message) if message.from == from.0 && message.to == self.id.0 => message,
+                Ok(message) => {
+                    let (sender, to) = (message.from, message.to);
+                    tracing::warn!(%from, sender, to, "a message from another replica is not what its link says; it is ignored");
+                    continue;
+                }
+                Err(malformed) => {
+                    tracing::warn!(%from, ?malformed, "a message from another replica cannot be read; it is ignored");
+                    continue;
+                }
+            };
+            let has_no_room = self.persist.unwritten_bytes() > UNWRITTEN_BYTES_MAX;
+            if has_no_room && message.get_msg_type() == MessageType::MsgAppend {
+                continue;
+            }
+            // It refuses what comes from a replica that it does not know.
+            if let Err(error) = self.core.step(message) {
+                tracing::debug!(%from, %error, "a message from another replica is ignored");
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let elapsed = (self.core.raft.state != StateRole::Leader).then_some(self.core.raft.election_elapsed);
+        if self.ticks.is_due(self.now_ms, elapsed) {
+            self.core.tick();
+        }
+    }
+
+    /// Asks where the end of the log is, if somebody waits to know.
+    fn ask(&mut self) {
+        let raft = &self.core.raft;
+        if planted::is(faults::BARRIER_NOT_AWAITED) {
+            return self.reads.pass_unasked(raft.raft_log.committed);
+        }
+        // A question without a leader, or before its term has begun, is dropped without a word.
+        let can_be_asked = match raft.state {
+            StateRole::Leader => raft.commit_to_current_term(),
+            _ => raft.leader_id != 0,
+        };
+        if !can_be_asked {
+            return;
+        }
+        if let Some(context) = self.reads.question(self.now_ms, raft.term) {
+            self.core.read_index(context);
+        }
+    }
+
+    fn send(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            if let Some(bytes) = message::encode(&message) {
+                self.links.send(ReplicaId(message.to), bytes);
+            }
+        }
+    }
+
+    /// Does what the core wants done, until it wants nothing that need not wait for the disk.
+    fn run(&mut self) {
+        loop {
+            let (number, messages) = self.persist.take_synced();
+            if let Some(number) = number {
+                self.core.on_persist_ready(number);
+            }
+            self.send(messages);
+            if !self.core.has_ready() {
+                return;
+            }
+            self.handle_ready();
+        }
+    }
+
+    fn handle_ready(&mut self) {
+        let mut ready = self.core.ready();
+        assert!(ready.snapshot().is_empty(), "no snapshot is sent");
+        // A leader's, which need not wait for its own disk.
+        let messages = ready.take_messages();
+        self.send(messages);
+        for answer in ready.take_read_states() {
+            self.reads.on_answer(&answer.request_ctx, answer.index);
+        }
+        let entries = ready.take_entries();
+        self.core.mut_store().append(&entries);
+        entries.into_iter().for_each(|entry| self.persist.push(Record::Entry(entry)));
+        if let Some(state) = ready.hs() {
+            let state = HardState { term: state.term, vote: state.vote, commit: state.commit };
+            self.core.mut_store().hard_state = state;
+            match ready.must_sync() {
+                true => self.persist.push(Record::HardState(state)),
+                false => self.persist.push_late(state),
+            }
+        }
+        self.committed.extend(ready.take_committed_entries());
+        let (now, later) = ready.take_persisted_messages().into_iter().partition(is_sent_early);
+        self.send(now);
+        let number = ready.number();
+        self.persist.wait(number, later);
+        self.core.advance_append_async(ready);
+        if planted::is(faults::OWN_COPY_COUNTED_BEFORE_SYNC) && self.core.raft.state == StateRole::Leader {
+            self.core.on_persist_ready(number);
+        }
+    }
+}
+
+/// Is a fault planted by which this message does not wait for the disk?
+fn is_sent_early(message: &Message) -> bool {
+    match message.get_msg_type() {
+        MessageType::MsgRequestVoteResponse => planted::is(faults::VOTE_NOT_SYNCED),
+        MessageType::MsgAppendResponse => planted::is(faults::APPEND_ACKED_BEFORE_SYNC),
+        _ => false,
+    }
+}
+
+impl ShardLog for RaftLog {
+    fn role(&self) -> Role {
+        match self.core.raft.state {
+            StateRole::Leader => Role::Leader { term: self.core.raft.term },
+            _ => Role::Follower,
+        }
+    }
+
+    fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused> {
+        assert!(kind == Kind::Parcel, "an entry has a parcel, and nothing else is proposed by a replica");
+        let raft = &self.core.raft;
+        if raft.state != StateRole::Leader {
+            return Err(Refused::NotLeader);
+        }
+        if let Some(poisoned) = self.persist.log().poisoned() {
+            return Err(Refused::Poisoned(poisoned));
+        }
+        if let Some(reason) = self.persist.log().no_space().filter(|_| self.persist.unwritten_bytes() > 0) {
+            return Err(Refused::NoSpace(reason));
+        }
+        if self.persist.unwritten_bytes() > 0 {
+            return Err(Refused::Full);
+        }
+        let at = Position { index: Index(raft.raft_log.last_index() + 1), term: raft.term };
+        let mut payload = Vec::new();
+        encode(at, &mut payload);
+        assert!(!payload.is_empty(), "an empty entry begins a term");
+        if payload.len() + ENTRY_HEAD_BYTES > self.persist.log().payload_bytes_max() {
+            return Err(Refused::TooLong);
+        }
+        // It is refused while too much is not committed, or while another replica is to lead: both pass.
+        self.core.propose(Vec::new(), payload).map_err(|_| Refused::Full)?;
+        assert!(self.core.raft.raft_log.last_index() == at.index.0, "what is proposed is the last entry");
+        Ok(at)
+    }
+
+    fn write(&mut self, now_ms: u64) -> Result<Write, Poisoned> {
+        self.now_ms = now_ms;
+        if let Some(poisoned) = self.persist.log().poisoned() {
+            return Err(poisoned);
+        }
+        self.receive();
+        self.tick();
+        self.ask();
+        self.run();
+        Ok(match self.persist.begin_step(now_ms)? {
+            Write::Idle { .. } => Write::Idle { due_ms: self.ticks.due_ms() },
+            written => written,
+        })
+    }
+
+    fn sync_done(&mut self, done: SyncDone) -> Result<(), Poisoned> {
+        self.persist.end_step(done)?;
+        self.run();
+        Ok(())
+    }
+
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
+        let mut last = None;
+        for entry in self.committed.drain(..) {
+            assert!(entry.get_entry_type() == EntryType::EntryNormal, "the members do not change");
+            let at = Position { index: Index(entry.index), term: entry.term };
+            let kind = if entry.data.is_empty() { Kind::Entry } else { Kind::Parcel };
+            each(Committed { at, kind, payload: &entry.data });
+            last = Some(entry.index);
+        }
+        if let Some(last) = last {
+            self.core.advance_apply_to(last);
+        }
+    }
+
+    fn barrier(&mut self) -> Ticket {
+        self.reads.ask()
+    }
+
+    fn passed(&self) -> (Ticket, Index) {
+        self.reads.passed()
+    }
+
+    fn durable(&self) -> Index {
+        Index(self.core.raft.raft_log.persisted)
+    }
+
+    /// None: another replica may want any entry, since no snapshot is sent.
+    fn mark(&self, _: Index) -> Option<Mark> {
+        None
+    }
+
+    /// What is handed out as committed is on this disk by then.
+    fn flush(&mut self) -> Result<bool, Poisoned> {
+        match self.persist.log().poisoned() {
+            Some(poisoned) => Err(poisoned),
+            None => Ok(!self.persist.is_syncing()),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Poisoned> {
+        self.persist.close()
+    }
+
+    fn files(&self) -> &Arc<Log> {
+        self.persist.log()
+    }
+}

@@ -1,0 +1,89 @@
+//! The data directory of a replica: what it recovers, and how one comes to be.
+
+use super::dir::Data;
+use super::error::DataError;
+use super::pass::{Maker, Pass};
+use super::recover::{Recovered, Stage, Wanted, make_room};
+use super::snapshot::SnapshotStore;
+use super::{Rules, backup};
+use crate::commit::{Committer, LogEnd, Queue};
+use consensus::links::Links;
+use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
+use std::sync::Arc;
+
+/// What a replica is started with, besides what a directory is.
+pub struct Replication {
+    /// Its name in the group.
+    pub id: ReplicaId,
+    /// Its links to the others.
+    pub links: Box<dyn Links>,
+}
+
+/// The term of what a directory held before it had replicas.
+const FIRST_TERM: u64 = 1;
+
+impl Data {
+    /// Makes this directory the one with which each of `members` begins: recovers it, writes what it holds into a snapshot, and ends.
+    /// Its log goes on as that of a replica. A copy of it is what another replica begins with.
+    ///
+    /// # Errors
+    /// As [`Data::recover`]. The directory is what it was before, or a replica.
+    pub fn found_replicas(&self, wanted: Wanted<'_>, members: Members) -> Result<(), DataError> {
+        let wall_ms = wanted.config.started_ms;
+        let Recovered { committer, mut snapshots, .. } = self.recover(wanted, &mut |_| ())?;
+        let taken = committer.close(wall_ms, 0).map_err(std::io::Error::other)?;
+        let (mut point, index) = taken.ok_or_else(super::pass::too_many)?;
+        // Up to here records of the files are numbered as entries are.
+        point.mark = Base { index: index.0, term: FIRST_TERM, members }.mark(index);
+        snapshots.write(point, index)?;
+        Ok(())
+    }
+
+    /// Makes the directory that a replica's snapshot describes. What the log has after it is applied as the replica learns that it is
+    /// committed.
+    ///
+    /// # Errors
+    /// See [`DataError`].
+    pub fn recover_replica(
+        &self,
+        wanted: Wanted<'_>,
+        Replication { id, links }: Replication,
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Recovered, DataError> {
+        let Wanted { mut config, schema, log, limits, entropy, .. } = wanted;
+        let schema_time = self.schema_time(&schema, config.started_ms)?;
+        config.schema_since_ms = schema_time.since_ms;
+        if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
+            return Err(self.is_backup());
+        }
+        let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
+        let text = self.text_of(&rules)?;
+        let snapshots = SnapshotStore::new(self.snapshots()?);
+        let base = self.base(snapshots.snapshots(), None)?;
+        let unread = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);
+        let (of_log, record) = Base::of_mark(base.from.0, &base.mark).map_err(unread)?;
+        if let Some(others) = base.rules.as_ref().filter(|others| !others.is_recorded_as(&rules)) {
+            return Err(rules.differ(others));
+        }
+        let maker = Maker { rules, schema, config };
+        let Pass { dsa, replay } = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
+        let mut recovery = Recovery::default();
+        let opened =
+            wal::open(Arc::clone(&self.disk), &self.log_dir(), log, entropy, record, &mut |record| {
+                recovery.take(record.kind, record.payload)
+            })?;
+        let records = opened.records;
+        let damaged = |what| DataError::Facts(self.log_dir(), what);
+        let recovered = recovery.finish(of_log).map_err(damaged)?;
+        let log = RaftLog::new(id, recovered, opened.writer, links, entropy.next_u64());
+        dsa.shard().writer().find_free_ids();
+        self.keep_schema_time(&schema_time)?;
+        make_room(&dsa, limits.memory_bytes_max);
+        let queue = Arc::new(Queue::default());
+        let end = LogEnd { time_ms: base.state.time_ms, rules: text, settings: base.settings };
+        let committer =
+            Committer::new(Arc::clone(&dsa), replay.applier, end, Box::new(log), Arc::clone(&queue), limits);
+        dsa.journal_to(queue);
+        Ok(Recovered { dsa, committer, snapshots, records, cut: opened.cut, differences: Vec::new() })
+    }
+}

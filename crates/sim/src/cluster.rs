@@ -1,0 +1,265 @@
+//! A simulated cluster: several replicas of one directory, each with a disk and a clock of its own, links between them, and clients
+//! that go from one to the other. Everything is decided by one seed, and happens in one thread.
+
+mod calm;
+mod clients;
+mod ledger;
+mod nemesis;
+mod replica;
+
+use crate::clients::Clients;
+use crate::disk::SimDisk;
+use crate::network::Network;
+use crate::node::Node;
+use crate::oracle::Oracle;
+use crate::plan::Plan;
+use crate::properties;
+use crate::random::Random;
+use crate::requests::Bundle;
+use crate::trace::Trace;
+use crate::workloads::{self, Workload};
+use crate::world::{Setting, Tally, Violation};
+use clients::Sent;
+use consensus::ReplicaId;
+use ledger::Ledger;
+use replica::Replica;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The data directory, on each disk.
+const DIR: &str = "data";
+/// Clients of a world.
+const SESSIONS: usize = 3;
+/// Workloads of updates only.
+const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
+/// Turns in which the founding replica, alone, carries out what must be there first.
+const FOUNDED_WITHIN: usize = 200;
+/// Nanoseconds that pass in a turn, at most.
+const TURN_NS_MAX: u64 = 4_000_000;
+
+/// See the module.
+pub struct Cluster {
+    plan: Plan,
+    random: Random,
+    log: wal::Settings,
+    workload: Box<dyn Workload>,
+    network: Network,
+    replicas: Vec<Replica>,
+    ledger: Ledger,
+    oracle: Oracle,
+    /// What the model was after each entry.
+    digests: BTreeMap<u64, u128>,
+    clients: Clients,
+    /// What each client has on its way.
+    sent: Vec<Option<Sent>>,
+    /// Updates that were answered to have changed nothing, and those that the log has.
+    refused: BTreeSet<Vec<u8>>,
+    logged: BTreeSet<Vec<u8>>,
+    /// The last entry that is known to be answered or read.
+    promised: u64,
+    trace: Trace,
+    tally: Tally,
+}
+
+fn broken(property: &'static str) -> impl Fn(String) -> Violation {
+    move |what| Violation { property, what }
+}
+
+impl Cluster {
+    /// The cluster of a seed. Workloads that need more of a server than updates are not for it: another takes their place.
+    ///
+    /// # Errors
+    /// When there is no such workload.
+    pub fn new(seed: u64, setting: &Setting) -> Result<Cluster, String> {
+        let mut random = Random::new(seed);
+        let log = wal::Settings {
+            mode: wal::Mode::Always,
+            file_bytes: 16384 << random.below(3),
+            waiting_bytes_max: 8192,
+            ready_files: 1 + random.below(2) as usize,
+            spare_files_max: random.below(3) as usize,
+        };
+        let chosen = setting.workload.as_str();
+        let name = match WORKLOADS.contains(&chosen) {
+            true => chosen,
+            false => WORKLOADS[(seed / 10 % 4) as usize],
+        };
+        let mut workload =
+            workloads::named(name, SESSIONS).ok_or_else(|| format!("there is no workload `{name}`"))?;
+        let mut trace = Trace::new(setting.is_shown);
+        let count = 1 + 2 * random.below(setting.plan.cluster.replicas_max.div_ceil(2));
+        trace.note(format_args!("seed {seed}, {count} replicas, workload {name}, {log:?}"));
+        let members = (1..=count).map(ReplicaId).collect();
+        let mut oracle = Oracle::default();
+        let (disks, base) = found(&mut random, log, &mut *workload, members, &mut oracle)?;
+        let digests = BTreeMap::from([(base, oracle.digest())]);
+        let replicas =
+            (1..).map(ReplicaId).zip(disks).map(|(id, disk)| Replica::new(id, disk, &mut random)).collect();
+        Ok(Cluster {
+            plan: setting.plan.clone(),
+            network: Network::new(random.number()),
+            random,
+            log,
+            workload,
+            replicas,
+            ledger: Ledger::new(base),
+            oracle,
+            digests,
+            clients: Clients::new(SESSIONS),
+            sent: (0..SESSIONS).map(|_| None).collect(),
+            refused: BTreeSet::new(),
+            logged: BTreeSet::new(),
+            promised: base,
+            trace,
+            tally: Tally::default(),
+        })
+    }
+
+    /// All rounds: in each something goes wrong, and at its end all is well again. Returns the hash of everything that happened, and what
+    /// that was.
+    ///
+    /// # Errors
+    /// The first property that does not hold.
+    pub fn run(mut self) -> Result<(u64, Tally), Violation> {
+        self.start_all()?;
+        for _ in 0..self.plan.incarnations {
+            self.calm()?;
+            for _ in 0..100 + self.random.below(1200) {
+                self.turn()?;
+            }
+        }
+        self.calm()?;
+        self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
+        self.tally.clusters = 1;
+        self.tally.terms = self.ledger.terms();
+        self.tally.messages = self.network.delivered();
+        self.replicas.iter().for_each(|replica| self.trace.mix(replica.disk.trace()));
+        Ok((self.trace.hash(), self.tally))
+    }
+
+    /// Something happens: as a rule a replica takes a step.
+    fn turn(&mut self) -> Result<(), Violation> {
+        self.pass_time();
+        match self.random.below(100) {
+            0..=11 => self.client_sends(),
+            12..=13 => self.ask_for_end(),
+            14..=15 => self.go_wrong(),
+            _ => {
+                let at = self.random.below(self.replicas.len() as u64) as usize;
+                self.step(at)
+            }
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let ns = self.random.below(TURN_NS_MAX);
+        self.network.pass_ns(ns);
+        self.replicas.iter_mut().for_each(|replica| replica.pass_ns(ns));
+    }
+
+    /// A replica takes a step, if it runs.
+    fn step(&mut self, at: usize) -> Result<(), Violation> {
+        let replica = &mut self.replicas[at];
+        if replica.takes_pause() {
+            return Ok(());
+        }
+        let (id, clock) = (replica.id, replica.clock);
+        let Some(node) = &mut replica.node else { return Ok(()) };
+        let before_ns = replica.disk.elapsed_ns();
+        let stepped = node.step(&clock);
+        node.prepare_file();
+        replica.clock.pass_ns(replica.disk.elapsed_ns() - before_ns);
+        if let Err(failed) = &stepped {
+            self.trace.note(format_args!("  replica {id} fails: {failed}"));
+        }
+        if let Some(what) = self.ledger.broken() {
+            return Err(broken(properties::AGREEMENT)(what));
+        }
+        self.follow()?;
+        self.look_at(at)?;
+        for session in 0..SESSIONS {
+            self.take_answers(at, session)?;
+        }
+        self.look_at_barriers(at)?;
+        if stepped.is_err() {
+            self.tally.failed += 1;
+            self.end(at);
+        }
+        Ok(())
+    }
+
+    /// The model applies what is committed.
+    fn follow(&mut self) -> Result<(), Violation> {
+        while self.oracle.at() < self.ledger.last() {
+            let index = self.oracle.at() + 1;
+            let payload = self.ledger.payload(index);
+            let mut again = None;
+            let (refused, logged) = (&self.refused, &mut self.logged);
+            let followed = self.oracle.follow_entry(&payload, &mut |messages| {
+                if refused.contains(messages) {
+                    again = Some((properties::VOID, "it was answered to have changed nothing"));
+                } else if !logged.insert(messages.to_vec()) {
+                    again = Some((properties::ONCE, "the log has it twice"));
+                }
+            });
+            followed.map_err(broken("the log can be read"))?;
+            if let Some((property, what)) = again {
+                return Err(broken(property)(format!("entry {index} has an update: {what}")));
+            }
+            self.digests.insert(index, self.oracle.digest());
+            self.tally.records += 1;
+        }
+        Ok(())
+    }
+
+    /// What can be read at a replica is what the entries make that it has applied.
+    fn look_at(&mut self, at: usize) -> Result<(), Violation> {
+        let Replica { id, node: Some(node), seen, .. } = &mut self.replicas[at] else { return Ok(()) };
+        let applied = node.applied();
+        if applied == *seen {
+            return Ok(());
+        }
+        *seen = applied;
+        if self.digests.get(&applied) != Some(&crate::node::digest(&node.recovered.dsa)) {
+            let what = format!("what replica {id} has at entry {applied} is not what the entries make");
+            return Err(broken("the state is the model's")(what));
+        }
+        Ok(())
+    }
+
+    fn start_all(&mut self) -> Result<(), Violation> {
+        (0..self.replicas.len()).try_for_each(|at| self.start(at))
+    }
+}
+
+/// Makes the directory with which all begin, on as many disks; returns them, and the last record that it holds.
+fn found(
+    random: &mut Random,
+    log: wal::Settings,
+    workload: &mut dyn Workload,
+    members: Vec<ReplicaId>,
+    oracle: &mut Oracle,
+) -> Result<(Vec<SimDisk>, u64), String> {
+    let (disk, dir, clock) =
+        (SimDisk::new(random.number()), Path::new(DIR), crate::clock::SimClock::default());
+    let text = |error: node::data::DataError| error.to_string();
+    let mut node = Node::start(Arc::new(disk.clone()), dir, log, random.number(), 1, &clock).map_err(text)?;
+    let mut bundle = Bundle::default();
+    workloads::base(SESSIONS, &mut bundle);
+    workload.setup(&mut bundle);
+    bundle.logged_together().for_each(|updates| oracle.on_sent(updates));
+    node.send(0, &bundle.bytes, &clock);
+    for _ in 0..FOUNDED_WITHIN {
+        node.prepare_file();
+        node.step(&clock).map_err(|failed| failed.to_string())?;
+    }
+    drop(node);
+    disk.kill();
+    let count = members.len();
+    crate::node::found_replicas(Arc::new(disk.clone()), dir, log, random.number(), members).map_err(text)?;
+    oracle.follow(&disk, dir, u64::MAX)?;
+    oracle.forget_seen();
+    disk.kill();
+    Ok(((0..count).map(|_| disk.copy()).collect(), oracle.at()))
+}

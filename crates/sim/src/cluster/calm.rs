@@ -1,0 +1,96 @@
+//! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
+
+use super::{Cluster, SESSIONS, Violation, broken};
+use crate::disk::Faults;
+use crate::properties::{self, Property, Situation};
+use crate::view::View;
+
+/// Turns within which all is well: some seconds of the simulated time.
+const CALM_WITHIN: usize = 30_000;
+
+/// What holds of each replica in a calm: not that its counters are those of its clients' last reads, for they read elsewhere too.
+const OF_EACH: [&str; 6] = [
+    "no acknowledged write is lost",
+    "no delete is undone",
+    "no entry is without its superior",
+    "the state is the model's",
+    properties::INDEXES,
+    properties::VOID,
+];
+
+impl Cluster {
+    /// All is mended and started, and nothing is sent. When all replicas have the same, everything is looked at.
+    pub(super) fn calm(&mut self) -> Result<(), Violation> {
+        self.trace.note(format_args!("a calm"));
+        self.network.mend();
+        for at in 0..self.replicas.len() {
+            self.replicas[at].paused_ns = 0;
+            self.replicas[at].disk.set_faults(Faults::default());
+            if self.replicas[at].node.is_none() {
+                self.start(at)?;
+            }
+        }
+        for _ in 0..CALM_WITHIN {
+            self.pass_time();
+            let at = self.random.below(self.replicas.len() as u64) as usize;
+            self.step(at)?;
+            let is_started = self.replicas.iter().all(|replica| replica.node.is_some());
+            if !is_started {
+                // One had failed before all was mended, and ends now.
+                (0..self.replicas.len())
+                    .filter(|at| self.replicas[*at].node.is_none())
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .try_for_each(|at| self.start(at))?;
+            }
+            if self.is_calm() {
+                return self.look_at_all();
+            }
+        }
+        let ends: Vec<_> =
+            self.replicas.iter().map(|replica| replica.node.as_ref().map(|node| node.applied())).collect();
+        Err(broken(properties::LEARNED)(format!("replicas have {ends:?} of {} entries", self.ledger.last())))
+    }
+
+    /// Is there a leader that has begun its term, and has every replica everything?
+    fn is_calm(&mut self) -> bool {
+        let last = self.ledger.last();
+        let has_all =
+            |node: &crate::node::Node| node.applied() == last && node.recovered.committer.is_settled();
+        let nodes = || self.replicas.iter().filter_map(|replica| replica.node.as_ref());
+        let leads = nodes().any(|node| node.recovered.committer.is_open());
+        let no_question = self.replicas.iter().all(|replica| replica.barriers.is_empty());
+        let no_answer = self.sent.iter().all(Option::is_none);
+        leads && no_question && no_answer && nodes().all(has_all)
+    }
+
+    fn look_at_all(&mut self) -> Result<(), Violation> {
+        let end = self.oracle.at();
+        let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
+        for at in 0..self.replicas.len() {
+            let (id, clock) = (self.replicas[at].id, self.replicas[at].clock);
+            let Some(node) = &mut self.replicas[at].node else { continue };
+            let view = View::of(node.read_all(&clock)).map_err(broken("a client can read everything"))?;
+            let situation = Situation {
+                node,
+                view: &view,
+                clients: &self.clients,
+                promised: self.promised,
+                end,
+                model,
+                free_ids: &free_ids,
+            };
+            for (property, holds) in properties::PROPERTIES.iter().filter(|(name, _)| OF_EACH.contains(name))
+            {
+                let holds: &Property = holds;
+                let of_replica = |what| Violation { property, what: format!("replica {id}: {what}") };
+                holds(&situation).map_err(of_replica)?;
+            }
+            self.workload.check(&view).map_err(broken("only what was sent is there"))?;
+        }
+        self.tally.calms += 1;
+        assert!(self.sent.len() == SESSIONS, "each client has its place");
+        self.trace.note(format_args!("calm: {end} entries"));
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What goes wrong in a cluster.
+
+use super::{Cluster, Violation};
+
+/// Nanoseconds that a replica stands still, at most.
+const PAUSE_NS_MAX: u64 = 3_000_000_000;
+
+impl Cluster {
+    /// Something goes wrong, or is mended.
+    pub(super) fn go_wrong(&mut self) -> Result<(), Violation> {
+        let count = self.replicas.len() as u64;
+        let (at, other) = (self.random.below(count) as usize, self.random.below(count) as usize);
+        let (from, to) = (self.replicas[at].id, self.replicas[other].id);
+        match self.random.below(24) {
+            0..=2 if self.replicas[at].node.is_some() => self.end(at),
+            3..=9 if self.replicas[at].node.is_none() => self.start(at)?,
+            // With chances that this incarnation has of its own.
+            10 => {
+                let operations = self.replicas[at].disk.operations();
+                let mut faults = self.plan.faults(&mut self.random, operations);
+                faults.capacity = None;
+                self.trace.note(format_args!("  replica {from}: {faults:?}"));
+                self.replicas[at].disk.set_faults(faults);
+            }
+            11 => {
+                self.replicas[at].paused_ns = self.random.below(PAUSE_NS_MAX);
+                self.trace.note(format_args!("  replica {from} stands still"));
+            }
+            12 => {
+                self.trace.note(format_args!("  the link from {from} to {to} is cut"));
+                self.network.cut(from, to);
+            }
+            13 => {
+                self.trace.note(format_args!("  replica {from} is cut off"));
+                for other in &self.replicas {
+                    self.network.cut(from, other.id);
+                    self.network.cut(other.id, from);
+                }
+            }
+            14 => self.network.slow_down(from, to),
+            15..=17 => self.network.tear(from, to),
+            18..=21 => self.network.mend(),
+            22 if self.random.chance(200) => self.lose_all_power(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The power of all machines fails at one moment.
+    pub(super) fn lose_all_power(&mut self) {
+        self.trace.note(format_args!("  the power of all machines fails"));
+        self.tally.blackouts += 1;
+        for at in 0..self.replicas.len() {
+            if self.replicas[at].node.is_some() {
+                self.end_by(at, true);
+            }
+        }
+    }
+}

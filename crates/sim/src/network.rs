@@ -1,0 +1,162 @@
+//! The links between simulated replicas. Messages are late; those of one link come in order, those of different links in any. A link
+//! that breaks loses all that is on its way; one that is cut, in one direction or both, loses all that is sent until it is mended.
+
+use crate::random::Random;
+use bytes::Bytes;
+use consensus::ReplicaId;
+use consensus::links::Links;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Nanoseconds that a message is on its way: as a rule, and at most on a link that is slow.
+const DELAY_NS: u64 = 500_000;
+const DELAY_NS_MAX: u64 = 80_000_000;
+
+/// From a replica to another.
+type Way = (ReplicaId, ReplicaId);
+
+/// All links. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Network(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    random: Random,
+    now_ns: u64,
+    /// What is on its way, each with when it comes.
+    ways: BTreeMap<Way, VecDeque<(u64, Bytes)>>,
+    cut: BTreeSet<Way>,
+    slow: BTreeSet<Way>,
+    delivered: u64,
+}
+
+impl Network {
+    /// Without faults; chance is that of `seed`.
+    pub fn new(seed: u64) -> Network {
+        Network(Arc::new(Mutex::new(State {
+            random: Random::new(seed),
+            now_ns: 0,
+            ways: BTreeMap::new(),
+            cut: BTreeSet::new(),
+            slow: BTreeSet::new(),
+            delivered: 0,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So much time passes.
+    pub fn pass_ns(&self, ns: u64) {
+        self.lock().now_ns += ns;
+    }
+
+    /// Messages that came.
+    pub fn delivered(&self) -> u64 {
+        self.lock().delivered
+    }
+
+    /// What `from` sends to `to` is lost until [`Network::mend`].
+    pub fn cut(&self, from: ReplicaId, to: ReplicaId) {
+        let mut state = self.lock();
+        state.cut.insert((from, to));
+        state.ways.remove(&(from, to));
+    }
+
+    /// What `from` sends to `to` takes long until [`Network::mend`].
+    pub fn slow_down(&self, from: ReplicaId, to: ReplicaId) {
+        self.lock().slow.insert((from, to));
+    }
+
+    /// The link from `from` to `to` breaks, and is made anew.
+    pub fn tear(&self, from: ReplicaId, to: ReplicaId) {
+        self.lock().ways.remove(&(from, to));
+    }
+
+    /// All links work again.
+    pub fn mend(&self) {
+        let mut state = self.lock();
+        state.cut.clear();
+        state.slow.clear();
+    }
+
+    /// The process of a replica has ended: its links break. What it had sent may still come.
+    pub fn on_end_of(&self, id: ReplicaId) {
+        let mut state = self.lock();
+        let State { random, ways, .. } = &mut *state;
+        for ((from, to), way) in ways.iter_mut() {
+            match (*from == id, *to == id) {
+                (_, true) => way.clear(),
+                (true, _) => way.truncate(random.below(way.len() as u64 + 1) as usize),
+                _ => {}
+            }
+        }
+    }
+
+    /// The links of a replica.
+    pub fn links_of(&self, id: ReplicaId) -> Box<dyn Links> {
+        Box::new(End { network: self.clone(), id })
+    }
+}
+
+/// See [`Network::links_of`].
+struct End {
+    network: Network,
+    id: ReplicaId,
+}
+
+impl Links for End {
+    fn send(&mut self, to: ReplicaId, message: Vec<u8>) {
+        let way = (self.id, to);
+        let mut state = self.network.lock();
+        if state.cut.contains(&way) {
+            return;
+        }
+        let delay_max = if state.slow.contains(&way) { DELAY_NS_MAX } else { DELAY_NS };
+        let at = state.now_ns + 1 + state.random.below(delay_max);
+        let way = state.ways.entry(way).or_default();
+        let at = way.back().map_or(at, |(before, _)| at.max(*before));
+        way.push_back((at, message.into()));
+    }
+
+    fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
+        let mut state = self.network.lock();
+        let State { random, now_ns, ways, delivered, .. } = &mut *state;
+        let come = |way: &VecDeque<(u64, Bytes)>| way.front().is_some_and(|(at, _)| at <= now_ns);
+        let ready: Vec<Way> =
+            ways.iter().filter(|((_, to), way)| *to == self.id && come(way)).map(|(way, _)| *way).collect();
+        if ready.is_empty() {
+            return None;
+        }
+        let way = *random.one_of(&ready);
+        let (_, message) = ways.get_mut(&way)?.pop_front()?;
+        *delivered += 1;
+        Some((way.0, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_link_come_late_and_in_order_and_a_cut_loses_them() {
+        let (one, two) = (ReplicaId(1), ReplicaId(2));
+        let network = Network::new(1);
+        let (mut from, mut to) = (network.links_of(one), network.links_of(two));
+        (0..9).for_each(|n| from.send(two, vec![n]));
+        assert_eq!(to.receive(), None);
+        network.pass_ns(DELAY_NS + 1);
+        let come: Vec<u8> = std::iter::from_fn(|| to.receive().map(|(_, message)| message[0])).collect();
+        assert_eq!(come, (0..9).collect::<Vec<u8>>());
+        from.send(two, vec![1]);
+        network.cut(one, two);
+        from.send(two, vec![2]);
+        network.mend();
+        from.send(two, vec![3]);
+        network.pass_ns(DELAY_NS + 1);
+        assert_eq!(to.receive(), Some((one, vec![3].into())));
+        assert_eq!((to.receive(), network.delivered()), (None, 10));
+    }
+}
