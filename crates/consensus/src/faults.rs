@@ -11,8 +11,6 @@ env::faults! {
     OVERWRITTEN_TAIL_KEPT = "overwritten-tail-kept";
     /// The hard state is written when the next entries are, behind what it allowed to be sent.
     HARD_STATE_IN_LATER_BLOCK = "hard-state-in-later-block";
-    /// A question after the end of the log has the context of one that an earlier run of the same replica asked.
-    READ_CONTEXT_AGAIN = "read-context-again";
     /// A barrier is passed without a question.
     BARRIER_NOT_AWAITED = "barrier-not-awaited";
 }

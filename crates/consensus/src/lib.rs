@@ -18,6 +18,7 @@ pub mod recovery;
 mod ticks;
 mod trace;
 
+pub use raft::eraftpb::MessageType;
 pub use raft_log::{RaftLog, Status};
 pub use recovery::{Recovered, Recovery};
 

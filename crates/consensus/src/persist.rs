@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{Index, Log, Poisoned, Refused, SyncDone, Write, Writer};
 
+/// Steps of the core that wait for the disk: with heartbeats, minutes of a disk that takes nothing.
+const WAITING_MAX: usize = 4096;
+
 /// What is to be told when records are on the disk.
 struct Waiting {
     /// The last of these records.
@@ -45,6 +48,11 @@ impl Persist {
 
     pub(crate) fn log(&self) -> &Arc<Log> {
         self.writer.log()
+    }
+
+    /// Does so much wait for the disk that no more may come?
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() > WAITING_MAX
     }
 
     /// Bytes that wait for room in the log.

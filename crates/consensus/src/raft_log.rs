@@ -124,6 +124,10 @@ impl RaftLog {
     /// Takes what came from other replicas.
     fn receive(&mut self) {
         while let Some((from, bytes)) = self.links.receive() {
+            if self.persist.is_full() {
+                // Who cannot answer does not listen.
+                continue;
+            }
             let message = match message::decode(&bytes) {
                 Ok(message) if message.from == from.0 && message.to == self.id.0 => message,
                 Ok(message) => {
@@ -149,7 +153,7 @@ impl RaftLog {
 
     fn tick(&mut self) {
         let elapsed = (self.core.raft.state != StateRole::Leader).then_some(self.core.raft.election_elapsed);
-        if self.ticks.is_due(self.now_ms, elapsed) {
+        if self.ticks.is_due(self.now_ms, elapsed) && !self.persist.is_full() {
             self.core.tick();
         }
     }

@@ -1,8 +1,7 @@
 //! Questions after the end of the log: a reader that must see all that was acknowledged anywhere waits for an answer (Raft thesis 6.4,
 //! ReadIndex). One question is for all readers that came before it was sent.
 
-use crate::{ReplicaId, faults};
-use env::planted;
+use crate::ReplicaId;
 use std::collections::VecDeque;
 use wal::{Index, Ticket};
 
@@ -31,7 +30,6 @@ pub(crate) struct Reads {
 
 impl Reads {
     pub(crate) fn new(replica: ReplicaId, run: u64) -> Reads {
-        let run = if planted::is(faults::READ_CONTEXT_AGAIN) { 0 } else { run };
         Reads {
             replica,
             run,

@@ -3,8 +3,8 @@
 
 use crate::random::Random;
 use bytes::Bytes;
-use consensus::ReplicaId;
 use consensus::links::Links;
+use consensus::{MessageType, ReplicaId, message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +28,18 @@ struct State {
     cut: BTreeSet<Way>,
     slow: BTreeSet<Way>,
     delivered: u64,
+    given: Option<Given>,
+}
+
+/// A voice that came to the replica that wants to lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The voter.
+    pub from: ReplicaId,
+    /// The one who wants to lead.
+    pub to: ReplicaId,
+    /// Only that it may ask for votes.
+    pub is_pre_vote: bool,
 }
 
 impl Network {
@@ -40,6 +52,7 @@ impl Network {
             cut: BTreeSet::new(),
             slow: BTreeSet::new(),
             delivered: 0,
+            given: None,
         })))
     }
 
@@ -55,6 +68,11 @@ impl Network {
     /// Messages that came.
     pub fn delivered(&self) -> u64 {
         self.lock().delivered
+    }
+
+    /// The last voice that came since the last call.
+    pub fn take_given(&self) -> Option<Given> {
+        self.lock().given.take()
     }
 
     /// What `from` sends to `to` is lost until [`Network::mend`].
@@ -122,7 +140,7 @@ impl Links for End {
 
     fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
         let mut state = self.network.lock();
-        let State { random, now_ns, ways, delivered, .. } = &mut *state;
+        let State { random, now_ns, ways, delivered, given, .. } = &mut *state;
         let come = |way: &VecDeque<(u64, Bytes)>| way.front().is_some_and(|(at, _)| at <= now_ns);
         let ready: Vec<Way> =
             ways.iter().filter(|((_, to), way)| *to == self.id && come(way)).map(|(way, _)| *way).collect();
@@ -132,6 +150,14 @@ impl Links for End {
         let way = *random.one_of(&ready);
         let (_, message) = ways.get_mut(&way)?.pop_front()?;
         *delivered += 1;
+        if let Ok(read) = message::decode(&message)
+            && !read.reject
+        {
+            let is_pre_vote = read.get_msg_type() == MessageType::MsgRequestPreVoteResponse;
+            if is_pre_vote || read.get_msg_type() == MessageType::MsgRequestVoteResponse {
+                *given = Some(Given { from: way.0, to: way.1, is_pre_vote });
+            }
+        }
         Some((way.0, message))
     }
 }

@@ -1,6 +1,7 @@
 //! What goes wrong in a cluster.
 
 use super::{Cluster, Violation};
+use crate::network::Given;
 
 /// Nanoseconds that a replica stands still, at most.
 const PAUSE_NS_MAX: u64 = 3_000_000_000;
@@ -42,6 +43,28 @@ impl Cluster {
             18..=21 => self.network.mend(),
             22 if self.random.chance(200) => self.lose_all_power(),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// When somebody is to lead by one voice: those who did not hear of it do not, and the voter loses its power as soon as it has given it.
+    /// A vote that is not on its disk by then it gives twice.
+    pub(super) fn ambush(&mut self) -> Result<(), Violation> {
+        let Some(given) = self.network.take_given().filter(|_| self.has_ambush) else { return Ok(()) };
+        let Given { from, to, is_pre_vote } = given;
+        for other in self.replicas.iter().map(|replica| replica.id).filter(|other| *other != from) {
+            self.network.cut(to, other);
+            self.network.cut(other, to);
+        }
+        self.trace.note(format_args!(
+            "  {from} gives its voice to {to}, which is cut off from all others: {given:?}"
+        ));
+        let voter = self.replicas.iter().position(|replica| replica.id == from);
+        if let Some(at) = voter.filter(|at| !is_pre_vote && self.replicas[*at].node.is_some()) {
+            self.network.cut(to, from);
+            self.network.cut(from, to);
+            self.end_by(at, true);
+            self.start(at)?;
         }
         Ok(())
     }
