@@ -107,6 +107,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-bulk",
             "pando-dsa",
             "pando-node",
+            "pando-consensus",
         ],
     ),
     ("xtask", &[]),

@@ -1,7 +1,7 @@
 //! The entries of a replicated log as the core sees them: those after the snapshot, in memory. What is here may not be on the
 //! disk yet; that is for [`crate::RaftLog`] to know.
 
-use crate::Base;
+use crate::member::Base;
 use crate::record::HardState;
 use raft::eraftpb::{ConfState, Entry, Snapshot};
 use raft::storage::GetEntriesContext;
@@ -66,7 +66,7 @@ impl Storage for Entries {
         _: GetEntriesContext,
     ) -> Result<Vec<Entry>> {
         self.at(low)?;
-        assert!(high <= self.last() + 1, "only entries that are there are asked for");
+        assert!(high <= self.last() + 1, "only entries that are there are read");
         let mut left = max_size.into().unwrap_or(u64::MAX);
         let begin = (low - self.base.index - 1) as usize;
         let taken = self.entries.iter().skip(begin).take((high - low) as usize).take_while(|entry| {
@@ -103,8 +103,7 @@ impl Storage for Entries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Members;
-    use crate::ReplicaId;
+    use crate::member::{Members, ReplicaId};
 
     fn entry(index: u64, term: u64) -> Entry {
         Entry { index, term, data: vec![0; 10].into(), ..Entry::default() }

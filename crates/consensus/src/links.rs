@@ -1,6 +1,6 @@
 //! The links to other replicas, as a replica sees them.
 
-use crate::ReplicaId;
+use crate::member::ReplicaId;
 use bytes::Bytes;
 
 /// Carries messages. A message may be lost, but only with all that follow it on the same link until that is made anew; those of one link

@@ -1,7 +1,7 @@
 //! What the snapshot of a replica says of its log ([`wal::Mark`]), to the byte: `docs/formats/manifest.md`.
 
+use crate::member::{Base, Members, ReplicaId};
 use crate::record::u64_at;
-use crate::{Base, Members, ReplicaId};
 use wal::{Index, Mark};
 
 /// Bytes before the voters.

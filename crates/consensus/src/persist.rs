@@ -11,7 +11,7 @@ use wal::{Index, Log, Poisoned, Refused, SyncDone, Write, Writer};
 /// Steps of the core that wait for the disk: with heartbeats, minutes of a disk that takes nothing.
 const WAITING_MAX: usize = 4096;
 
-/// What is to be told when records are on the disk.
+/// What happens when records are on the disk.
 struct Waiting {
     /// The last of these records.
     last: Index,
@@ -82,7 +82,7 @@ impl Persist {
         self.late = Some(state);
     }
 
-    /// When all that was pushed is on the disk, the core is to be told `number`, and these messages go.
+    /// When all that was pushed is on the disk, the core gets `number`, and these messages go.
     pub(crate) fn wait(&mut self, number: u64, messages: Vec<Message>) {
         self.waiting.push_back(Waiting { last: self.last, number, messages });
     }

@@ -2,11 +2,13 @@
 
 use crate::entries::Entries;
 use crate::links::Links;
+use crate::member::ReplicaId;
 use crate::persist::Persist;
 use crate::reads::Reads;
 use crate::record::{ENTRY_HEAD_BYTES, HardState, Record};
+use crate::recovery::Recovered;
 use crate::ticks::{ELECTION_TICKS, HEARTBEAT_TICKS, Ticks};
-use crate::{Recovered, ReplicaId, faults, message, trace};
+use crate::{faults, message, trace};
 use env::entropy::{Entropy as _, SeededEntropy};
 use env::planted;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};

@@ -1,11 +1,11 @@
 //! Questions after the end of the log: a reader that must see all that was acknowledged anywhere waits for an answer (Raft thesis 6.4,
 //! ReadIndex). One question is for all readers that came before it was sent.
 
-use crate::ReplicaId;
+use crate::member::ReplicaId;
 use std::collections::VecDeque;
 use wal::{Index, Ticket};
 
-/// After so long a question is asked again: it may be lost with its link or its leader.
+/// After so long a question is repeated: it may be lost with its link or its leader.
 const AGAIN_MS: u64 = 50;
 /// Questions whose answer may still come.
 const OPEN_MAX: usize = 64;
@@ -18,10 +18,10 @@ pub(crate) struct Reads {
     replica: ReplicaId,
     /// Random, of this run: an answer to a question of an earlier one is none to ours.
     run: u64,
-    asked: Ticket,
+    last: Ticket,
     passed: (Ticket, Index),
     counter: u64,
-    /// What was asked and not answered: the number of the question, and the last ticket that it is for.
+    /// What was sent and not answered: the number of the question, and the last ticket that it is for.
     open: VecDeque<(u64, Ticket)>,
     sent_ms: u64,
     /// The term in which the last question was sent.
@@ -33,7 +33,7 @@ impl Reads {
         Reads {
             replica,
             run,
-            asked: Ticket(0),
+            last: Ticket(0),
             passed: (Ticket(0), Index(0)),
             counter: 0,
             open: VecDeque::new(),
@@ -44,8 +44,8 @@ impl Reads {
 
     /// A reader comes.
     pub(crate) fn ask(&mut self) -> Ticket {
-        self.asked.0 += 1;
-        self.asked
+        self.last.0 += 1;
+        self.last
     }
 
     /// See [`wal::ShardLog::passed`].
@@ -58,14 +58,14 @@ impl Reads {
     pub(crate) fn question(&mut self, now_ms: u64, term: u64) -> Option<Vec<u8>> {
         let is_late = now_ms >= self.sent_ms + AGAIN_MS || term != self.term;
         // One at a time: those who came since go with the next.
-        if self.asked <= self.passed.0 || (!self.open.is_empty() && !is_late) {
+        if self.last <= self.passed.0 || (!self.open.is_empty() && !is_late) {
             return None;
         }
         self.counter += 1;
         if self.open.len() == OPEN_MAX {
             self.open.pop_front();
         }
-        self.open.push_back((self.counter, self.asked));
+        self.open.push_back((self.counter, self.last));
         (self.sent_ms, self.term) = (now_ms, term);
         Some([self.replica.0, self.run, self.counter].iter().flat_map(|n| n.to_le_bytes()).collect())
     }
@@ -88,7 +88,7 @@ impl Reads {
 
     /// For a planted fault: all who wait know no more than this replica does.
     pub(crate) fn pass_unasked(&mut self, index: u64) {
-        self.passed = (self.asked, Index(index));
+        self.passed = (self.last, Index(index));
     }
 }
 

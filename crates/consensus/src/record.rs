@@ -12,7 +12,7 @@ const GROUP: u32 = 1;
 pub const ENTRY_HEAD_BYTES: usize = 24;
 const HARD_STATE_BYTES: usize = 32;
 
-/// What must survive besides the entries (Raft, figure 2: persistent state).
+/// What must survive besides the entries (the persistent state of the Raft paper).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardState {
     /// The last term that this replica knows of.

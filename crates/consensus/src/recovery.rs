@@ -1,8 +1,9 @@
 //! What the write-ahead log of a replica came to: its records, read in order after a snapshot.
 
 use crate::entries::Entries;
+use crate::faults;
+use crate::member::Base;
 use crate::record::{HardState, decode_entry};
-use crate::{Base, faults};
 use env::planted;
 use raft::eraftpb::Entry;
 use std::collections::VecDeque;
@@ -101,8 +102,8 @@ impl Recovery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::member::{Members, ReplicaId};
     use crate::record::Record;
-    use crate::{Members, ReplicaId};
 
     fn base(index: u64, term: u64) -> Base {
         Base { index, term, members: Members { voters: vec![ReplicaId(1)] } }
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn what_is_missing_is_reported() {
         let state = HardState { term: 1, vote: 0, commit: 0 };
         let wrong = |base, all: &[(u64, u64)], state| recovered(base, all, state).unwrap_err();
         assert!(wrong(base(0, 0), &[(1, 1), (3, 1)], state).contains("entry 3 follows entry 1"));

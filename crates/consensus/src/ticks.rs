@@ -16,7 +16,7 @@ const SPREAD_TICKS: u64 = 10;
 #[derive(Debug)]
 pub(crate) struct Ticks {
     last_ms: Option<u64>,
-    /// Ticks that the core is not told of before it wants to lead.
+    /// Ticks that are kept from the core before it wants to lead.
     withheld: u64,
     entropy: SeededEntropy,
 }
@@ -32,7 +32,7 @@ impl Ticks {
         self.withheld = self.entropy.next_u64() % SPREAD_TICKS;
     }
 
-    /// Is the core to be told of a tick? `elapsed` is what it counts since it last heard of a leader, `None` if it leads.
+    /// Does the core get a tick? `elapsed` is what it counts since it last heard of a leader, `None` if it leads.
     pub(crate) fn is_due(&mut self, now_ms: u64, elapsed: Option<usize>) -> bool {
         if self.last_ms.is_some_and(|last| now_ms < last + TICK_MS) {
             return false;

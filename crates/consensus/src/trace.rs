@@ -18,7 +18,7 @@ impl Drain for Tracing {
         Ok(())
     }
 
-    /// Asked before a message is made.
+    /// Called before a message is made.
     fn is_enabled(&self, level: Level) -> bool {
         level.is_at_least(Level::Warning) || tracing::enabled!(tracing::Level::DEBUG)
     }

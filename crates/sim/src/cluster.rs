@@ -5,7 +5,9 @@ mod calm;
 mod clients;
 mod ledger;
 mod nemesis;
+mod processes;
 mod replica;
+mod sent;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
@@ -19,10 +21,10 @@ use crate::requests::Bundle;
 use crate::trace::Trace;
 use crate::workloads::{self, Workload};
 use crate::world::{Setting, Tally, Violation};
-use clients::Sent;
 use consensus::ReplicaId;
 use ledger::Ledger;
 use replica::Replica;
+use sent::Sent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,8 +35,8 @@ const DIR: &str = "data";
 const SESSIONS: usize = 3;
 /// Workloads of updates only.
 const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
-/// Turns in which the founding replica, alone, carries out what must be there first.
-const FOUNDED_WITHIN: usize = 200;
+/// Turns in which one server, alone, applies what must be there first.
+const BEGUN_WITHIN: usize = 200;
 /// Nanoseconds that pass in a turn, at most.
 const TURN_NS_MAX: u64 = 4_000_000;
 
@@ -94,7 +96,7 @@ impl Cluster {
         trace.note(format_args!("seed {seed}, {count} replicas, workload {name}, {log:?}"));
         let members = (1..=count).map(ReplicaId).collect();
         let mut oracle = Oracle::default();
-        let (disks, base) = found(&mut random, log, &mut *workload, members, &mut oracle)?;
+        let (disks, base) = begin(&mut random, log, &mut *workload, members, &mut oracle)?;
         let digests = BTreeMap::from([(base, oracle.digest())]);
         let replicas =
             (1..).map(ReplicaId).zip(disks).map(|(id, disk)| Replica::new(id, disk, &mut random)).collect();
@@ -187,7 +189,7 @@ impl Cluster {
             self.take_answers(at, session)?;
         }
         self.look_at_barriers(at)?;
-        // A disk may fail where a log is not asked for: while the next file is prepared.
+        // A disk may fail where no log needs it: while the next file is prepared.
         if stepped.is_err() || self.replicas[at].disk.is_off() {
             self.tally.failed += u64::from(stepped.is_err());
             self.end(at);
@@ -240,7 +242,7 @@ impl Cluster {
 }
 
 /// Makes the directory with which all begin, on as many disks; returns them, and the last record that it holds.
-fn found(
+fn begin(
     random: &mut Random,
     log: wal::Settings,
     workload: &mut dyn Workload,
@@ -256,14 +258,15 @@ fn found(
     workload.setup(&mut bundle);
     bundle.logged_together().for_each(|updates| oracle.on_sent(updates));
     node.send(0, &bundle.bytes, &clock);
-    for _ in 0..FOUNDED_WITHIN {
+    for _ in 0..BEGUN_WITHIN {
         node.prepare_file();
         node.step(&clock).map_err(|failed| failed.to_string())?;
     }
     drop(node);
     disk.kill();
     let count = members.len();
-    crate::node::found_replicas(Arc::new(disk.clone()), dir, log, random.number(), members).map_err(text)?;
+    crate::node::begin_replication(Arc::new(disk.clone()), dir, log, random.number(), members)
+        .map_err(text)?;
     oracle.follow(&disk, dir, u64::MAX)?;
     oracle.forget_seen();
     disk.kill();

@@ -168,8 +168,8 @@ fn recover_once(
 /// Makes a directory the one with which each of `members` begins.
 ///
 /// # Errors
-/// As [`Data::found_replicas`].
-pub fn found_replicas(
+/// As [`Data::begin_replication`].
+pub fn begin_replication(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
@@ -178,7 +178,7 @@ pub fn found_replicas(
 ) -> Result<(), DataError> {
     let data = Data::open(disk, dir)?;
     let asked = StartOptions { seed, ..StartOptions::default() };
-    with_wanted(&data, log, asked, |wanted| data.found_replicas(wanted, Members { voters: members }))
+    with_wanted(&data, log, asked, |wanted| data.begin_replication(wanted, Members { voters: members }))
 }
 
 /// Starts a replica, with a session for each of `sessions` clients.

@@ -89,9 +89,9 @@ pub const LEARNED: &str = "a replica learns all that is committed";
 pub const FILES: &str = "files of a replica have what is committed";
 
 /// Of a cluster, by name.
-pub const AGREEMENT: &str = "all replicas are told the same, and no term has two leaders";
+pub const AGREEMENT: &str = "all replicas get the same, and no term has two leaders";
 /// See [`AGREEMENT`].
-pub const ONCE: &str = "an update is carried out once";
+pub const ONCE: &str = "an update is applied once";
 
 /// Of a reader that lasts, by name.
 pub const REVOKED: &str = "a reader sees the same until it is revoked, and then nothing";

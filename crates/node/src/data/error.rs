@@ -4,6 +4,10 @@ use std::path::PathBuf;
 use std::{fmt, io};
 use wal::snapshot::SnapshotError;
 
+/// Of a record, or a directory, that a server by itself does not have.
+pub(in crate::data) const OF_A_CLUSTER: &str =
+    "it belongs to a replica of a cluster, and cannot be replayed by itself";
+
 /// Why a data directory cannot be used.
 #[derive(Debug)]
 pub enum DataError {

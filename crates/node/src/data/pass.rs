@@ -3,9 +3,9 @@
 
 use super::Rules;
 use super::dir::Data;
-use super::error::DataError;
+use super::error::{DataError, OF_A_CLUSTER};
 use super::recover::Stage;
-use super::replay::{OF_A_CLUSTER, Replay};
+use super::replay::Replay;
 use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::{self, Held, LogState, Point, SnapshotStore};
 use dsa::{Applier, Dsa};

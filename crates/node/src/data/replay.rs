@@ -1,7 +1,7 @@
 //! Applies the records of a log again, and compares what they come to with what was answered.
 
 use super::Rules;
-use super::error::DataError;
+use super::error::{DataError, OF_A_CLUSTER};
 use super::recover::Stage;
 use super::rules_epochs::{Decided, RulesEpochs};
 use super::settings;
@@ -16,10 +16,6 @@ use env::planted;
 use std::borrow::Cow;
 use std::sync::Arc;
 use wal::{Index, Kind, Record};
-
-/// Said of a record that a log by itself does not have.
-pub(in crate::data) const OF_A_CLUSTER: &str =
-    "it belongs to a replica of a cluster, and cannot be replayed by itself";
 
 /// Differences that are remembered: one is a fault, many say no more.
 const DIFFERENCES_MAX: usize = 100;

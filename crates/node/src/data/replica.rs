@@ -1,11 +1,12 @@
 //! The data directory of a replica: what it recovers, and how one comes to be.
 
+use super::backup;
 use super::dir::Data;
 use super::error::DataError;
-use super::pass::{Maker, Pass};
+use super::pass::{Maker, Pass, too_many};
 use super::recover::{Recovered, Stage, Wanted, make_room};
+use super::rules::Rules;
 use super::snapshot::SnapshotStore;
-use super::{Rules, backup};
 use crate::commit::{Committer, LogEnd, Queue};
 use consensus::links::Links;
 use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
@@ -23,16 +24,16 @@ pub struct Replication {
 const FIRST_TERM: u64 = 1;
 
 impl Data {
-    /// Makes this directory the one with which each of `members` begins: recovers it, writes what it holds into a snapshot, and ends.
+    /// Makes this directory the one from which each of `members` goes on: recovers it, writes what it holds into a snapshot, and ends.
     /// Its log goes on as that of a replica. A copy of it is what another replica begins with.
     ///
     /// # Errors
     /// As [`Data::recover`]. The directory is what it was before, or a replica.
-    pub fn found_replicas(&self, wanted: Wanted<'_>, members: Members) -> Result<(), DataError> {
+    pub fn begin_replication(&self, wanted: Wanted<'_>, members: Members) -> Result<(), DataError> {
         let wall_ms = wanted.config.started_ms;
         let Recovered { committer, mut snapshots, .. } = self.recover(wanted, &mut |_| ())?;
         let taken = committer.close(wall_ms, 0).map_err(std::io::Error::other)?;
-        let (mut point, index) = taken.ok_or_else(super::pass::too_many)?;
+        let (mut point, index) = taken.ok_or_else(too_many)?;
         // Up to here records of the files are numbered as entries are.
         point.mark = Base { index: index.0, term: FIRST_TERM, members }.mark(index);
         snapshots.write(point, index)?;

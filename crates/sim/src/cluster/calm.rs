@@ -1,9 +1,10 @@
 //! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
 
-use super::{Cluster, SESSIONS, Violation, broken};
+use super::{Cluster, SESSIONS, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Property, Situation};
 use crate::view::View;
+use crate::world::Violation;
 
 /// Turns within which all is well: some seconds of the simulated time.
 const CALM_WITHIN: usize = 30_000;

@@ -1,20 +1,12 @@
 //! What clients do: each sends updates to one replica after the other, and asks some replica whether it has all that was acknowledged.
 
-use super::{Cluster, SESSIONS, Violation, broken};
+use super::sent::Sent;
+use super::{Cluster, SESSIONS, broken};
 use crate::answers::Answer;
 use crate::properties;
 use crate::requests::{Bundle, Sent as Request};
+use crate::world::Violation;
 use model::ResultCode;
-
-/// What a client has on its way.
-pub(super) struct Sent {
-    /// The replica that it was sent to.
-    to: usize,
-    /// The updates, as the log has them. They set the client's counter, so no others are the same.
-    updates: Vec<u8>,
-    /// The message that sets it.
-    last: usize,
-}
 
 impl Cluster {
     /// A client that waits for nothing sends what comes next, as a rule to a replica that leads.

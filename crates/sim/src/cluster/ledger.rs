@@ -1,4 +1,4 @@
-//! What any replica was told to be committed. All must be told the same, and no term may have two leaders.
+//! What any replica was given as committed. All must get the same, and no term may have two leaders.
 
 use consensus::ReplicaId;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last entry that somebody was told to be committed.
+    /// The last entry that some replica has got as committed.
     pub(super) fn last(&self) -> u64 {
         let state = self.lock();
         state.base + state.entries.len() as u64
@@ -54,7 +54,7 @@ impl Ledger {
         self.lock().broken.clone()
     }
 
-    /// What replica `id` is told is written down here.
+    /// What replica `id` gets is written down here.
     pub(super) fn watch(&self, id: ReplicaId, log: Box<dyn ShardLog>) -> Box<dyn ShardLog> {
         Box::new(Watched { log, id, ledger: self.clone() })
     }
@@ -66,7 +66,7 @@ impl State {
         match self.entries.get(place) {
             Some((term, known)) if (*term, &known[..]) != (at.term, payload) => {
                 let what = format!(
-                    "replica {id} is told that entry {} of term {} is committed, and another that it is of term {term}",
+                    "replica {id} has got entry {} of term {} as committed, and another has it of term {term}",
                     at.index, at.term
                 );
                 self.broken.get_or_insert(what);
@@ -75,7 +75,7 @@ impl State {
             None if place == self.entries.len() => self.entries.push((at.term, payload.to_vec())),
             None => {
                 let what =
-                    format!("replica {id} is told of entry {}, and nobody of the one before", at.index);
+                    format!("replica {id} has got entry {} as committed, and none the one before", at.index);
                 self.broken.get_or_insert(what);
             }
         }

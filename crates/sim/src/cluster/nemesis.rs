@@ -1,7 +1,8 @@
 //! What goes wrong in a cluster.
 
-use super::{Cluster, Violation};
+use super::Cluster;
 use crate::network::Given;
+use crate::world::Violation;
 
 /// Nanoseconds that a replica stands still, at most.
 const PAUSE_NS_MAX: u64 = 3_000_000_000;

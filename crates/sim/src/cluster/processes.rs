@@ -1,0 +1,61 @@
+//! Processes of replicas: they start, and they end.
+
+use super::{Cluster, DIR, SESSIONS, broken};
+use crate::disk::Faults;
+use crate::node;
+use crate::world::Violation;
+use ::node::data::DataError;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Cluster {
+    /// Starts the process of a replica. What its disk says then may end it at once.
+    pub(super) fn start(&mut self, at: usize) -> Result<(), Violation> {
+        let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
+        let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
+        let (links, seed) = (self.network.links_of(id), self.random.number());
+        let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, (id, links));
+        let node = match started {
+            Ok(node) => node,
+            Err(DataError::Disk(_) | DataError::Log(wal::OpenError::Io(_))) => return Ok(self.end(at)),
+            Err(DataError::Snapshot(wal::snapshot::SnapshotError::Io(_))) => return Ok(self.end(at)),
+            Err(error) => {
+                let what = format!("replica {id}: {error}");
+                return Err(broken("a start without damage succeeds")(what));
+            }
+        };
+        self.trace.note(format_args!("  replica {id} starts with {} records", node.recovered.records));
+        self.tally.cuts += u64::from(node.recovered.cut.is_some());
+        let ledger = self.ledger.clone();
+        let mut node = node.map(|recovered| ::node::data::Recovered {
+            committer: recovered.committer.over(|log| ledger.watch(id, log)),
+            ..recovered
+        });
+        node.sync_beside(self.random.number());
+        let replica = &mut self.replicas[at];
+        (replica.node, replica.seen, replica.paused_ns) = (Some(node), 0, 0);
+        self.look_at(at)
+    }
+
+    /// The process of a replica ends, by a kill or with the power of its machine.
+    pub(super) fn end(&mut self, at: usize) {
+        let loses_power = self.replicas[at].disk.is_off() || self.random.chance(500);
+        self.end_by(at, loses_power);
+    }
+
+    /// As [`Cluster::end`], by one of them.
+    pub(super) fn end_by(&mut self, at: usize, loses_power: bool) {
+        let replica = &mut self.replicas[at];
+        replica.node = None;
+        replica.barriers.clear();
+        match loses_power {
+            true => replica.disk.lose_power_keeping(self.plan.sectors_kept()),
+            false => replica.disk.kill(),
+        }
+        replica.disk.set_faults(Faults::default());
+        let id = replica.id;
+        self.trace.note(format_args!("  replica {id} ends, by the power: {loses_power}"));
+        self.network.on_end_of(id);
+        self.forget_sent_to(at);
+    }
+}
