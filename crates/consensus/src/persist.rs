@@ -11,6 +11,14 @@ use wal::{Index, Log, Poisoned, Refused, SyncDone, Write, Writer};
 /// Steps of the core that wait for the disk: with heartbeats, minutes of a disk that takes nothing.
 const WAITING_MAX: usize = 4096;
 
+/// Bytes that a record takes in the files besides its payload, at most.
+pub(crate) const RECORD_BYTES: usize = 16;
+/// Bytes that a block takes there besides its records, at most: its head, and the rest of a sector.
+const BLOCK_BYTES: usize = 1024;
+/// Bytes of the files that only hard states, and the entries with which terms begin, may take: a vote cannot be put off. An eighth of a file, if
+/// that is less.
+const RESERVE_BYTES: usize = 64 << 10;
+
 /// What happens when records are on the disk.
 struct Waiting {
     /// The last of these records.
@@ -29,6 +37,8 @@ pub(crate) struct Persist {
     /// The last record that was given to the log or stands in `unwritten`.
     last: Index,
     waiting: VecDeque<Waiting>,
+    /// Bytes of the files that are kept for hard states.
+    reserve: usize,
     /// A commit index, which nobody waits for: it is written with the next records.
     late: Option<HardState>,
 }
@@ -36,12 +46,14 @@ pub(crate) struct Persist {
 impl Persist {
     pub(crate) fn new(writer: Writer) -> Persist {
         let last = writer.log().synced();
+        let reserve = RESERVE_BYTES.min(writer.log().file_bytes() as usize / 8);
         Persist {
             writer,
             unwritten: VecDeque::new(),
             unwritten_bytes: 0,
             last,
             waiting: VecDeque::new(),
+            reserve,
             late: None,
         }
     }
@@ -55,9 +67,25 @@ impl Persist {
         self.waiting.len() > WAITING_MAX
     }
 
-    /// Bytes that wait for room in the log.
-    pub(crate) fn unwritten_bytes(&self) -> usize {
-        self.unwritten_bytes
+    /// Bytes that entries may take in the files, besides all that waits, so that there is a place for votes then.
+    pub(crate) fn room(&self) -> usize {
+        let waits = self.unwritten_bytes + self.unwritten.len() * RECORD_BYTES;
+        self.writer.log().room().saturating_sub(waits + BLOCK_BYTES + self.reserve)
+    }
+
+    /// Is there room for an entry with so many bytes?
+    ///
+    /// # Errors
+    /// `NoSpace` if the disk has none for another file, and `Full` if there will be one.
+    pub(crate) fn must_have_room(&self, bytes: usize) -> Result<(), Refused> {
+        let log = self.writer.log();
+        if let Some(poisoned) = log.poisoned() {
+            return Err(Refused::Poisoned(poisoned));
+        }
+        if self.room() > bytes + RECORD_BYTES {
+            return Ok(());
+        }
+        Err(log.no_space().map_or(Refused::Full, Refused::NoSpace))
     }
 
     /// A record is to be written behind all others.

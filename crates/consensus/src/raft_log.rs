@@ -3,7 +3,7 @@
 use crate::entries::Entries;
 use crate::links::Links;
 use crate::member::ReplicaId;
-use crate::persist::Persist;
+use crate::persist::{Persist, RECORD_BYTES};
 use crate::reads::Reads;
 use crate::record::{ENTRY_HEAD_BYTES, HardState, Record};
 use crate::recovery::Recovered;
@@ -28,8 +28,8 @@ const MESSAGES_ON_THEIR_WAY: usize = 32;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
 const COMMITTED_BYTES: u64 = 4 << 20;
-/// Bytes that wait for room in the files: beyond it entries of the leader are not taken, and come again.
-const UNWRITTEN_BYTES_MAX: usize = 32 << 20;
+/// A leader whose disk has no room hands over, and tries again after so many milliseconds: another may have room.
+const HAND_OVER_MS: u64 = 1000;
 
 /// See the module.
 pub struct RaftLog {
@@ -42,6 +42,8 @@ pub struct RaftLog {
     /// Committed, and not handed out.
     committed: VecDeque<Entry>,
     now_ms: u64,
+    /// When it last wanted another replica to lead, for want of room.
+    handed_over_ms: Option<u64>,
 }
 
 /// How a replica fares, for the one that looks.
@@ -108,6 +110,7 @@ impl RaftLog {
             reads: Reads::new(id, seeds.next_u64()),
             committed: VecDeque::new(),
             now_ms: 0,
+            handed_over_ms: None,
         }
     }
 
@@ -142,10 +145,7 @@ impl RaftLog {
                     continue;
                 }
             };
-            let has_no_room = self.persist.unwritten_bytes() > UNWRITTEN_BYTES_MAX;
-            if has_no_room && message.get_msg_type() == MessageType::MsgAppend {
-                continue;
-            }
+            let Some(message) = self.with_what_has_room(message) else { continue };
             // It refuses what comes from a replica that it does not know.
             if let Err(error) = self.core.step(message) {
                 tracing::debug!(%from, %error, "a message from another replica is ignored");
@@ -153,11 +153,45 @@ impl RaftLog {
         }
     }
 
+    /// A message with as many of its entries as have a place in the files: the others come again. `None` if none has, and it is about
+    /// nothing else.
+    fn with_what_has_room(&self, mut message: Message) -> Option<Message> {
+        if message.get_msg_type() != MessageType::MsgAppend || message.entries.is_empty() {
+            return Some(message);
+        }
+        let mut room = self.persist.room();
+        let fits = message.entries.iter().take_while(|entry| {
+            let bytes = ENTRY_HEAD_BYTES + entry.data.len() + RECORD_BYTES;
+            let has_room = bytes < room;
+            room = room.saturating_sub(bytes);
+            has_room
+        });
+        let count = fits.count();
+        message.entries.truncate(count);
+        (count > 0).then_some(message)
+    }
+
     fn tick(&mut self) {
         let elapsed = (self.core.raft.state != StateRole::Leader).then_some(self.core.raft.election_elapsed);
         if self.ticks.is_due(self.now_ms, elapsed) && !self.persist.is_full() {
             self.core.tick();
         }
+    }
+
+    /// A leader whose disk has no room for another file has one lead that has more of the log than others: it refuses every update, and
+    /// the others may have room.
+    fn hand_over(&mut self) {
+        let raft = &self.core.raft;
+        let is_early = self.handed_over_ms.is_some_and(|last| self.now_ms < last + HAND_OVER_MS);
+        let has_no_room = || matches!(self.persist.must_have_room(0), Err(Refused::NoSpace(_)));
+        if raft.state != StateRole::Leader || is_early || !has_no_room() {
+            return;
+        }
+        let others = raft.prs().iter().filter(|(id, progress)| **id != self.id.0 && progress.recent_active);
+        let Some((&next, _)) = others.max_by_key(|(id, progress)| (progress.matched, **id)) else { return };
+        tracing::warn!(to = next, "the disk has no room for the log: another replica is to lead");
+        self.handed_over_ms = Some(self.now_ms);
+        self.core.transfer_leader(next);
     }
 
     /// Asks where the end of the log is, if somebody waits to know.
@@ -257,15 +291,7 @@ impl ShardLog for RaftLog {
         if raft.state != StateRole::Leader {
             return Err(Refused::NotLeader);
         }
-        if let Some(poisoned) = self.persist.log().poisoned() {
-            return Err(Refused::Poisoned(poisoned));
-        }
-        if let Some(reason) = self.persist.log().no_space().filter(|_| self.persist.unwritten_bytes() > 0) {
-            return Err(Refused::NoSpace(reason));
-        }
-        if self.persist.unwritten_bytes() > 0 {
-            return Err(Refused::Full);
-        }
+        self.persist.must_have_room(0)?;
         let at = Position { index: Index(raft.raft_log.last_index() + 1), term: raft.term };
         let mut payload = Vec::new();
         encode(at, &mut payload);
@@ -273,6 +299,7 @@ impl ShardLog for RaftLog {
         if payload.len() + ENTRY_HEAD_BYTES > self.persist.log().payload_bytes_max() {
             return Err(Refused::TooLong);
         }
+        self.persist.must_have_room(payload.len() + ENTRY_HEAD_BYTES)?;
         // It is refused while too much is not committed, or while another replica is to lead: both pass.
         self.core.propose(Vec::new(), payload).map_err(|_| Refused::Full)?;
         assert!(self.core.raft.raft_log.last_index() == at.index.0, "what is proposed is the last entry");
@@ -286,6 +313,7 @@ impl ShardLog for RaftLog {
         }
         self.receive();
         self.tick();
+        self.hand_over();
         self.ask();
         self.run();
         Ok(match self.persist.begin_step(now_ms)? {

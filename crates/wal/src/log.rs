@@ -104,6 +104,11 @@ impl Log {
         self.settings.mode
     }
 
+    /// Bytes of a file that is made now.
+    pub fn file_bytes(&self) -> u32 {
+        self.settings.file_bytes
+    }
+
     /// Bytes that wait to be written.
     pub fn waiting_bytes(&self) -> usize {
         self.lock().filling.bytes.len()
@@ -113,6 +118,11 @@ impl Log {
     pub fn payload_bytes_max(&self) -> usize {
         let block = self.settings.waiting_bytes_max / SECTOR * SECTOR;
         (block - BLOCK_HEADER_BYTES - RECORD_HEADER_BYTES) / 8 * 8
+    }
+
+    /// Bytes that blocks may take in the files that are there, besides what waits to be written.
+    pub fn room(&self) -> usize {
+        self.lock().room()
     }
 
     /// Bytes of the files that hold records: what a release could free, and what a start has to read.

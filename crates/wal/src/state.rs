@@ -143,6 +143,13 @@ impl State {
         (self.current.header.bytes - self.offset) as usize
     }
 
+    /// Bytes that blocks may take in this file and those that are ready, besides the one that fills.
+    pub(crate) fn room(&self) -> usize {
+        let filling = if self.filling.records > 0 { self.filling.stride() } else { 0 };
+        let ready: usize = self.ready.iter().map(|file| file.room()).sum();
+        (self.rest() + ready).saturating_sub(filling)
+    }
+
     /// Moves the filled block out and gives it its place. `None` when nothing was appended.
     pub(crate) fn take(&mut self) -> Option<Taken> {
         if self.filling.records == 0 {

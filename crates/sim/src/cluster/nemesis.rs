@@ -1,8 +1,9 @@
 //! What goes wrong in a cluster.
 
-use super::Cluster;
+use super::{Cluster, DIR};
 use crate::network::Given;
 use crate::world::Violation;
+use std::path::Path;
 
 /// Nanoseconds that a replica stands still, at most.
 const PAUSE_NS_MAX: u64 = 3_000_000_000;
@@ -20,7 +21,9 @@ impl Cluster {
             10 => {
                 let operations = self.replicas[at].disk.operations();
                 let mut faults = self.plan.faults(&mut self.random, operations);
-                faults.capacity = None;
+                // Of a disk that holds one directory.
+                let used = self.replicas[at].disk.used(Path::new(DIR));
+                faults.capacity = faults.capacity.map(|_| used + self.random.below(100_000));
                 self.trace.note(format_args!("  replica {from}: {faults:?}"));
                 self.replicas[at].disk.set_faults(faults);
             }
