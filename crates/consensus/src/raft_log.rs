@@ -42,6 +42,8 @@ pub struct RaftLog {
     /// Committed, and not handed out.
     committed: VecDeque<Entry>,
     now_ms: u64,
+    /// Something was not proposed for want of room.
+    lacks_room: bool,
     /// When it last wanted another replica to lead, for want of room.
     handed_over_ms: Option<u64>,
 }
@@ -110,6 +112,7 @@ impl RaftLog {
             reads: Reads::new(id, seeds.next_u64()),
             committed: VecDeque::new(),
             now_ms: 0,
+            lacks_room: false,
             handed_over_ms: None,
         }
     }
@@ -178,17 +181,27 @@ impl RaftLog {
         }
     }
 
+    /// Is there room for an entry with so many bytes?
+    ///
+    /// # Errors
+    /// As [`Persist::must_have_room`].
+    fn must_have_room(&mut self, bytes: usize) -> Result<(), Refused> {
+        let has_room = self.persist.must_have_room(bytes);
+        self.lacks_room |= matches!(has_room, Err(Refused::NoSpace(_)));
+        has_room
+    }
+
     /// A leader whose disk has no room for another file has one lead that has more of the log than others: it refuses every update, and
     /// the others may have room.
     fn hand_over(&mut self) {
         let raft = &self.core.raft;
         let is_early = self.handed_over_ms.is_some_and(|last| self.now_ms < last + HAND_OVER_MS);
-        let has_no_room = || matches!(self.persist.must_have_room(0), Err(Refused::NoSpace(_)));
-        if raft.state != StateRole::Leader || is_early || !has_no_room() {
+        if raft.state != StateRole::Leader || is_early || !std::mem::take(&mut self.lacks_room) {
             return;
         }
         let others = raft.prs().iter().filter(|(id, progress)| **id != self.id.0 && progress.recent_active);
-        let Some((&next, _)) = others.max_by_key(|(id, progress)| (progress.matched, **id)) else { return };
+        let Some((next, _)) = others.max_by_key(|(id, progress)| (progress.matched, **id)) else { return };
+        let next = *next;
         tracing::warn!(to = next, "the disk has no room for the log: another replica is to lead");
         self.handed_over_ms = Some(self.now_ms);
         self.core.transfer_leader(next);
@@ -287,11 +300,11 @@ impl ShardLog for RaftLog {
 
     fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused> {
         assert!(kind == Kind::Parcel, "an entry has a parcel, and nothing else is proposed by a replica");
-        let raft = &self.core.raft;
-        if raft.state != StateRole::Leader {
+        if self.core.raft.state != StateRole::Leader {
             return Err(Refused::NotLeader);
         }
-        self.persist.must_have_room(0)?;
+        self.must_have_room(0)?;
+        let raft = &self.core.raft;
         let at = Position { index: Index(raft.raft_log.last_index() + 1), term: raft.term };
         let mut payload = Vec::new();
         encode(at, &mut payload);
@@ -299,7 +312,7 @@ impl ShardLog for RaftLog {
         if payload.len() + ENTRY_HEAD_BYTES > self.persist.log().payload_bytes_max() {
             return Err(Refused::TooLong);
         }
-        self.persist.must_have_room(payload.len() + ENTRY_HEAD_BYTES)?;
+        self.must_have_room(payload.len() + ENTRY_HEAD_BYTES)?;
         // It is refused while too much is not committed, or while another replica is to lead: both pass.
         self.core.propose(Vec::new(), payload).map_err(|_| Refused::Full)?;
         assert!(self.core.raft.raft_log.last_index() == at.index.0, "what is proposed is the last entry");

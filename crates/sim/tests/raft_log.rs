@@ -1,0 +1,262 @@
+//! Replicas of a log by themselves, without a directory: who leads, what is committed, and what becomes of a replica that is alone, or
+//! whose disk is full.
+
+use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
+use env::entropy::SeededEntropy;
+use sim::disk::{Faults, SimDisk};
+use sim::network::Network;
+use std::path::Path;
+use std::sync::Arc;
+use wal::{Index, Kind, Position, Refused, Role, ShardLog, Ticket, Write};
+
+/// More than an election takes, in steps of all.
+const LONG: usize = 1000;
+/// Milliseconds of a step.
+const STEP_MS: u64 = 5;
+
+struct One {
+    disk: SimDisk,
+    log: Option<RaftLog>,
+    /// What it was given as committed, without the entries with which terms begin.
+    committed: Vec<(Position, Vec<u8>)>,
+}
+
+struct Group {
+    network: Network,
+    all: Vec<One>,
+    now_ms: u64,
+}
+
+impl Group {
+    fn of(count: u64) -> Group {
+        let one = |id| One { disk: SimDisk::new(id), log: None, committed: Vec::new() };
+        let mut group = Group { network: Network::new(7), all: (1..=count).map(one).collect(), now_ms: 0 };
+        (1..=count).for_each(|id| group.start(id));
+        group
+    }
+
+    fn start(&mut self, id: u64) {
+        let voters = (1..=self.all.len() as u64).map(ReplicaId).collect();
+        let base = Base { index: 0, term: 1, members: Members { voters } };
+        let settings =
+            wal::Settings { file_bytes: 64 << 10, waiting_bytes_max: 16 << 10, ..Default::default() };
+        let mut recovery = Recovery::default();
+        let disk = Arc::new(self.all[id as usize - 1].disk.clone());
+        let mut take = |record: wal::Record<'_>| recovery.take(record.kind, record.payload);
+        let entropy = &mut SeededEntropy::new(id);
+        let opened = wal::open(disk, Path::new("log"), settings, entropy, Index(0), &mut take).unwrap();
+        let (links, recovered) = (self.network.links_of(ReplicaId(id)), recovery.finish(base).unwrap());
+        let one = &mut self.all[id as usize - 1];
+        one.log = Some(RaftLog::new(ReplicaId(id), recovered, opened.writer, links, id));
+        one.committed.clear();
+    }
+
+    fn kill(&mut self, id: u64) {
+        let one = &mut self.all[id as usize - 1];
+        one.log = None;
+        one.disk.kill();
+        self.network.on_end_of(ReplicaId(id));
+    }
+
+    /// Each takes so many steps, with a sync in each and the next file at once.
+    fn steps(&mut self, count: usize) {
+        for _ in 0..count {
+            self.now_ms += STEP_MS;
+            self.network.pass_ns(STEP_MS * 1_000_000);
+            for One { log, committed, .. } in &mut self.all {
+                let Some(log) = log else { continue };
+                if let Write::Sync(job) = log.write(self.now_ms).expect("the disk does not fail") {
+                    log.sync_done(job.run()).expect("the disk does not fail");
+                }
+                log.committed(&mut |entry| match entry.kind {
+                    Kind::Parcel => committed.push((entry.at, entry.payload.to_vec())),
+                    kind => assert_eq!((kind, entry.payload), (Kind::Entry, &[][..])),
+                });
+                if let Some(preparation) = log.files().wanted() {
+                    log.files().prepared(preparation.run());
+                }
+            }
+        }
+    }
+
+    fn log(&mut self, id: u64) -> &mut RaftLog {
+        self.all[id as usize - 1].log.as_mut().expect("it runs")
+    }
+
+    /// The one that leads, of those that know of the last term.
+    fn leader(&self) -> u64 {
+        let logs = self.all.iter().filter_map(|one| one.log.as_ref());
+        let last = logs.clone().filter(|log| log.status().leads).max_by_key(|log| log.status().term);
+        last.and_then(|log| log.status().leader).expect("one leads").0
+    }
+
+    fn others(&self, id: u64) -> Vec<u64> {
+        (1..=self.all.len() as u64).filter(|other| *other != id).collect()
+    }
+
+    fn propose(&mut self, id: u64, text: &str) -> Result<Position, Refused> {
+        self.log(id).propose(Kind::Parcel, &mut |_, out| out.extend_from_slice(text.as_bytes()))
+    }
+
+    fn cut_off(&self, id: u64) {
+        for other in self.others(id) {
+            self.network.cut(ReplicaId(id), ReplicaId(other));
+            self.network.cut(ReplicaId(other), ReplicaId(id));
+        }
+    }
+
+    fn texts(&self, id: u64) -> Vec<&str> {
+        let texts = self.all[id as usize - 1].committed.iter();
+        texts.map(|(_, text)| std::str::from_utf8(text).unwrap()).collect()
+    }
+}
+
+#[test]
+fn one_replica_leads_at_once_and_has_everything_again() {
+    let mut group = Group::of(1);
+    group.steps(3);
+    let first = group.propose(1, "first").unwrap();
+    assert_eq!((first.index, group.log(1).role()), (Index(2), Role::Leader { term: first.term }));
+    group.steps(1);
+    assert_eq!(group.log(1).durable(), Index(2));
+    assert_eq!(group.texts(1), ["first"]);
+    group.kill(1);
+    group.start(1);
+    group.steps(3);
+    assert_eq!(group.texts(1), ["first"]);
+    let second = group.propose(1, "second").unwrap();
+    assert!(second > first && second.term > first.term, "{first:?} {second:?}");
+}
+
+#[test]
+fn what_a_leader_proposes_all_have() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let leader = group.leader();
+    for text in ["a", "b", "c"] {
+        group.propose(leader, text).unwrap();
+    }
+    group.steps(4);
+    assert!((1..=3).all(|id| group.texts(id) == ["a", "b", "c"]), "{:?}", group.texts(1));
+    let follower = group.others(leader)[0];
+    assert_eq!(group.propose(follower, "d"), Err(Refused::NotLeader));
+    let too_long = "x".repeat(group.log(leader).files().payload_bytes_max());
+    assert_eq!(group.propose(leader, &too_long), Err(Refused::TooLong));
+    let longest = &too_long[consensus::record::ENTRY_HEAD_BYTES..];
+    group.propose(leader, longest).unwrap();
+    group.steps(6);
+    assert!((1..=3).all(|id| group.texts(id).last() == Some(&longest)));
+}
+
+#[test]
+fn a_leader_that_is_cut_off_commits_nothing_and_leads_no_more() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    group.cut_off(old);
+    let lost = group.propose(old, "lost").unwrap();
+    let barrier = group.log(old).barrier();
+    group.steps(LONG);
+    assert_eq!(group.log(old).role(), Role::Follower, "it has not heard of a majority");
+    assert!(group.log(old).passed().0 < barrier, "it does not know where the end is");
+    let new = group.leader();
+    let kept = group.propose(new, "kept").unwrap();
+    assert!(new != old && kept.term > lost.term);
+    group.steps(4);
+    group.network.mend();
+    group.steps(LONG);
+    assert!((1..=3).all(|id| group.texts(id) == ["kept"]));
+    assert!(group.all[old as usize - 1].committed[0].0.term > lost.term, "so `lost` is lost for certain");
+    let (passed, index) = group.log(old).passed();
+    assert!(passed == barrier && index >= kept.index);
+}
+
+#[test]
+fn a_barrier_at_a_follower_is_behind_all_that_was_committed() {
+    let mut group = Group::of(5);
+    group.steps(LONG);
+    let leader = group.leader();
+    let follower = group.others(leader)[0];
+    let mut last = Ticket(0);
+    for number in 0..20 {
+        let at = group.propose(leader, &number.to_string()).unwrap();
+        group.steps(3);
+        assert_eq!(group.texts(leader).len(), number + 1);
+        let barrier = group.log(follower).barrier();
+        assert!(barrier > last && group.log(follower).passed().0 < barrier);
+        last = barrier;
+        group.steps(6);
+        let (passed, index) = group.log(follower).passed();
+        assert!(passed == barrier && index >= at.index);
+    }
+}
+
+#[test]
+fn a_leader_whose_disk_is_full_hands_over() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let full = group.leader();
+    let disk = group.all[full as usize - 1].disk.clone();
+    let used = disk.used(Path::new("log"));
+    disk.set_faults(Faults { capacity: Some(used), ..Faults::default() });
+    let text = "x".repeat(4000);
+    let mut proposed = 0;
+    let refused = loop {
+        match group.propose(full, &text) {
+            Ok(_) => proposed += 1,
+            Err(refused) => break refused,
+        }
+        group.steps(1);
+        assert!(proposed < 200);
+    };
+    assert!(matches!(refused, Refused::NoSpace(_)), "{refused:?}");
+    group.steps(40);
+    let new = group.leader();
+    assert!(new != full, "another leads within 200 ms");
+    // What the one with the full disk was given last it has a place for; it answers, and votes.
+    for _ in 0..20 {
+        group.propose(new, "on").unwrap();
+        group.steps(4);
+    }
+    let third = group.others(full).into_iter().find(|id| *id != new).unwrap();
+    assert_eq!(group.texts(new).len(), proposed + 20);
+    assert_eq!(group.texts(third).len(), proposed + 20);
+    // Its voice counts when another is gone: it has the room that is kept for votes.
+    group.kill(third);
+    group.steps(LONG);
+    assert_eq!((group.leader(), group.log(new).role()), (new, group.log(new).role()));
+    assert!(matches!(group.log(new).role(), Role::Leader { .. }), "two of three are a majority");
+    disk.set_faults(Faults::default());
+    group.start(third);
+    group.steps(LONG);
+    assert!((1..=3).all(|id| group.texts(id).len() == proposed + 20), "all have all when there is room");
+}
+
+#[test]
+fn what_is_no_message_is_ignored() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let leader = group.leader();
+    let [one, two] = group.others(leader)[..] else { panic!("there are three") };
+    let mut stranger = group.network.links_of(ReplicaId(one));
+    let mut forged = raft_message(leader, two);
+    let term = group.log(leader).status().term;
+    for message in [vec![], vec![0; 95], vec![7; 200], forged.clone(), forged.split_off(40)] {
+        stranger.send(ReplicaId(two), message);
+    }
+    group.propose(leader, "still").unwrap();
+    group.steps(10);
+    assert_eq!((group.leader(), group.log(leader).status().term), (leader, term));
+    assert!((1..=3).all(|id| group.texts(id) == ["still"]));
+}
+
+/// A whole message of another term, from and to these replicas.
+fn raft_message(from: u64, to: u64) -> Vec<u8> {
+    let numbers = [from, to, 99, 0, 0, 0, 0, 0, 0, 0];
+    let mut out = vec![0, 0, 0, 0, 7, 0, 0, 0];
+    numbers.iter().for_each(|number: &u64| out.extend_from_slice(&number.to_le_bytes()));
+    out.extend_from_slice(&[0; 8]);
+    let crc = crc32c::crc32c(&out[4..]);
+    out[..4].copy_from_slice(&crc.to_le_bytes());
+    out
+}
