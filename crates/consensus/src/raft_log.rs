@@ -28,8 +28,8 @@ const MESSAGES_ON_THEIR_WAY: usize = 32;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
 const COMMITTED_BYTES: u64 = 4 << 20;
-/// A leader whose disk has no room hands over, and tries again after so many milliseconds: another may have room.
-const HAND_OVER_MS: u64 = 1000;
+/// A leader whose disk has no room transfers its leadership, and tries again after so many milliseconds: another may have room.
+const TRANSFER_MS: u64 = 1000;
 
 /// See the module.
 pub struct RaftLog {
@@ -45,7 +45,7 @@ pub struct RaftLog {
     /// Something was not proposed for want of room.
     lacks_room: bool,
     /// When it last wanted another replica to lead, for want of room.
-    handed_over_ms: Option<u64>,
+    transferred_ms: Option<u64>,
 }
 
 /// How a replica fares, for the one that looks.
@@ -113,7 +113,7 @@ impl RaftLog {
             committed: VecDeque::new(),
             now_ms: 0,
             lacks_room: false,
-            handed_over_ms: None,
+            transferred_ms: None,
         }
     }
 
@@ -193,9 +193,9 @@ impl RaftLog {
 
     /// A leader whose disk has no room for another file has one lead that has more of the log than others: it refuses every update, and
     /// the others may have room.
-    fn hand_over(&mut self) {
+    fn transfer_for_room(&mut self) {
         let raft = &self.core.raft;
-        let is_early = self.handed_over_ms.is_some_and(|last| self.now_ms < last + HAND_OVER_MS);
+        let is_early = self.transferred_ms.is_some_and(|last| self.now_ms < last + TRANSFER_MS);
         if raft.state != StateRole::Leader || is_early || !std::mem::take(&mut self.lacks_room) {
             return;
         }
@@ -203,7 +203,7 @@ impl RaftLog {
         let Some((next, _)) = others.max_by_key(|(id, progress)| (progress.matched, **id)) else { return };
         let next = *next;
         tracing::warn!(to = next, "the disk has no room for the log: another replica is to lead");
-        self.handed_over_ms = Some(self.now_ms);
+        self.transferred_ms = Some(self.now_ms);
         self.core.transfer_leader(next);
     }
 
@@ -326,7 +326,7 @@ impl ShardLog for RaftLog {
         }
         self.receive();
         self.tick();
-        self.hand_over();
+        self.transfer_for_room();
         self.ask();
         self.run();
         Ok(match self.persist.begin_step(now_ms)? {

@@ -104,6 +104,7 @@ mod tests {
     use super::*;
     use crate::member::{Members, ReplicaId};
     use crate::record::Record;
+    use proptest::prelude::*;
 
     fn base(index: u64, term: u64) -> Base {
         Base { index, term, members: Members { voters: vec![ReplicaId(1)] } }
@@ -155,5 +156,39 @@ mod tests {
         assert!(wrong(base(0, 0), &[(1, 2)], state).contains("knows term 1"));
         let mut recovery = Recovery::default();
         assert!(recovery.take(Kind::Parcel, &[]).unwrap_err().contains("none of a replicated log"));
+    }
+
+    /// What a plain map makes of the same records.
+    fn naive(first: u64, all: &[(u64, u64)]) -> Option<std::collections::BTreeMap<u64, u64>> {
+        let mut map = std::collections::BTreeMap::new();
+        for &(index, term) in all {
+            if map.keys().next_back().is_some_and(|last| index > last + 1) {
+                return None;
+            }
+            map.retain(|other, _| *other < index);
+            map.insert(index, term);
+        }
+        map.keys().next().is_none_or(|lowest| *lowest <= first).then_some(map)
+    }
+
+    proptest! {
+        /// Entries that replace others, in any order that a replica may have written or not.
+        #[test]
+        fn it_is_what_a_map_makes(
+            all in proptest::collection::vec((1u64..8, 1u64..4), 0..12),
+            at in 0u64..6,
+            term_at in 1u64..4,
+        ) {
+            let state = HardState { term: 9, vote: 1, commit: 0 };
+            let found = recovered(base(at, term_at), &all, state);
+            let expected = naive(at + 1, &all).map(|map| {
+                let is_same = match map.get(&at) {
+                    Some(term) => *term == term_at,
+                    None => map.keys().next() == Some(&(at + 1)),
+                };
+                if is_same { map.keys().next_back().copied().unwrap_or(at) } else { at }
+            });
+            prop_assert_eq!(found.map(|(last, _)| last).ok(), expected);
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! Durable bundles through sessions and the stepped committer, without threads and sockets: for counting instructions.
 //!
-//! `committer DIR [SESSIONS] [QUEUE] [ROUNDS] [modify|mixed|transaction]`: in each round every session sends QUEUE requests, then the
+//! `committer DIR [SESSIONS] [QUEUE] [ROUNDS] [modify|mixed|transaction] [replica]`: in each round every session sends QUEUE requests, then the
 //! committer steps until all have their answers. A modify replaces one value; `mixed` has every other request search for an
-//! entry; a transaction (RFC 5805, named by the client) has all modifies of the queue. DIR is new, best on a file system in memory. The
+//! entry; a transaction (RFC 5805, named by the client) has all modifies of the queue. With `replica` the log is that of a group of one. DIR is new, best on a file system in memory. The
 //! committer's part: `valgrind --tool=callgrind --toggle-collect='node::commit::Committer::step_at*' committer DIR 8 100 50`; all of it:
 //! `--toggle-collect='*exchange*'`.
 
+use consensus::links::NoLinks;
+use consensus::{Members, ReplicaId};
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
@@ -13,7 +15,7 @@ use env::disk::RealDisk;
 use env::entropy::SeededEntropy;
 use model::{Filter, Scope};
 use node::commit::Limits;
-use node::data::{Data, Recovered, Superblock, Wanted};
+use node::data::{Data, Recovered, Replication, Superblock, Wanted};
 use proto::control::transaction_specification;
 use proto::ext::end_transaction::{self, EndTransaction};
 use proto::list::{Attributes, attribute_list};
@@ -36,7 +38,14 @@ fn main() {
     let mut number = |or: usize| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(or);
     let (sessions, queue, rounds) = (number(8), number(100), number(50));
     let work = arguments.next().unwrap_or_else(|| "modify".to_owned());
-    let (_data, mut recovered) = directory(Path::new(&dir));
+    let is_replica = arguments.next().is_some_and(|what| what == "replica");
+    let (_data, mut recovered) = directory(Path::new(&dir), is_replica);
+    if is_replica {
+        // Alone it leads at once; the first step begins its term.
+        while !recovered.committer.is_open() {
+            recovered.committer.step_at(|| 0, 0).expect("nothing fails");
+        }
+    }
     let clock = SystemClock::start();
     let mut worker = Worker::new(&recovered.dsa).expect("a reader slot");
     worker.tick(clock.now());
@@ -170,7 +179,7 @@ fn bundle(work: &str, count: usize, round: usize, first: usize) -> Vec<u8> {
     bytes
 }
 
-fn directory(dir: &Path) -> (Data, Recovered) {
+fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
     let schema = schema::Builder::new().standard().build().expect("sound");
     let data = Data::open(Arc::new(RealDisk), dir).expect("nobody has it");
     let superblock = Superblock {
@@ -217,17 +226,25 @@ fn directory(dir: &Path) -> (Data, Recovered) {
         clients: Default::default(),
     };
     let limits = Limits { memory_bytes_max: 512 << 20, snapshot_after: None, snapshot_interval_ms: None };
-    let mut entropy = SeededEntropy::new(1);
     let (schema, log) = (Arc::new(schema), wal::Settings::default());
-    let wanted = Wanted {
-        config,
-        schema,
+    let mut entropies = [1, 2].map(SeededEntropy::new);
+    let [first, second] = entropies.each_mut().map(|entropy| Wanted {
+        config: config.clone(),
+        schema: Arc::clone(&schema),
         log,
         limits,
-        entropy: &mut entropy,
+        entropy,
         accept_difference: false,
         settings: None,
+    });
+    let recovered = match is_replica {
+        false => data.recover(first, &mut |_| ()).expect("it is new"),
+        true => {
+            let id = ReplicaId(1);
+            data.begin_replication(first, Members { voters: vec![id] }).expect("it is new");
+            let alone = Replication { id, links: Box::new(NoLinks) };
+            data.recover_replica(second, alone, &mut |_| ()).expect("it was just made")
+        }
     };
-    let recovered = data.recover(wanted, &mut |_| ()).expect("it is new");
     (data, recovered)
 }

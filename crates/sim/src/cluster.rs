@@ -131,6 +131,11 @@ impl Cluster {
         for _ in 0..self.plan.incarnations {
             self.calm()?;
             self.has_ambush = self.random.chance(500);
+            if self.has_ambush && self.random.chance(500) {
+                // They begin with an election.
+                self.lose_all_power();
+                self.start_all()?;
+            }
             for _ in 0..100 + self.random.below(1200) {
                 self.turn()?;
                 self.ambush()?;

@@ -38,7 +38,7 @@ struct Args {
     workload: Option<String>,
 
     /// What goes wrong, and how often: a file, or one of those that come with it (everything, power, kills, bits, errors,
-    /// full, replicas)
+    /// full, replicas, cluster)
     #[arg(long, value_name = "FILE")]
     faults: Option<String>,
 
@@ -85,6 +85,8 @@ FILES OF FAULTS are TOML; chances are of 1,000, and what is not named does not h
   set = 20                               # the wall clock jumps between two steps
   [replicas]                             # of a world
   some = 200                             # the log has other replicas, and leaders change
+  [cluster]                              # in place of one server; of the above, only [disk] has a meaning then
+  replicas-max = 5                       # one, three or five replicas
 
 EXIT CODES:
   0  everything held in all worlds

@@ -112,6 +112,14 @@ const PLANTED: &[Planted] = &[
     (dsa::faults::LOCK_NOT_WRITTEN, "kills", Some("accounts"), properties::LOCKS),
     (dsa::faults::CONDITION_PASSED_OVER, "kills", Some("accounts"), "only what was sent is there"),
     (node::faults::RULES_BY_RESTART, "kills", Some("mixed"), "a start without damage succeeds"),
+    (consensus::faults::VOTE_NOT_SYNCED, "cluster", None, properties::AGREEMENT),
+    (consensus::faults::HARD_STATE_IN_LATER_BLOCK, "cluster", None, properties::AGREEMENT),
+    (consensus::faults::APPEND_ACKED_BEFORE_SYNC, "cluster", None, properties::AGREEMENT),
+    (consensus::faults::OWN_COPY_COUNTED_BEFORE_SYNC, "cluster", None, properties::AGREEMENT),
+    (consensus::faults::OVERWRITTEN_TAIL_KEPT, "cluster", None, properties::AGREEMENT),
+    (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::BARRIER),
+    (node::faults::TERM_NOT_COMPARED, "cluster", None, "the state is the model's"),
+    (node::faults::ANSWERED_BEFORE_COMMIT, "cluster", None, "the state is the model's"),
 ];
 
 /// Each fault that is injected is found by the same worlds, which find nothing without; and by the property that

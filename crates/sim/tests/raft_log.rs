@@ -192,7 +192,7 @@ fn a_barrier_at_a_follower_is_behind_all_that_was_committed() {
 }
 
 #[test]
-fn a_leader_whose_disk_is_full_hands_over() {
+fn a_leader_whose_disk_is_full_transfers_its_leadership() {
     let mut group = Group::of(3);
     group.steps(LONG);
     let full = group.leader();

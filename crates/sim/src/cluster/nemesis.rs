@@ -14,7 +14,7 @@ impl Cluster {
         let count = self.replicas.len() as u64;
         let (at, other) = (self.random.below(count) as usize, self.random.below(count) as usize);
         let (from, to) = (self.replicas[at].id, self.replicas[other].id);
-        match self.random.below(24) {
+        match self.random.below(26) {
             0..=2 if self.replicas[at].node.is_some() => self.end(at),
             3..=9 if self.replicas[at].node.is_none() => self.start(at)?,
             // With chances that this incarnation has of its own.
@@ -28,8 +28,9 @@ impl Cluster {
                 self.replicas[at].disk.set_faults(faults);
             }
             11 => {
-                self.replicas[at].paused_ns = self.random.below(PAUSE_NS_MAX);
-                self.trace.note(format_args!("  replica {from} stands still"));
+                let (ns, is_frozen) = (self.random.below(PAUSE_NS_MAX), self.random.chance(500));
+                self.replicas[at].pause(ns, is_frozen);
+                self.trace.note(format_args!("  replica {from} stands still, its clock too: {is_frozen}"));
             }
             12 => {
                 self.trace.note(format_args!("  the link from {from} to {to} is cut"));
@@ -45,6 +46,11 @@ impl Cluster {
             14 => self.network.slow_down(from, to),
             15..=17 => self.network.tear(from, to),
             18..=21 => self.network.mend(),
+            23 => {
+                let forward_ms = self.random.below(7_200_000) as i64 - 3_600_000;
+                self.trace.note(format_args!("  the wall clock of replica {from} is set by {forward_ms} ms"));
+                self.replicas[at].clock.set_wall(forward_ms);
+            }
             22 if self.random.chance(200) => self.lose_all_power(),
             _ => {}
         }

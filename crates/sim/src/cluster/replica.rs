@@ -19,6 +19,8 @@ pub(super) struct Replica {
     pub(super) seen: u64,
     /// It takes no step for so long.
     pub(super) paused_ns: u64,
+    /// Its clock stands still with it, as that of a virtual machine that is stopped.
+    pub(super) is_frozen: bool,
     /// Who waits for which barrier, and the entry that must be there when it is passed.
     pub(super) barriers: Vec<(Ticket, u64)>,
 }
@@ -28,12 +30,28 @@ impl Replica {
         let mut clock = SimClock::default();
         clock.set_wall(random.below(2000) as i64 - 1000);
         let rate = 990 + random.below(21);
-        Replica { id, disk, clock, rate, node: None, seen: 0, paused_ns: 0, barriers: Vec::new() }
+        Replica {
+            id,
+            disk,
+            clock,
+            rate,
+            node: None,
+            seen: 0,
+            paused_ns: 0,
+            is_frozen: false,
+            barriers: Vec::new(),
+        }
     }
 
     pub(super) fn pass_ns(&mut self, ns: u64) {
-        self.clock.pass_ns(ns * self.rate / 1000);
+        let is_frozen = self.is_frozen && self.takes_pause();
+        self.clock.pass_ns(if is_frozen { 0 } else { ns * self.rate / 1000 });
         self.paused_ns = self.paused_ns.saturating_sub(ns);
+    }
+
+    /// It stands still, and its clock with it or not.
+    pub(super) fn pause(&mut self, ns: u64, is_frozen: bool) {
+        (self.paused_ns, self.is_frozen) = (ns, is_frozen);
     }
 
     /// Does it stand still, as a process that is stopped?
