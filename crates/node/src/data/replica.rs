@@ -11,6 +11,7 @@ use crate::commit::{Committer, LogEnd, Queue};
 use consensus::links::Links;
 use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
 use std::sync::Arc;
+use wal::Mode;
 
 /// What a replica is started with, besides what a directory is.
 pub struct Replication {
@@ -56,6 +57,10 @@ impl Data {
         config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
             return Err(self.is_backup());
+        }
+        if log.mode != Mode::Always {
+            let text = "a replica of a cluster syncs what it answers: `sync` must be `always`";
+            return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
         }
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
         let text = self.text_of(&rules)?;
