@@ -11,10 +11,12 @@ const HEAD_BYTES: usize = 96;
 const ENTRY_BYTES: usize = 24;
 /// Bytes that a message has at most: one entry as long as a record of the log may be, and its heads.
 pub const BYTES_MAX: usize = (20 << 20) + (1 << 10);
+/// Bytes that name a question after the end of the log ([`crate::reads`]).
+pub(crate) const QUESTION_BYTES: usize = 24;
 /// Bytes of a context at most.
 const CONTEXT_BYTES_MAX: usize = 64;
 
-/// What is wrong with a message. The link that it came by is broken off.
+/// What is wrong with a message. It is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// It is too short or too long, or its lengths do not add up.
@@ -25,6 +27,8 @@ pub enum Malformed {
     Type,
     /// It has an entry of a type that this version does not know.
     Entry,
+    /// No replica says that: a term of 0, entries that do not follow each other, a question without a context.
+    Content,
 }
 
 /// The types that one replica sends to another, by their numbers in a message.
@@ -110,7 +114,32 @@ pub fn decode(bytes: &Bytes) -> Result<Message, Malformed> {
     for _ in 0..count {
         message.entries.push(take_entry(&mut rest)?);
     }
-    if rest.is_empty() { Ok(message) } else { Err(Malformed::Length) }
+    if !rest.is_empty() {
+        return Err(Malformed::Length);
+    }
+    if makes_sense(&message) { Ok(message) } else { Err(Malformed::Content) }
+}
+
+/// Can a replica have said that? The core relies on it.
+fn makes_sense(message: &Message) -> bool {
+    let entries = &message.entries;
+    match message.get_msg_type() {
+        MessageType::MsgReadIndex | MessageType::MsgReadIndexResp => {
+            let has_term = message.term > 0 || message.get_msg_type() == MessageType::MsgReadIndex;
+            has_term && entries.len() == 1 && entries[0].data.len() == QUESTION_BYTES
+        }
+        MessageType::MsgAppend => {
+            let follow =
+                |(at, entry): (usize, &Entry)| Some(entry.index) == message.index.checked_add(at as u64 + 1);
+            let terms = || [message.log_term].into_iter().chain(entries.iter().map(|entry| entry.term));
+            message.term > 0
+                && entries.iter().enumerate().all(follow)
+                && terms().is_sorted()
+                && terms().all(|term| term <= message.term)
+                && entries.iter().all(|entry| entry.term > 0)
+        }
+        _ => message.term > 0 && entries.is_empty(),
+    }
 }
 
 fn take_entry(rest: &mut Bytes) -> Result<Entry, Malformed> {
@@ -165,6 +194,24 @@ mod tests {
             ..Message::default()
         };
         message.set_msg_type(TYPES[kind % TYPES.len()].1);
+        message.term = message.term.max(1);
+        match message.get_msg_type() {
+            MessageType::MsgAppend => {
+                message.index %= 1 << 60;
+                message.log_term %= message.term;
+                let (index, term, log_term) = (message.index, message.term, message.log_term);
+                for (at, entry) in message.entries.iter_mut().enumerate() {
+                    (entry.index, entry.term) =
+                        (index + 1 + at as u64, if at == 0 { log_term.max(1) } else { term });
+                }
+            }
+            MessageType::MsgReadIndex | MessageType::MsgReadIndexResp => {
+                message.entries.truncate(0);
+                let data = vec![7; QUESTION_BYTES].into();
+                message.entries.push(Entry { data, ..Entry::default() });
+            }
+            _ => message.entries.clear(),
+        }
         message
     }
 
@@ -201,6 +248,37 @@ mod tests {
                 prop_assert_eq!(encode(&message), Some(bytes));
             }
         }
+    }
+
+    #[test]
+    fn what_no_replica_says_is_refused() {
+        let numbers = [1, 2, 5, 3, 10, 9, 0, 0, 0, 0];
+        let append = message(0, numbers, &[], &[(0, 0, vec![1]), (0, 0, vec![2])]);
+        let read = |message: &Message| decode(&encode(message).expect("it is sent").into()).map(|_| ());
+        assert_eq!(read(&append), Ok(()));
+        let changes: [fn(&mut Message); 7] = [
+            |message| message.term = 0,
+            |message| message.entries[0].index = 12,
+            |message| message.entries[1].index = 13,
+            |message| message.entries[1].term = 6,
+            |message| message.entries[0].term = 2,
+            |message| message.log_term = 6,
+            |message| message.index = u64::MAX,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut wrong = append.clone();
+            change(&mut wrong);
+            assert_eq!(read(&wrong), Err(Malformed::Content), "change {number}");
+        }
+        let mut question = message(9, numbers, &[], &[]);
+        assert_eq!(read(&question), Ok(()));
+        question.entries[0].data = vec![7; QUESTION_BYTES + 1].into();
+        assert_eq!(read(&question), Err(Malformed::Content));
+        question.entries.clear();
+        assert_eq!(read(&question), Err(Malformed::Content));
+        let mut heartbeat = message(6, numbers, &[], &[]);
+        heartbeat.entries.push(Entry::default());
+        assert_eq!(read(&heartbeat), Err(Malformed::Content));
     }
 
     #[test]

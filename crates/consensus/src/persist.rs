@@ -67,22 +67,27 @@ impl Persist {
         self.waiting.len() > WAITING_MAX
     }
 
-    /// Bytes that entries may take in the files, besides all that waits, so that there is a place for votes then.
-    pub(crate) fn room(&self) -> usize {
+    /// Bytes that records may take in the files, besides all that waits; `besides` are on their way here.
+    pub(crate) fn room(&self, besides: usize) -> usize {
         let waits = self.unwritten_bytes + self.unwritten.len() * RECORD_BYTES;
-        self.writer.log().room().saturating_sub(waits + BLOCK_BYTES + self.reserve)
+        self.writer.log().room().saturating_sub(waits + besides + BLOCK_BYTES)
     }
 
-    /// Is there room for an entry with so many bytes?
+    /// Bytes of the files that are kept for hard states and the entries with which terms begin.
+    pub(crate) fn reserve(&self) -> usize {
+        self.reserve
+    }
+
+    /// Is there room for an entry with so many bytes, besides those that are on their way here, so that there is a place for votes then?
     ///
     /// # Errors
     /// `NoSpace` if the disk has none for another file, and `Full` if there will be one.
-    pub(crate) fn must_have_room(&self, bytes: usize) -> Result<(), Refused> {
+    pub(crate) fn must_have_room(&self, bytes: usize, besides: usize) -> Result<(), Refused> {
         let log = self.writer.log();
         if let Some(poisoned) = log.poisoned() {
             return Err(Refused::Poisoned(poisoned));
         }
-        if self.room() > bytes + RECORD_BYTES {
+        if self.room(besides) > bytes + RECORD_BYTES + self.reserve {
             return Ok(());
         }
         Err(log.no_space().map_or(Refused::Full, Refused::NoSpace))

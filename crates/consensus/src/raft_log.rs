@@ -7,7 +7,7 @@ use crate::persist::{Persist, RECORD_BYTES};
 use crate::reads::Reads;
 use crate::record::{ENTRY_HEAD_BYTES, HardState, Record};
 use crate::recovery::Recovered;
-use crate::ticks::{ELECTION_TICKS, HEARTBEAT_TICKS, Ticks};
+use crate::ticks::{ELECTION_TICKS, HEARTBEAT_TICKS, SPREAD_TICKS, Ticks};
 use crate::{faults, message, trace};
 use env::entropy::{Entropy as _, SeededEntropy};
 use env::planted;
@@ -28,8 +28,9 @@ const MESSAGES_ON_THEIR_WAY: usize = 32;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
 const COMMITTED_BYTES: u64 = 4 << 20;
-/// A leader whose disk has no room transfers its leadership, and tries again after so many milliseconds: another may have room.
-const TRANSFER_MS: u64 = 1000;
+/// A leader whose disk has no room transfers its leadership, and does so again after this many milliseconds at the earliest: where no disk
+/// has room, leaders should not change all the time.
+const TRANSFER_MS: u64 = 600_000;
 
 /// See the module.
 pub struct RaftLog {
@@ -88,11 +89,12 @@ impl RaftLog {
             max_inflight_msgs: MESSAGES_ON_THEIR_WAY,
             check_quorum: true,
             pre_vote: true,
-            // The core draws no number: chance is in `ticks`, from the seed.
+            // What the core draws is replaced before each tick: chance is in `ticks`, from the seed.
             min_election_tick: ELECTION_TICKS,
-            max_election_tick: ELECTION_TICKS + 1,
+            max_election_tick: ELECTION_TICKS + SPREAD_TICKS,
             read_only_option: ReadOnlyOption::Safe,
-            batch_append: true,
+            // It would put all that a follower lacks into one message, however much that is.
+            batch_append: false,
             max_uncommitted_size: UNCOMMITTED_BYTES_MAX,
             max_committed_size_per_ready: COMMITTED_BYTES,
             ..Config::default()
@@ -148,12 +150,26 @@ impl RaftLog {
                     continue;
                 }
             };
+            if let Some(reason) = self.reason_to_ignore(&message) {
+                tracing::warn!(%from, reason, "a message from another replica is ignored");
+                continue;
+            }
             let Some(message) = self.with_what_has_room(message) else { continue };
-            // It refuses what comes from a replica that it does not know.
             if let Err(error) = self.core.step(message) {
                 tracing::debug!(%from, %error, "a message from another replica is ignored");
             }
         }
+    }
+
+    /// Why the core must not see a message, if it must not.
+    fn reason_to_ignore(&self, message: &Message) -> Option<&'static str> {
+        let raft = &self.core.raft;
+        if raft.prs().get(message.from).is_none() {
+            return Some("its sender is no member");
+        }
+        let is_beyond = message.commit > raft.raft_log.last_index();
+        (message.get_msg_type() == MessageType::MsgHeartbeat && is_beyond)
+            .then_some("it says that more is committed than was ever acknowledged here")
     }
 
     /// A message with as many of its entries as have a place in the files: the others come again. `None` if none has, and it is about
@@ -162,10 +178,12 @@ impl RaftLog {
         if message.get_msg_type() != MessageType::MsgAppend || message.entries.is_empty() {
             return Some(message);
         }
-        let mut room = self.persist.room();
+        let (mut room, reserve) = (self.persist.room(self.unstable_bytes()), self.persist.reserve());
         let fits = message.entries.iter().take_while(|entry| {
             let bytes = ENTRY_HEAD_BYTES + entry.data.len() + RECORD_BYTES;
-            let has_room = bytes < room;
+            // The entry with which a term begins has the room that is kept for votes.
+            let kept = if entry.data.is_empty() { 0 } else { reserve };
+            let has_room = bytes + kept < room;
             room = room.saturating_sub(bytes);
             has_room
         });
@@ -175,10 +193,19 @@ impl RaftLog {
     }
 
     fn tick(&mut self) {
-        let elapsed = (self.core.raft.state != StateRole::Leader).then_some(self.core.raft.election_elapsed);
-        if self.ticks.is_due(self.now_ms, elapsed) && !self.persist.is_full() {
+        let raft = &mut self.core.raft;
+        // A replica that hears nothing does not want to lead; one that leads is not kept from noticing that it is alone.
+        let hears = raft.state == StateRole::Leader || !self.persist.is_full();
+        if self.ticks.is_due(self.now_ms) && hears {
+            raft.set_randomized_election_timeout(self.ticks.timeout(raft.election_elapsed));
             self.core.tick();
         }
+    }
+
+    /// Bytes of entries that the core has and that are not written yet.
+    fn unstable_bytes(&self) -> usize {
+        let unstable = &self.core.raft.raft_log.unstable.entries;
+        unstable.iter().map(|entry| ENTRY_HEAD_BYTES + entry.data.len() + RECORD_BYTES).sum()
     }
 
     /// Is there room for an entry with so many bytes?
@@ -186,7 +213,7 @@ impl RaftLog {
     /// # Errors
     /// As [`Persist::must_have_room`].
     fn must_have_room(&mut self, bytes: usize) -> Result<(), Refused> {
-        let has_room = self.persist.must_have_room(bytes);
+        let has_room = self.persist.must_have_room(bytes, self.unstable_bytes());
         self.lacks_room |= matches!(has_room, Err(Refused::NoSpace(_)));
         has_room
     }
@@ -196,7 +223,7 @@ impl RaftLog {
     fn transfer_for_room(&mut self) {
         let raft = &self.core.raft;
         let is_early = self.transferred_ms.is_some_and(|last| self.now_ms < last + TRANSFER_MS);
-        if raft.state != StateRole::Leader || is_early || !std::mem::take(&mut self.lacks_room) {
+        if !std::mem::take(&mut self.lacks_room) || raft.state != StateRole::Leader || is_early {
             return;
         }
         let others = raft.prs().iter().filter(|(id, progress)| **id != self.id.0 && progress.recent_active);
@@ -210,6 +237,9 @@ impl RaftLog {
     /// Asks where the end of the log is, if somebody waits to know.
     fn ask(&mut self) {
         let raft = &self.core.raft;
+        if self.persist.is_full() {
+            return;
+        }
         if planted::is(faults::BARRIER_NOT_AWAITED) {
             return self.reads.pass_unasked(raft.raft_log.committed);
         }
@@ -302,6 +332,9 @@ impl ShardLog for RaftLog {
         assert!(kind == Kind::Parcel, "an entry has a parcel, and nothing else is proposed by a replica");
         if self.core.raft.state != StateRole::Leader {
             return Err(Refused::NotLeader);
+        }
+        if self.persist.is_full() {
+            return Err(Refused::Full);
         }
         self.must_have_room(0)?;
         let raft = &self.core.raft;

@@ -2,6 +2,7 @@
 //! ReadIndex). One question is for all readers that came before it was sent.
 
 use crate::member::ReplicaId;
+use crate::message::QUESTION_BYTES;
 use std::collections::VecDeque;
 use wal::{Index, Ticket};
 
@@ -9,8 +10,6 @@ use wal::{Index, Ticket};
 const AGAIN_MS: u64 = 50;
 /// Questions whose answer may still come.
 const OPEN_MAX: usize = 64;
-/// Bytes that name a question.
-const CONTEXT_BYTES: usize = 24;
 
 /// See the module.
 #[derive(Debug)]
@@ -72,7 +71,7 @@ impl Reads {
 
     /// An answer came: everything that was committed before the question was sent stands at `index` or before.
     pub(crate) fn on_answer(&mut self, context: &[u8], index: u64) {
-        let Ok(context) = <&[u8; CONTEXT_BYTES]>::try_from(context) else { return };
+        let Ok(context) = <&[u8; QUESTION_BYTES]>::try_from(context) else { return };
         let number = |at: usize| crate::record::u64_at(context, at);
         if (number(0), number(8)) != (self.replica.0, self.run) {
             return;

@@ -9,48 +9,48 @@ pub(crate) const TICK_MS: u64 = 50;
 pub(crate) const HEARTBEAT_TICKS: usize = 2;
 /// Ticks without a leader after which a replica wants to be it, at least.
 pub(crate) const ELECTION_TICKS: usize = 20;
-/// Ticks more, at most: by chance, so that replicas do not get up all at once.
-const SPREAD_TICKS: u64 = 10;
+/// Ticks more, below this: by chance, so that replicas do not get up all at once.
+pub(crate) const SPREAD_TICKS: usize = 10;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Ticks {
     last_ms: Option<u64>,
-    /// Ticks that are kept from the core before it wants to lead.
-    withheld: u64,
+    /// Ticks without a leader after which this replica wants to lead.
+    timeout: usize,
+    /// Ticks without a leader when it was last looked.
+    elapsed: usize,
     entropy: SeededEntropy,
 }
 
 impl Ticks {
     pub(crate) fn new(seed: u64) -> Ticks {
-        let mut ticks = Ticks { last_ms: None, withheld: 0, entropy: SeededEntropy::new(seed) };
+        let (last_ms, elapsed, entropy) = (None, 0, SeededEntropy::new(seed));
+        let mut ticks = Ticks { last_ms, timeout: ELECTION_TICKS, elapsed, entropy };
         ticks.draw();
         ticks
     }
 
     fn draw(&mut self) {
-        self.withheld = self.entropy.next_u64() % SPREAD_TICKS;
+        self.timeout = ELECTION_TICKS + (self.entropy.next_u64() % SPREAD_TICKS as u64) as usize;
     }
 
-    /// Does the core get a tick? `elapsed` is what it counts since it last heard of a leader, `None` if it leads.
-    pub(crate) fn is_due(&mut self, now_ms: u64, elapsed: Option<usize>) -> bool {
+    /// Does the core get a tick?
+    pub(crate) fn is_due(&mut self, now_ms: u64) -> bool {
         if self.last_ms.is_some_and(|last| now_ms < last + TICK_MS) {
             return false;
         }
         // The first call begins the time.
-        let is_first = self.last_ms.replace(now_ms).is_none();
-        if is_first {
-            return false;
-        }
-        let gets_up = elapsed.is_some_and(|elapsed| elapsed + 1 >= ELECTION_TICKS);
-        if gets_up && self.withheld > 0 {
-            self.withheld -= 1;
-            return false;
-        }
-        if gets_up {
+        self.last_ms.replace(now_ms).is_some()
+    }
+
+    /// Ticks after which this replica wants to lead, when so many have passed without a leader. Another number whenever they begin anew.
+    pub(crate) fn timeout(&mut self, elapsed: usize) -> usize {
+        if elapsed < self.elapsed {
             self.draw();
         }
-        true
+        self.elapsed = elapsed;
+        self.timeout
     }
 
     /// When the next tick is due.
@@ -67,23 +67,21 @@ mod tests {
     fn ticks_that_were_missed_are_forgotten() {
         let mut ticks = Ticks::new(1);
         let times = [0, 10, 50, 60, 1000, 1010, 1050];
-        let due: Vec<bool> = times.iter().map(|now| ticks.is_due(*now, None)).collect();
-        assert_eq!(due, [false, false, true, false, true, false, true]);
+        assert_eq!(times.map(|now| ticks.is_due(now)), [false, false, true, false, true, false, true]);
         assert_eq!(ticks.due_ms(), Some(1100));
     }
 
     #[test]
     fn replicas_get_up_at_different_times() {
-        let got_up = |seed| {
-            let (mut ticks, mut elapsed) = (Ticks::new(seed), 0);
-            let ms = (0..).map(|tick| tick * TICK_MS).find(|now| {
-                elapsed += usize::from(ticks.is_due(*now, Some(elapsed)));
-                elapsed == ELECTION_TICKS
-            });
-            ms.unwrap()
-        };
-        let times: std::collections::BTreeSet<u64> = (0..40).map(got_up).collect();
-        assert!(times.len() > 5, "{times:?}");
-        assert!(times.iter().all(|ms| (1000..=1450).contains(ms)), "{times:?}");
+        let timeouts: std::collections::BTreeSet<usize> =
+            (0..40).map(|seed| Ticks::new(seed).timeout(0)).collect();
+        assert!(timeouts.len() > 5 && timeouts.iter().all(|ticks| (20..30).contains(ticks)), "{timeouts:?}");
+        let mut ticks = Ticks::new(1);
+        let first = ticks.timeout(7);
+        assert_eq!(ticks.timeout(19), first);
+        assert!(
+            (0..20).any(|_| (ticks.timeout(5), ticks.timeout(0)).1 != first),
+            "it changes when a leader is heard"
+        );
     }
 }

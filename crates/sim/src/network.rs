@@ -28,6 +28,7 @@ struct State {
     cut: BTreeSet<Way>,
     slow: BTreeSet<Way>,
     delivered: u64,
+    longest: usize,
     given: Option<Given>,
 }
 
@@ -52,6 +53,7 @@ impl Network {
             cut: BTreeSet::new(),
             slow: BTreeSet::new(),
             delivered: 0,
+            longest: 0,
             given: None,
         })))
     }
@@ -68,6 +70,11 @@ impl Network {
     /// Messages that came.
     pub fn delivered(&self) -> u64 {
         self.lock().delivered
+    }
+
+    /// Bytes of the longest message that was sent.
+    pub fn longest(&self) -> usize {
+        self.lock().longest
     }
 
     /// The last voice that came since the last call.
@@ -128,6 +135,7 @@ impl Links for End {
     fn send(&mut self, to: ReplicaId, message: Vec<u8>) {
         let way = (self.id, to);
         let mut state = self.network.lock();
+        state.longest = state.longest.max(message.len());
         if state.cut.contains(&way) {
             return;
         }
