@@ -42,7 +42,8 @@ impl Data {
     }
 
     /// Makes the directory that a replica's snapshot describes. What the log has after it is applied as the replica learns that it is
-    /// committed.
+    /// committed. Settings come with the log, and a difference of outcomes is not for one replica to accept: these wishes have no
+    /// meaning here.
     ///
     /// # Errors
     /// See [`DataError`].

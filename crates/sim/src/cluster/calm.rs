@@ -1,13 +1,13 @@
 //! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
 
-use super::{Cluster, SESSIONS, broken};
+use super::{Cluster, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Property, Situation};
 use crate::view::View;
 use crate::world::Violation;
 
-/// Turns within which all is well: some seconds of the simulated time.
-const CALM_WITHIN: usize = 30_000;
+/// Turns within which all is well: twelve seconds of the simulated time, as a turn takes two milliseconds.
+const CALM_WITHIN: usize = 6_000;
 
 /// What holds of each replica in a calm: not that its counters are those of its clients' last reads, for they read elsewhere too.
 const OF_EACH: [&str; 6] = [
@@ -35,14 +35,9 @@ impl Cluster {
             self.pass_time();
             let at = self.random.below(self.replicas.len() as u64) as usize;
             self.step(at)?;
-            let is_started = self.replicas.iter().all(|replica| replica.node.is_some());
-            if !is_started {
-                // One had failed before all was mended, and ends now.
-                (0..self.replicas.len())
-                    .filter(|at| self.replicas[*at].node.is_none())
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .try_for_each(|at| self.start(at))?;
+            if self.replicas[at].node.is_none() {
+                // It had failed before all was mended, and has ended now.
+                self.start(at)?;
             }
             if self.is_calm() {
                 return self.look_at_all();
@@ -90,7 +85,6 @@ impl Cluster {
             self.workload.check(&view).map_err(broken("only what was sent is there"))?;
         }
         self.tally.calms += 1;
-        assert!(self.sent.len() == SESSIONS, "each client has its place");
         self.trace.note(format_args!("calm: {end} entries"));
         Ok(())
     }
