@@ -17,8 +17,14 @@ impl Cluster {
         let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, (id, links));
         let node = match started {
             Ok(node) => node,
-            Err(DataError::Disk(_) | DataError::Log(wal::OpenError::Io(_))) => return Ok(self.end(at)),
-            Err(DataError::Snapshot(wal::snapshot::SnapshotError::Io(_))) => return Ok(self.end(at)),
+            Err(
+                DataError::Disk(_)
+                | DataError::Log(wal::OpenError::Io(_))
+                | DataError::Snapshot(wal::snapshot::SnapshotError::Io(_)),
+            ) => {
+                self.end(at);
+                return Ok(());
+            }
             Err(error) => {
                 let what = format!("replica {id}: {error}");
                 return Err(broken("a start without damage succeeds")(what));
