@@ -1,8 +1,8 @@
-//! What the snapshot of a replica says of its log ([`wal::Mark`]), to the byte: `docs/formats/manifest.md`.
+//! What the snapshot of a replica says of its log ([`wal::ShardLog::mark`]), to the byte: `docs/formats/manifest.md`.
 
 use crate::member::{Base, Members, ReplicaId};
 use crate::record::u64_at;
-use wal::{Index, Mark};
+use wal::Index;
 
 /// Bytes before the voters.
 const HEAD_BYTES: usize = 24;
@@ -11,7 +11,7 @@ const VOTERS_MAX: usize = 7;
 
 impl Base {
     /// The mark of a snapshot that goes up to here; `record` is the last record of the files that is not needed with it.
-    pub fn mark(&self, record: Index) -> Mark {
+    pub fn mark(&self, record: Index) -> Vec<u8> {
         let voters = &self.members.voters;
         assert!((1..=VOTERS_MAX).contains(&voters.len()), "a group has a replica, and no more than it may");
         let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 * voters.len());
@@ -19,7 +19,7 @@ impl Base {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         voters.iter().for_each(|id| bytes.extend_from_slice(&id.0.to_le_bytes()));
-        Mark { bytes, record }
+        bytes
     }
 
     /// Reads the mark of a snapshot that goes up to entry `index`, and the last record of the files that is not needed with it.
@@ -49,8 +49,8 @@ mod tests {
     fn a_mark_comes_back_and_any_other_is_refused() {
         let voters = vec![ReplicaId(1), ReplicaId(2), ReplicaId(9)];
         let base = Base { index: 7, term: 3, members: Members { voters } };
-        let Mark { bytes, record } = base.mark(Index(12));
-        assert_eq!((Base::of_mark(7, &bytes), record), (Ok((base, record)), Index(12)));
+        let bytes = base.mark(Index(12));
+        assert_eq!(Base::of_mark(7, &bytes), Ok((base, Index(12))));
         for len in 0..bytes.len() {
             assert!(Base::of_mark(7, &bytes[..len]).is_err(), "{len} bytes");
         }

@@ -1,7 +1,7 @@
 //! Messages between replicas, to the byte: `docs/formats/peers.md`. All numbers are little-endian. The checksum is made where a
 //! message begins and looked at where it ends, so it holds whatever carries the message.
 
-use crate::record::u64_at;
+use crate::record::{u32_at, u64_at};
 use bytes::Bytes;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
@@ -156,10 +156,6 @@ fn take_entry(rest: &mut Bytes) -> Result<Entry, Malformed> {
     }
     let (term, index) = (u64_at(&head, 8), u64_at(&head, 16));
     Ok(Entry { term, index, data: rest.split_to(data), ..Entry::default() })
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 #[cfg(test)]

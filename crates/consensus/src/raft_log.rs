@@ -16,8 +16,8 @@ use raft::{Config, RawNode, ReadOnlyOption, StateRole};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{
-    Committed, Encode, Index, Kind, Log, Mark, Mode, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
-    Ticket, Write, Writer,
+    Committed, Encode, Index, Kind, Log, Mode, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
+    Write, Writer,
 };
 
 /// Bytes of entries in one message to a follower, if it has more than one.
@@ -401,7 +401,7 @@ impl ShardLog for RaftLog {
     }
 
     /// None: another replica may want any entry, since no snapshot is sent.
-    fn mark(&self, _: Index) -> Option<Mark> {
+    fn mark(&self) -> Option<Vec<u8>> {
         None
     }
 

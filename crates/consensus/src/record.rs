@@ -114,10 +114,14 @@ impl HardState {
 }
 
 fn must_be_of_group(bytes: &[u8]) -> Result<(), String> {
-    match u32::from_le_bytes(bytes[..4].try_into().expect("four bytes")) {
+    match u32_at(bytes, 0) {
         GROUP => Ok(()),
         other => Err(format!("it is of group {other}, and this server has group {GROUP} only")),
     }
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {

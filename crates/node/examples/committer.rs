@@ -1,10 +1,13 @@
 //! Durable bundles through sessions and the stepped committer, without threads and sockets: for counting instructions.
 //!
-//! `committer DIR [SESSIONS] [QUEUE] [ROUNDS] [modify|mixed|transaction] [replica]`: in each round every session sends QUEUE requests, then the
-//! committer steps until all have their answers. A modify replaces one value; `mixed` has every other request search for an
-//! entry; a transaction (RFC 5805, named by the client) has all modifies of the queue. With `replica` the log is that of a group of one. DIR is new, best on a file system in memory. The
-//! committer's part: `valgrind --tool=callgrind --toggle-collect='node::commit::Committer::step_at*' committer DIR 8 100 50`; all of it:
-//! `--toggle-collect='*exchange*'`.
+//! `committer DIR [SESSIONS] [QUEUE] [ROUNDS] [modify|mixed|transaction] [replica]`: in each round every session sends QUEUE
+//! requests, then the committer steps until all have their answers. A modify replaces one value; `mixed` has every other request
+//! search for an entry; a transaction (RFC 5805, named by the client) has all modifies of the queue. With `replica` the log is that
+//! of a group of one. DIR is new, best on a file system in memory.
+//!
+//! A request's instructions are the difference between two numbers of rounds:
+//! `ulimit -v 125829120; valgrind --tool=callgrind committer DIR 8 100 20`, and 60 in place of 20 in another DIR. Without the limit
+//! more address space is reserved than valgrind has.
 
 use consensus::links::NoLinks;
 use consensus::{Members, ReplicaId};

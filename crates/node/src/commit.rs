@@ -284,7 +284,7 @@ impl Committer {
         if !self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))? {
             return Ok(None);
         }
-        let Some(mark) = self.log.mark(self.replica.applied()) else { return Ok(None) };
+        let Some(mark) = self.log.mark() else { return Ok(None) };
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else {
             tracing::warn!(

@@ -11,8 +11,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
-    Write,
+    Committed, Encode, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket, Write,
 };
 
 /// Bytes of a block besides the payload of its only record, at most.
@@ -443,8 +442,8 @@ impl ShardLog for LateLog {
         self.disk.durable()
     }
 
-    fn mark(&self, last: Index) -> Option<Mark> {
-        self.disk.mark(last)
+    fn mark(&self) -> Option<Vec<u8>> {
+        self.disk.mark()
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

@@ -231,6 +231,16 @@ fn with_wanted<T>(
     start(wanted)
 }
 
+/// Did the disk end a start, and nothing else?
+pub fn is_of_disk(error: &DataError) -> bool {
+    matches!(
+        error,
+        DataError::Disk(_)
+            | DataError::Log(wal::OpenError::Io(_))
+            | DataError::Snapshot(wal::snapshot::SnapshotError::Io(_))
+    )
+}
+
 /// The turn of a committer whose syncs somebody else runs, or of that one.
 fn step_beside(
     committer: &mut Committer,

@@ -12,7 +12,7 @@ use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
 use crate::late::Group;
-use crate::node::{NOBODY, Node, StartOptions, WRITERS, recover_with};
+use crate::node::{NOBODY, Node, StartOptions, WRITERS, is_of_disk, recover_with};
 use crate::operator::{ARCHIVE, Operator};
 use crate::oracle::Oracle;
 use crate::plan::Plan;
@@ -385,8 +385,7 @@ impl World {
         let started = Node::start_with(disk, dir, self.log, asked, SESSIONS, &self.clock);
         let mut node = match started {
             Ok(node) => node,
-            Err(DataError::Disk(_) | DataError::Log(wal::OpenError::Io(_))) => return Ok(None),
-            Err(DataError::Snapshot(wal::snapshot::SnapshotError::Io(_))) => return Ok(None),
+            Err(error) if is_of_disk(&error) => return Ok(None),
             Err(error) => return Err(refused(&error)),
         };
         if self.operator.is_some() {

@@ -4,7 +4,7 @@ use crate::error::{Poisoned, Refused};
 use crate::format::Kind;
 use crate::log::Log;
 use crate::place::Index;
-use crate::shard_log::{Committed, Encode, Mark, Position, Role, ShardLog, Ticket};
+use crate::shard_log::{Committed, Encode, Position, Role, ShardLog, Ticket};
 use crate::writer::{SyncDone, Write, Writer};
 use std::sync::Arc;
 
@@ -64,8 +64,8 @@ impl ShardLog for LocalLog {
         self.writer.log().synced()
     }
 
-    fn mark(&self, last: Index) -> Option<Mark> {
-        Some(Mark { bytes: Vec::new(), record: last })
+    fn mark(&self) -> Option<Vec<u8>> {
+        Some(Vec::new())
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

@@ -44,16 +44,6 @@ pub struct Committed<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// What a snapshot that holds everything up to a record has to say, so that the log goes on after it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// What the log wants to know again at the next start; its own business. Empty in a log that has one replica.
-    pub bytes: Vec<u8>,
-    /// The last record of the files that is not needed once there is the snapshot. In a log that has one replica it is the one
-    /// that the snapshot goes up to; in others records of the files have numbers of their own.
-    pub record: Index,
-}
-
 /// Appends the payload of the record that gets a position to a buffer.
 pub type Encode<'e> = &'e mut dyn FnMut(Position, &mut Vec<u8>);
 
@@ -97,9 +87,10 @@ pub trait ShardLog: Send {
     /// The last record that the disk of this replica has for good.
     fn durable(&self) -> Index;
 
-    /// What a snapshot has to say that holds everything up to `last`, the last record that was handed out as committed. `None` if there
-    /// must be none: another replica may want what it would replace.
-    fn mark(&self, last: Index) -> Option<Mark>;
+    /// What a snapshot that holds all that was handed out as committed has to say, so that the log goes on after it: its own
+    /// business, and empty in a log that has one replica. `None` if there must be no snapshot: another replica may want what it
+    /// would replace.
+    fn mark(&self) -> Option<Vec<u8>>;
 
     /// Makes all that was handed out as committed durable in the files of this replica, whatever the mode. False when that
     /// cannot be now, for want of room or because a sync is in progress: come again.

@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use store::Reader;
 use wal::snapshot::Snapshots;
-use wal::{Found, Index, Mark};
+use wal::{Found, Index};
 
 /// What a pass begins with.
 #[derive(Default)]
@@ -169,8 +169,7 @@ impl Pass {
         let (index, state) = self.replay.state();
         let rules = self.replay.epochs.rules().text().into();
         let settings = self.replay.settings.clone();
-        let mark = Mark { bytes: Vec::new(), record: index };
-        Ok((Point { checkpoint, state, rules, settings, mark }, index))
+        Ok((Point { checkpoint, state, rules, settings, mark: Vec::new() }, index))
     }
 
     /// Makes what it came to the last snapshot, with which the next pass begins.

@@ -2,7 +2,7 @@
 
 use super::{Cluster, broken};
 use crate::disk::Faults;
-use crate::properties::{self, Property, Situation};
+use crate::properties::{self, Situation};
 use crate::view::View;
 use crate::world::Violation;
 
@@ -78,7 +78,6 @@ impl Cluster {
             };
             for (property, holds) in properties::PROPERTIES.iter().filter(|(name, _)| OF_EACH.contains(name))
             {
-                let holds: &Property = holds;
                 let of_replica = |what| Violation { property, what: format!("replica {id}: {what}") };
                 holds(&situation).map_err(of_replica)?;
             }

@@ -4,8 +4,7 @@ use consensus::ReplicaId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
-    Write,
+    Committed, Encode, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket, Write,
 };
 
 /// See the module. Clones are the same.
@@ -137,8 +136,8 @@ impl ShardLog for Watched {
         self.log.durable()
     }
 
-    fn mark(&self, last: Index) -> Option<Mark> {
-        self.log.mark(last)
+    fn mark(&self) -> Option<Vec<u8>> {
+        self.log.mark()
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

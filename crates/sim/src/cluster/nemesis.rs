@@ -46,12 +46,12 @@ impl Cluster {
             14 => self.network.slow_down(from, to),
             15..=17 => self.network.tear(from, to),
             18..=21 => self.network.mend(),
+            22 if self.random.chance(200) => self.lose_all_power(),
             23 => {
                 let forward_ms = self.random.below(7_200_000) as i64 - 3_600_000;
                 self.trace.note(format_args!("  the wall clock of replica {from} is set by {forward_ms} ms"));
                 self.replicas[at].clock.set_wall(forward_ms);
             }
-            22 if self.random.chance(200) => self.lose_all_power(),
             _ => {}
         }
         Ok(())

@@ -4,7 +4,6 @@ use super::{Cluster, DIR, SESSIONS, broken};
 use crate::disk::Faults;
 use crate::node;
 use crate::world::Violation;
-use ::node::data::DataError;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,11 +16,7 @@ impl Cluster {
         let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, (id, links));
         let node = match started {
             Ok(node) => node,
-            Err(
-                DataError::Disk(_)
-                | DataError::Log(wal::OpenError::Io(_))
-                | DataError::Snapshot(wal::snapshot::SnapshotError::Io(_)),
-            ) => {
+            Err(error) if node::is_of_disk(&error) => {
                 self.end(at);
                 return Ok(());
             }

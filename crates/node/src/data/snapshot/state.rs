@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use store::Checkpoint;
-use wal::Mark;
 
 const MAGIC: [u8; 8] = *b"pandolog";
 /// 1 has no rules, 2 no settings. 2 is written where there are no settings. 4 is that of a replica of a cluster.
@@ -43,8 +42,8 @@ pub struct Point {
     pub rules: Arc<str>,
     /// The settings that are in force, as text, if the log has any.
     pub settings: Option<Arc<str>>,
-    /// How the log goes on after it.
-    pub mark: Mark,
+    /// How the log goes on after it, if it is that of a replica; else empty.
+    pub mark: Vec<u8>,
 }
 
 /// The parts of a snapshot's metadata.
