@@ -3,7 +3,18 @@
 use crate::member::ReplicaId;
 use bytes::Bytes;
 
-/// Carries messages. A message may be lost, but only with all that follow it on the same link until that is made anew; those of one link
+/// What a link is for. Messages of different channels may overtake each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Channel {
+    /// Messages of the core.
+    Consensus = 1,
+    /// Updates on their way to the leader, and what became of them.
+    Updates = 2,
+    /// Files of snapshots.
+    Files = 3,
+}
+
+/// Carries messages of one channel. A message may be lost, but only with all that follow it on the same link until that is made anew; those of one link
 /// come in order, and none is changed. Neither call waits.
 pub trait Links: Send {
     /// Sends a message; it may be thrown away when much waits to be sent.

@@ -3,7 +3,7 @@
 
 use crate::random::Random;
 use bytes::Bytes;
-use consensus::links::Links;
+use consensus::links::{Channel, Links};
 use consensus::{MessageType, ReplicaId, message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ struct State {
     random: Random,
     now_ns: u64,
     /// What is on its way, each with when it comes.
-    ways: BTreeMap<Way, VecDeque<(u64, Bytes)>>,
+    ways: BTreeMap<(Way, Channel), VecDeque<(u64, Bytes)>>,
     cut: BTreeSet<Way>,
     slow: BTreeSet<Way>,
     delivered: u64,
@@ -86,7 +86,7 @@ impl Network {
     pub fn cut(&self, from: ReplicaId, to: ReplicaId) {
         let mut state = self.lock();
         state.cut.insert((from, to));
-        state.ways.remove(&(from, to));
+        state.break_link((from, to));
     }
 
     /// What `from` sends to `to` takes long until [`Network::mend`].
@@ -96,7 +96,7 @@ impl Network {
 
     /// The link from `from` to `to` breaks, and is made anew.
     pub fn tear(&self, from: ReplicaId, to: ReplicaId) {
-        self.lock().ways.remove(&(from, to));
+        self.lock().break_link((from, to));
     }
 
     /// All links work again.
@@ -110,7 +110,7 @@ impl Network {
     pub fn on_end_of(&self, id: ReplicaId) {
         let mut state = self.lock();
         let State { random, ways, .. } = &mut *state;
-        for ((from, to), way) in ways.iter_mut() {
+        for (((from, to), _), way) in ways.iter_mut() {
             match (*from == id, *to == id) {
                 (_, true) => way.clear(),
                 (true, _) => way.truncate(random.below(way.len() as u64 + 1) as usize),
@@ -119,9 +119,16 @@ impl Network {
         }
     }
 
-    /// The links of a replica.
-    pub fn links_of(&self, id: ReplicaId) -> Box<dyn Links> {
-        Box::new(End { network: self.clone(), id })
+    /// The links of a replica for one channel.
+    pub fn links_of(&self, id: ReplicaId, channel: Channel) -> Box<dyn Links> {
+        Box::new(End { network: self.clone(), id, channel })
+    }
+}
+
+impl State {
+    /// What is on this way is lost.
+    fn break_link(&mut self, way: Way) {
+        self.ways.retain(|(other, _), _| *other != way);
     }
 }
 
@@ -129,6 +136,7 @@ impl Network {
 struct End {
     network: Network,
     id: ReplicaId,
+    channel: Channel,
 }
 
 impl Links for End {
@@ -141,7 +149,7 @@ impl Links for End {
         }
         let delay_max = if state.slow.contains(&way) { DELAY_NS_MAX } else { DELAY_NS };
         let at = state.now_ns + 1 + state.random.below(delay_max);
-        let way = state.ways.entry(way).or_default();
+        let way = state.ways.entry((way, self.channel)).or_default();
         let at = way.back().map_or(at, |(before, _)| at.max(*before));
         way.push_back((at, message.into()));
     }
@@ -150,15 +158,17 @@ impl Links for End {
         let mut state = self.network.lock();
         let State { random, now_ns, ways, delivered, given, .. } = &mut *state;
         let come = |way: &VecDeque<(u64, Bytes)>| way.front().is_some_and(|(at, _)| at <= now_ns);
+        let is_ours = |((_, to), channel): &(Way, Channel)| *to == self.id && *channel == self.channel;
         let ready: Vec<Way> =
-            ways.iter().filter(|((_, to), way)| *to == self.id && come(way)).map(|(way, _)| *way).collect();
+            ways.iter().filter(|(key, way)| is_ours(key) && come(way)).map(|((way, _), _)| *way).collect();
         if ready.is_empty() {
             return None;
         }
         let way = *random.one_of(&ready);
-        let (_, message) = ways.get_mut(&way)?.pop_front()?;
+        let (_, message) = ways.get_mut(&(way, self.channel))?.pop_front()?;
         *delivered += 1;
-        if let Ok(read) = message::decode(&message)
+        if self.channel == Channel::Consensus
+            && let Ok(read) = message::decode(&message)
             && !read.reject
         {
             let is_pre_vote = read.get_msg_type() == MessageType::MsgRequestPreVoteResponse;
@@ -178,7 +188,8 @@ mod tests {
     fn messages_of_a_link_come_late_and_in_order_and_a_cut_loses_them() {
         let (one, two) = (ReplicaId(1), ReplicaId(2));
         let network = Network::new(1);
-        let (mut from, mut to) = (network.links_of(one), network.links_of(two));
+        let links = |id| network.links_of(id, Channel::Consensus);
+        let (mut from, mut to) = (links(one), links(two));
         (0..9).for_each(|n| from.send(two, vec![n]));
         assert_eq!(to.receive(), None);
         network.pass_ns(DELAY_NS + 1);

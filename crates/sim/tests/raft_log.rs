@@ -1,6 +1,7 @@
 //! Replicas of a log by themselves, without a directory: who leads, what is committed, and what becomes of a replica that is alone, or
 //! whose disk is full.
 
+use consensus::links::Channel;
 use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
 use env::entropy::SeededEntropy;
 use sim::disk::{Faults, SimDisk};
@@ -53,7 +54,8 @@ impl Group {
         let mut take = |record: wal::Record<'_>| recovery.take(record.kind, record.payload);
         let entropy = &mut SeededEntropy::new(id);
         let opened = wal::open(disk, Path::new("log"), settings, entropy, Index(0), &mut take).unwrap();
-        let (links, recovered) = (self.network.links_of(ReplicaId(id)), recovery.finish(base).unwrap());
+        let (links, recovered) =
+            (self.network.links_of(ReplicaId(id), Channel::Consensus), recovery.finish(base).unwrap());
         let one = &mut self.all[id as usize - 1];
         one.log = Some(RaftLog::new(ReplicaId(id), recovered, opened.writer, links, id));
         one.committed.clear();
@@ -304,7 +306,7 @@ fn what_is_no_message_is_ignored() {
     group.steps(LONG);
     let leader = group.leader();
     let [one, two] = group.others(leader)[..] else { panic!("there are three") };
-    let mut stranger = group.network.links_of(ReplicaId(one));
+    let mut stranger = group.network.links_of(ReplicaId(one), Channel::Consensus);
     let mut forged = raft_message(leader, two);
     let term = group.log(leader).status().term;
     for message in [vec![], vec![0; 95], vec![7; 200], forged.clone(), forged.split_off(40)] {

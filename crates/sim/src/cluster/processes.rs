@@ -4,6 +4,7 @@ use super::{Cluster, DIR, SESSIONS, broken};
 use crate::disk::Faults;
 use crate::node;
 use crate::world::Violation;
+use consensus::links::Channel;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ impl Cluster {
     pub(super) fn start(&mut self, at: usize) -> Result<(), Violation> {
         let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
-        let (links, seed) = (self.network.links_of(id), self.random.number());
+        let (links, seed) = (self.network.links_of(id, Channel::Consensus), self.random.number());
         let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, (id, links));
         let node = match started {
             Ok(node) => node,
