@@ -18,8 +18,11 @@ pub mod record;
 pub mod recovery;
 mod ticks;
 mod trace;
+mod transfers;
 
+pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;
 pub use raft_log::{RaftLog, Status};
 pub use recovery::{Recovered, Recovery};
+pub use transfers::Retention;

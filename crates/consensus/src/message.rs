@@ -32,7 +32,7 @@ pub enum Malformed {
 }
 
 /// The types that one replica sends to another, by their numbers in a message.
-const TYPES: [(u8, MessageType); 11] = [
+const TYPES: [(u8, MessageType); 13] = [
     (1, MessageType::MsgAppend),
     (2, MessageType::MsgAppendResponse),
     (3, MessageType::MsgRequestVote),
@@ -44,6 +44,8 @@ const TYPES: [(u8, MessageType); 11] = [
     (9, MessageType::MsgTimeoutNow),
     (10, MessageType::MsgReadIndex),
     (11, MessageType::MsgReadIndexResp),
+    (12, MessageType::MsgSnapshot),
+    (13, MessageType::MsgSnapStatus),
 ];
 
 /// The bytes of a message; `None` if it is of a type that is not sent.
@@ -53,12 +55,19 @@ pub fn encode(message: &Message) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(HEAD_BYTES + message.context.len() + entries);
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&[code, u8::from(message.reject), 0, 0]);
+    let (log_term, index) = match message.get_msg_type() {
+        MessageType::MsgSnapshot => {
+            let metadata = message.get_snapshot().get_metadata();
+            (metadata.term, metadata.index)
+        }
+        _ => (message.log_term, message.index),
+    };
     let numbers = [
         message.from,
         message.to,
         message.term,
-        message.log_term,
-        message.index,
+        log_term,
+        index,
         message.commit,
         message.commit_term,
         message.reject_hint,
@@ -117,6 +126,14 @@ pub fn decode(bytes: &Bytes) -> Result<Message, Malformed> {
     if !rest.is_empty() {
         return Err(Malformed::Length);
     }
+    if kind == MessageType::MsgSnapshot {
+        let (index, term) = (std::mem::take(&mut message.index), std::mem::take(&mut message.log_term));
+        let to = message.to;
+        let metadata = message.mut_snapshot().mut_metadata();
+        (metadata.index, metadata.term) = (index, term);
+        // The members stand in the snapshot itself. The core looks only whether the receiver is one of them.
+        metadata.mut_conf_state().set_voters(vec![to]);
+    }
     if makes_sense(&message) { Ok(message) } else { Err(Malformed::Content) }
 }
 
@@ -137,6 +154,10 @@ fn makes_sense(message: &Message) -> bool {
                 && terms().is_sorted()
                 && terms().all(|term| term <= message.term)
                 && entries.iter().all(|entry| entry.term > 0)
+        }
+        MessageType::MsgSnapshot => {
+            let metadata = message.get_snapshot().get_metadata();
+            (1..=message.term).contains(&metadata.term) && metadata.index > 0 && entries.is_empty()
         }
         _ => message.term > 0 && entries.is_empty(),
     }
@@ -206,6 +227,15 @@ mod tests {
                 let data = vec![7; QUESTION_BYTES].into();
                 message.entries.push(Entry { data, ..Entry::default() });
             }
+            MessageType::MsgSnapshot => {
+                message.entries.clear();
+                let (index, term) =
+                    (std::mem::take(&mut message.index), std::mem::take(&mut message.log_term));
+                let term = (term % message.term).max(1);
+                let metadata = message.mut_snapshot().mut_metadata();
+                (metadata.index, metadata.term) = (index.max(1), term);
+                metadata.mut_conf_state().set_voters(vec![to]);
+            }
             _ => message.entries.clear(),
         }
         message
@@ -235,7 +265,7 @@ mod tests {
             rest in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
             let mut bytes = [head, rest].concat();
-            (bytes[4], bytes[5]) = (1 + bytes[4] % 11, bytes[5] % 2);
+            (bytes[4], bytes[5]) = (1 + bytes[4] % 13, bytes[5] % 2);
             bytes[6..8].fill(0);
             bytes[88..96].copy_from_slice(&[lengths.0 % 80, 0, 0, 0, lengths.1 % 8, 0, 0, 0]);
             let crc = crc32c::crc32c(&bytes[4..]);

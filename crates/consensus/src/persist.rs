@@ -3,7 +3,7 @@
 use crate::faults;
 use crate::record::{HardState, Record};
 use env::planted;
-use raft::eraftpb::Message;
+use raft::eraftpb::{Entry, Message};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{Index, Log, Poisoned, Refused, SyncDone, Write, Writer};
@@ -93,15 +93,19 @@ impl Persist {
         Err(log.no_space().map_or(Refused::Full, Refused::NoSpace))
     }
 
-    /// A record is to be written behind all others.
-    pub(crate) fn push(&mut self, record: Record) {
-        if let Record::HardState(state) = &record {
-            if planted::is(faults::HARD_STATE_IN_LATER_BLOCK) {
-                return self.push_late(*state);
-            }
-            self.late = None;
+    /// An entry is to be written behind all other records; returns the number of its record.
+    pub(crate) fn push_entry(&mut self, entry: Entry) -> Index {
+        self.push_back(Record::Entry(entry));
+        self.last
+    }
+
+    /// A hard state is to be written behind all other records.
+    pub(crate) fn push_hard_state(&mut self, state: HardState) {
+        if planted::is(faults::HARD_STATE_IN_LATER_BLOCK) {
+            return self.push_late(state);
         }
-        self.push_back(record);
+        self.late = None;
+        self.push_back(Record::HardState(state));
     }
 
     fn push_back(&mut self, record: Record) {

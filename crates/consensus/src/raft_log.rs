@@ -2,22 +2,24 @@
 
 use crate::entries::Entries;
 use crate::links::Links;
-use crate::member::ReplicaId;
+use crate::mark::SnapshotMark;
+use crate::member::{Base, ReplicaId};
 use crate::persist::{Persist, RECORD_BYTES};
 use crate::reads::Reads;
-use crate::record::{ENTRY_HEAD_BYTES, HardState, Record};
+use crate::record::{ENTRY_HEAD_BYTES, HardState};
 use crate::recovery::Recovered;
 use crate::ticks::{ELECTION_TICKS, HEARTBEAT_TICKS, SPREAD_TICKS, Ticks};
+use crate::transfers::{Retention, Transfers};
 use crate::{faults, message, trace};
 use env::entropy::{Entropy as _, SeededEntropy};
 use env::planted;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
-use raft::{Config, RawNode, ReadOnlyOption, StateRole};
+use raft::{Config, RawNode, ReadOnlyOption, SnapshotStatus, StateRole, Storage as _};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{
-    Committed, Encode, Index, Kind, Log, Mode, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
-    Write, Writer,
+    Committed, Encode, Fetch, Index, Kind, Log, Mark, Mode, Poisoned, Position, Refused, Role, ShardLog,
+    SyncDone, Ticket, WantedSnapshot, Write, Writer,
 };
 
 /// Bytes of entries in one message to a follower, if it has more than one.
@@ -28,6 +30,8 @@ const MESSAGES_ON_THEIR_WAY: usize = 32;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
 const COMMITTED_BYTES: u64 = 4 << 20;
+/// Milliseconds between two reports of a fetch to the leader.
+const REPORT_MS: u64 = 500;
 /// A leader whose disk has no room transfers its leadership, and does so again after this many milliseconds at the earliest: where no disk
 /// has room, leaders should not change all the time.
 const TRANSFER_MS: u64 = 600_000;
@@ -47,6 +51,14 @@ pub struct RaftLog {
     lacks_room: bool,
     /// When it last wanted another replica to lead, for want of room.
     transferred_ms: Option<u64>,
+    retention: Retention,
+    transfers: Transfers,
+    /// The snapshot of the leader without which this replica cannot go on.
+    wanted: Option<WantedSnapshot>,
+    /// When the leader was last told how its fetch fares.
+    reported_ms: u64,
+    /// The term whose leader was told what this replica has.
+    told_term: u64,
 }
 
 /// How a replica fares, for the one that looks.
@@ -75,6 +87,7 @@ impl RaftLog {
         Recovered(entries): Recovered,
         writer: Writer,
         links: Box<dyn Links>,
+        retention: Retention,
         seed: u64,
     ) -> RaftLog {
         assert!(writer.log().mode() == Mode::Always, "a replica syncs what it says that it has");
@@ -116,6 +129,11 @@ impl RaftLog {
             now_ms: 0,
             lacks_room: false,
             transferred_ms: None,
+            retention,
+            transfers: Transfers::default(),
+            wanted: None,
+            reported_ms: 0,
+            told_term: 0,
         }
     }
 
@@ -154,10 +172,101 @@ impl RaftLog {
                 tracing::warn!(%from, reason, "a message from another replica is ignored");
                 continue;
             }
-            let Some(message) = self.with_what_has_room(message) else { continue };
-            if let Err(error) = self.core.step(message) {
-                tracing::debug!(%from, %error, "a message from another replica is ignored");
+            match message.get_msg_type() {
+                MessageType::MsgSnapshot => self.on_snapshot(message),
+                MessageType::MsgSnapStatus => self.on_fetch_of_follower(&message),
+                _ => {
+                    let Some(message) = self.with_what_has_room(message) else { continue };
+                    self.step(message);
+                }
             }
+        }
+    }
+
+    fn step(&mut self, message: Message) {
+        let from = message.from;
+        if let Err(error) = self.core.step(message) {
+            tracing::debug!(from, %error, "a message from another replica is ignored");
+        }
+    }
+
+    /// The leader has not the entries any more that this replica needs. The core hears of that only if it has them after all: a
+    /// snapshot counts when its files are there, and meanwhile heartbeats are answered.
+    fn on_snapshot(&mut self, message: Message) {
+        let raft = &self.core.raft;
+        if message.term < raft.term {
+            return;
+        }
+        let metadata = message.get_snapshot().get_metadata();
+        let at = Position { index: Index(metadata.index), term: metadata.term };
+        if raft.raft_log.match_term(at.index.0, at.term) || at.index.0 <= raft.raft_log.committed {
+            return self.step(message);
+        }
+        let wanted = WantedSnapshot { from: message.from, at };
+        if self.wanted != Some(wanted) {
+            tracing::info!(
+                from = wanted.from,
+                entry = at.index.0,
+                "this replica is so far behind that it needs a snapshot"
+            );
+        }
+        self.wanted = Some(wanted);
+        self.report_fetch(Fetch::Goes);
+    }
+
+    /// Tells the replica that has the snapshot how its fetch fares.
+    fn report_fetch(&mut self, fetch: Fetch) {
+        let Some(wanted) = self.wanted else { return };
+        let mut message = Message { from: self.id.0, to: wanted.from, ..Message::default() };
+        message.set_msg_type(MessageType::MsgSnapStatus);
+        (message.term, message.index) = (self.core.raft.term, wanted.at.index.0);
+        message.reject = fetch == Fetch::Failed;
+        self.reported_ms = self.now_ms;
+        self.send(vec![message]);
+    }
+
+    fn on_fetch_of_follower(&mut self, message: &Message) {
+        match message.reject {
+            true => self.core.report_snapshot(message.from, SnapshotStatus::Failure),
+            false => self.transfers.on_heard(message.from, self.now_ms),
+        }
+    }
+
+    /// Tells a leader of a term, once, what this replica certainly has of its log: one that has begun with a snapshot is asked by nobody.
+    fn tell_leader(&mut self) {
+        let raft = &self.core.raft;
+        if raft.leader_id == 0 || raft.leader_id == self.id.0 || self.told_term == raft.term {
+            return;
+        }
+        self.told_term = raft.term;
+        let mut message =
+            Message { from: self.id.0, to: raft.leader_id, term: raft.term, ..Message::default() };
+        message.set_msg_type(MessageType::MsgAppendResponse);
+        message.index = raft.raft_log.committed.min(raft.raft_log.persisted);
+        message.commit = message.index;
+        self.send(vec![message]);
+    }
+
+    /// Looks after followers that fetch a snapshot, and gives up entries that nobody needs.
+    fn release_entries(&mut self) {
+        let raft = &self.core.raft;
+        let mut until = u64::MAX;
+        if raft.state == StateRole::Leader {
+            let last = raft.raft_log.last_index();
+            let silent = self.transfers.look(raft.term, self.now_ms, raft.prs(), last);
+            until = self.transfers.needed_by_none(self.id.0, raft.prs());
+            for id in silent {
+                self.core.report_snapshot(id, SnapshotStatus::Failure);
+            }
+        } else {
+            self.transfers = Transfers::default();
+        }
+        let Retention { bytes, bytes_for_followers } = self.retention;
+        let is_active = self.transfers.is_active();
+        let entries = self.core.mut_store();
+        entries.release(bytes, until);
+        if !is_active {
+            entries.release(bytes_for_followers, u64::MAX);
         }
     }
 
@@ -281,21 +390,22 @@ impl RaftLog {
 
     fn handle_ready(&mut self) {
         let mut ready = self.core.ready();
-        assert!(ready.snapshot().is_empty(), "no snapshot is sent");
+        assert!(ready.snapshot().is_empty(), "a snapshot is installed before the start of a replica");
         // A leader's, which need not wait for its own disk.
         let messages = ready.take_messages();
         self.send(messages);
         for answer in ready.take_read_states() {
             self.reads.on_answer(&answer.request_ctx, answer.index);
         }
-        let entries = ready.take_entries();
-        self.core.mut_store().append(&entries);
-        entries.into_iter().for_each(|entry| self.persist.push(Record::Entry(entry)));
+        for entry in ready.take_entries() {
+            let record = self.persist.push_entry(entry.clone());
+            self.core.mut_store().append(entry, record);
+        }
         if let Some(state) = ready.hs() {
             let state = HardState { term: state.term, vote: state.vote, commit: state.commit };
             self.core.mut_store().hard_state = state;
             match ready.must_sync() {
-                true => self.persist.push(Record::HardState(state)),
+                true => self.persist.push_hard_state(state),
                 false => self.persist.push_late(state),
             }
         }
@@ -333,7 +443,9 @@ impl ShardLog for RaftLog {
         if self.core.raft.state != StateRole::Leader {
             return Err(Refused::NotLeader);
         }
-        if self.persist.is_full() {
+        let is_waited_for =
+            self.transfers.is_active() && self.core.store().bytes() >= self.retention.bytes_for_followers;
+        if self.persist.is_full() || is_waited_for {
             return Err(Refused::Full);
         }
         self.must_have_room(0)?;
@@ -358,7 +470,9 @@ impl ShardLog for RaftLog {
             return Err(poisoned);
         }
         self.receive();
+        self.tell_leader();
         self.tick();
+        self.release_entries();
         self.transfer_for_room();
         self.ask();
         self.run();
@@ -400,9 +514,35 @@ impl ShardLog for RaftLog {
         Index(self.core.raft.raft_log.persisted)
     }
 
-    /// None: another replica may want any entry, since no snapshot is sent.
-    fn mark(&self) -> Option<Vec<u8>> {
-        None
+    fn mark(&self, at: Index) -> Mark {
+        let entries = self.core.store();
+        let there = "what was handed out since the last snapshot is in memory";
+        let (term, record) = (entries.term(at.0).expect(there), entries.record(at.0).expect(there));
+        let base = Base { index: at.0, term, members: entries.snapshot().members.clone() };
+        let HardState { term, vote, .. } = entries.hard_state;
+        let mark = SnapshotMark { base, record, term, vote };
+        Mark { bytes: mark.encode(), record }
+    }
+
+    fn snapshot_done(&mut self, at: Index) {
+        if at.0 > self.core.store().snapshot().index {
+            self.core.mut_store().snapshot_done(at.0);
+        }
+    }
+
+    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
+        self.wanted.filter(|wanted| wanted.at.index.0 > self.core.raft.raft_log.committed)
+    }
+
+    fn on_fetch(&mut self, fetch: Fetch) {
+        match fetch {
+            Fetch::Goes if self.now_ms < self.reported_ms + REPORT_MS => {}
+            Fetch::Goes => self.report_fetch(fetch),
+            Fetch::Failed => {
+                self.report_fetch(fetch);
+                self.wanted = None;
+            }
+        }
     }
 
     /// What is handed out as committed is on this disk by then.

@@ -2,19 +2,24 @@
 
 use crate::entries::Entries;
 use crate::faults;
+use crate::mark::SnapshotMark;
 use crate::member::Base;
 use crate::record::{HardState, decode_entry};
 use env::planted;
+use raft::Storage as _;
 use raft::eraftpb::Entry;
+use std::cmp::Ordering;
 use std::collections::VecDeque;
-use wal::Kind;
+use wal::{Index, Kind};
 
 /// Takes the records of a write-ahead log, in order.
 #[derive(Debug, Default)]
 pub struct Recovery {
     /// In the order of their indexes, without a gap.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<(Entry, Index)>,
     hard_state: HardState,
+    /// The last record.
+    last: Index,
 }
 
 /// What a replica goes on with.
@@ -22,13 +27,14 @@ pub struct Recovery {
 pub struct Recovered(pub(crate) Entries);
 
 impl Recovery {
-    /// Takes a record.
+    /// Takes a record, which has the number `index` in the files.
     ///
     /// # Errors
     /// In words, why a replica cannot have written it there.
-    pub fn take(&mut self, kind: Kind, payload: &[u8]) -> Result<(), String> {
+    pub fn take(&mut self, index: Index, kind: Kind, payload: &[u8]) -> Result<(), String> {
+        self.last = index;
         match kind {
-            Kind::Entry => self.take_entry(decode_entry(payload)?),
+            Kind::Entry => self.take_entry(decode_entry(payload)?, index),
             Kind::HardState => {
                 let state = HardState::decode(payload)?;
                 if state.term < self.hard_state.term {
@@ -41,9 +47,9 @@ impl Recovery {
         }
     }
 
-    fn take_entry(&mut self, entry: Entry) -> Result<(), String> {
-        let Some(first) = self.entries.front().map(|first| first.index) else {
-            self.entries.push_back(entry);
+    fn take_entry(&mut self, entry: Entry, record: Index) -> Result<(), String> {
+        let Some(first) = self.entries.front().map(|(first, _)| first.index) else {
+            self.entries.push_back((entry, record));
             return Ok(());
         };
         let next = first + self.entries.len() as u64;
@@ -55,33 +61,26 @@ impl Recovery {
         }
         // It replaces the one that has its index, and all behind that.
         self.entries.truncate(entry.index.saturating_sub(first) as usize);
-        self.entries.push_back(entry);
+        self.entries.push_back((entry, record));
         Ok(())
     }
 
-    /// Ends with what a replica goes on with that has a snapshot up to `base`.
+    /// Ends with what a replica goes on with that has a snapshot with this mark. What was taken are the records after those that the
+    /// mark says are not needed.
     ///
     /// # Errors
-    /// In words, what is missing.
-    pub fn finish(self, base: Base) -> Result<Recovered, String> {
-        let Recovery { mut entries, mut hard_state } = self;
-        let first = entries.front().map_or(base.index + 1, |entry| entry.index);
-        if first > base.index + 1 {
+    /// In words, what does not fit.
+    pub fn finish(self, mark: SnapshotMark) -> Result<Recovered, String> {
+        let mut hard_state = self.hard_state_after(&mark);
+        let (SnapshotMark { base, record, .. }, entries) = (mark, self.entries);
+        if let Some((first, _)) = entries.front().filter(|(first, _)| first.index != base.index + 1) {
+            let (index, first) = (base.index, first.index);
             return Err(format!(
-                "the snapshot has the log up to entry {}, and the files go on with {first}",
-                base.index
+                "the snapshot has the log up to entry {index}, and the files go on with {first}"
             ));
         }
-        // Entries that the snapshot has. Behind it stand entries of its own history, or none.
-        let held = (base.index + 1 - first) as usize;
-        let term_there =
-            held.checked_sub(1).map_or(Some(base.term), |at| entries.get(at).map(|entry| entry.term));
-        match term_there == Some(base.term) {
-            true => _ = entries.drain(..held),
-            false => entries.clear(),
-        }
         // The files may end between an entry and the hard state behind it. No vote was given in that term: it would have been written first.
-        let last_term = entries.back().map_or(base.term, |entry| entry.term).max(base.term);
+        let last_term = entries.back().map_or(base.term, |(entry, _)| entry.term);
         if hard_state.term < last_term {
             (hard_state.term, hard_state.vote) = (last_term, 0);
         }
@@ -90,7 +89,40 @@ impl Recovery {
         if last < hard_state.commit {
             return Err(format!("entry {} was committed, and the log ends with {last}", hard_state.commit));
         }
-        Ok(Recovered(Entries::new(base, entries, hard_state)))
+        Ok(Recovered(Entries::new(base, record, entries, hard_state)))
+    }
+
+    /// How the log would go on after a snapshot of another replica, up to `base`, in place of the own one, which has the mark `own`.
+    /// `None` if all that it has is committed in this log. Entries that follow what it has stay if they are of one history with it.
+    ///
+    /// # Errors
+    /// As [`Recovery::finish`].
+    pub fn adopt(self, base: Base, own: SnapshotMark) -> Result<Option<SnapshotMark>, String> {
+        let own_record = own.record;
+        let last = self.last.max(own_record);
+        let Recovered(entries) = self.finish(own)?;
+        let HardState { mut term, mut vote, commit } = entries.hard_state;
+        if commit >= base.index {
+            return Ok(None);
+        }
+        let is_same = entries.term(base.index) == Ok(base.term) || planted::is(faults::TAIL_OF_OTHER_HISTORY);
+        let record = entries.record(base.index).ok().filter(|_| is_same);
+        if term < base.term {
+            (term, vote) = (base.term, 0);
+        }
+        let record = record.unwrap_or(last);
+        let record = if planted::is(faults::MANIFEST_DOES_NOT_WIN) { own_record } else { record };
+        Ok(Some(SnapshotMark { base, record, term, vote }))
+    }
+
+    /// The hard state of the files; term and vote of the mark if those are later.
+    fn hard_state_after(&self, mark: &SnapshotMark) -> HardState {
+        let HardState { term, vote, commit } = self.hard_state;
+        match term.cmp(&mark.term) {
+            Ordering::Less => HardState { term: mark.term, vote: mark.vote, commit },
+            Ordering::Equal => HardState { term, vote: vote.max(mark.vote), commit },
+            Ordering::Greater => self.hard_state,
+        }
     }
 }
 
@@ -105,63 +137,97 @@ mod tests {
         Base { index, term, members: Members { voters: vec![ReplicaId(1)] } }
     }
 
-    /// Recovers entries, each an index and a term, and a hard state.
-    fn recovered(base: Base, all: &[(u64, u64)], state: HardState) -> Result<(u64, HardState), String> {
-        let mut recovery = Recovery::default();
+    /// The mark of a snapshot up to there.
+    fn mark(index: u64, term: u64) -> SnapshotMark {
+        SnapshotMark { base: base(index, term), record: Index(9), term, vote: 0 }
+    }
+
+    /// Takes entries, each an index and a term, and a hard state, as records from 10 on.
+    fn taken(all: &[(u64, u64)], state: HardState) -> Result<Recovery, String> {
+        let (mut recovery, mut record) = (Recovery::default(), Index(9));
         for &(index, term) in all {
             let (mut payload, entry) = (Vec::new(), Entry { index, term, ..Entry::default() });
             Record::Entry(entry).encode(&mut payload);
-            recovery.take(Kind::Entry, &payload)?;
+            record = record.plus(1);
+            recovery.take(record, Kind::Entry, &payload)?;
         }
         let mut payload = Vec::new();
         state.encode(&mut payload);
-        recovery.take(Kind::HardState, &payload)?;
-        recovery.finish(base).map(|Recovered(entries)| (entries.last(), entries.hard_state))
+        recovery.take(record.plus(1), Kind::HardState, &payload)?;
+        Ok(recovery)
+    }
+
+    /// What is recovered of them: the last entry, and the hard state.
+    fn recovered(
+        mark: SnapshotMark,
+        all: &[(u64, u64)],
+        state: HardState,
+    ) -> Result<(u64, HardState), String> {
+        taken(all, state)?.finish(mark).map(|Recovered(entries)| (entries.last(), entries.hard_state))
     }
 
     #[test]
     fn the_last_entry_of_an_index_counts() {
         let state = HardState { term: 3, vote: 2, commit: 2 };
         let all = [(1, 1), (2, 1), (3, 1), (4, 1), (3, 3)];
-        assert_eq!(recovered(base(0, 0), &all, state), Ok((3, state)));
-        assert_eq!(recovered(base(2, 1), &all, state), Ok((3, state)));
-        assert_eq!(recovered(base(2, 1), &all[2..], state), Ok((3, state)));
+        assert_eq!(recovered(mark(0, 1), &all, state), Ok((3, state)));
+        assert_eq!(recovered(mark(2, 1), &all[2..], state), Ok((3, state)));
+        assert!(recovered(mark(2, 1), &all, state).unwrap_err().contains("go on with 1"));
     }
 
     #[test]
-    fn a_tail_of_another_history_is_void() {
+    fn the_term_and_the_vote_of_a_mark_count_where_files_have_no_later_ones() {
+        let of_mark = SnapshotMark { term: 5, vote: 7, ..mark(2, 1) };
+        let state = |term, vote| HardState { term, vote, commit: 2 };
+        let found = |found| recovered(of_mark.clone(), &[], found);
+        assert_eq!(found(state(4, 1)), Ok((2, state(5, 7))));
+        assert_eq!(found(state(5, 0)), Ok((2, state(5, 7))));
+        assert_eq!(found(state(6, 0)), Ok((2, state(6, 0))));
+        assert_eq!(Recovery::default().finish(of_mark).unwrap().0.hard_state, state(5, 7));
+    }
+
+    #[test]
+    fn a_tail_of_another_history_is_void_behind_the_snapshot_of_another_replica() {
         let state = HardState { term: 6, vote: 2, commit: 2 };
         let all = [(1, 5), (2, 5), (3, 6), (4, 6)];
-        let raised = HardState { term: 7, vote: 0, commit: 3 };
-        assert_eq!(recovered(base(3, 7), &all, state), Ok((3, raised)));
-        let beyond = HardState { commit: 9, ..raised };
-        assert_eq!(recovered(base(9, 7), &all, state), Ok((9, beyond)));
-        // The snapshot has all that the files have.
-        assert_eq!(recovered(base(4, 6), &all, state), Ok((4, HardState { commit: 4, ..state })));
+        let adopted = |index, term| {
+            let adopted = taken(&all, state).unwrap().adopt(base(index, term), mark(0, 1)).unwrap();
+            adopted.map(|mark| (mark.record, mark.term, mark.vote))
+        };
+        assert_eq!(adopted(2, 5), None, "all of that is committed here");
+        assert_eq!(adopted(3, 6), Some((Index(12), 6, 2)), "it goes on with the entry behind");
+        assert_eq!(adopted(3, 7), Some((Index(14), 7, 0)), "nothing of it counts");
+        assert_eq!(adopted(9, 6), Some((Index(14), 6, 2)));
+        let none = Recovery::default().adopt(base(3, 7), mark(0, 1)).unwrap();
+        assert_eq!(
+            none.map(|mark| mark.record),
+            Some(Index(9)),
+            "the files have nothing after the own snapshot"
+        );
     }
 
     #[test]
     fn files_may_end_between_an_entry_and_the_hard_state_of_its_term() {
         let state = HardState { term: 4, vote: 3, commit: 1 };
         let raised = HardState { term: 5, vote: 0, commit: 1 };
-        assert_eq!(recovered(base(1, 4), &[(2, 4), (3, 5)], state), Ok((3, raised)));
-        assert_eq!(recovered(base(1, 4), &[(2, 4), (3, 4)], state), Ok((3, state)));
+        assert_eq!(recovered(mark(1, 4), &[(2, 4), (3, 5)], state), Ok((3, raised)));
+        assert_eq!(recovered(mark(1, 4), &[(2, 4), (3, 4)], state), Ok((3, state)));
     }
 
     #[test]
     fn what_is_missing_is_reported() {
         let state = HardState { term: 1, vote: 0, commit: 0 };
-        let wrong = |base, all: &[(u64, u64)], state| recovered(base, all, state).unwrap_err();
-        assert!(wrong(base(0, 0), &[(1, 1), (3, 1)], state).contains("entry 3 follows entry 1"));
-        assert!(wrong(base(2, 1), &[(4, 1)], state).contains("go on with 4"));
+        let wrong = |mark, all: &[(u64, u64)], state| recovered(mark, all, state).unwrap_err();
+        assert!(wrong(mark(0, 1), &[(1, 1), (3, 1)], state).contains("entry 3 follows entry 1"));
+        assert!(wrong(mark(2, 1), &[(4, 1)], state).contains("go on with 4"));
         let committed = HardState { commit: 3, ..state };
-        assert!(wrong(base(0, 0), &[(1, 1), (2, 1)], committed).contains("ends with 2"));
+        assert!(wrong(mark(0, 1), &[(1, 1), (2, 1)], committed).contains("ends with 2"));
         let mut recovery = Recovery::default();
-        assert!(recovery.take(Kind::Parcel, &[]).unwrap_err().contains("none of a replicated log"));
+        assert!(recovery.take(Index(1), Kind::Parcel, &[]).unwrap_err().contains("none of a replicated log"));
     }
 
     /// What a plain map makes of the same records.
-    fn naive(first: u64, all: &[(u64, u64)]) -> Option<std::collections::BTreeMap<u64, u64>> {
+    fn naive(first: u64, all: &[(u64, u64)]) -> Option<u64> {
         let mut map = std::collections::BTreeMap::new();
         for &(index, term) in all {
             if map.keys().next_back().is_some_and(|last| index > last + 1) {
@@ -170,7 +236,8 @@ mod tests {
             map.retain(|other, _| *other < index);
             map.insert(index, term);
         }
-        map.keys().next().is_none_or(|lowest| *lowest <= first).then_some(map)
+        let last = map.keys().next_back().copied().unwrap_or(first - 1);
+        map.keys().next().is_none_or(|lowest| *lowest == first).then_some(last)
     }
 
     proptest! {
@@ -179,18 +246,10 @@ mod tests {
         fn it_is_what_a_map_makes(
             all in proptest::collection::vec((1u64..8, 1u64..4), 0..12),
             at in 0u64..6,
-            term_at in 1u64..4,
         ) {
             let state = HardState { term: 9, vote: 1, commit: 0 };
-            let found = recovered(base(at, term_at), &all, state);
-            let expected = naive(at + 1, &all).map(|map| {
-                let is_same = match map.get(&at) {
-                    Some(term) => *term == term_at,
-                    None => map.keys().next() == Some(&(at + 1)),
-                };
-                if is_same { map.keys().next_back().copied().unwrap_or(at) } else { at }
-            });
-            prop_assert_eq!(found.map(|(last, _)| last).ok(), expected);
+            let found = recovered(mark(at, 1), &all, state).map(|(last, _)| last).ok();
+            prop_assert_eq!(found, naive(at + 1, &all));
         }
     }
 }

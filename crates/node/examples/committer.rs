@@ -10,7 +10,7 @@
 //! more address space is reserved than valgrind has.
 
 use consensus::links::NoLinks;
-use consensus::{Members, ReplicaId};
+use consensus::{Members, ReplicaId, Retention};
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
@@ -245,7 +245,7 @@ fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
         true => {
             let id = ReplicaId(1);
             data.begin_replication(first, Members { voters: vec![id] }).expect("it is new");
-            let alone = Replication { id, links: Box::new(NoLinks) };
+            let alone = Replication { id, links: Box::new(NoLinks), retention: Retention::default() };
             data.recover_replica(second, alone, &mut |_| ()).expect("it was just made")
         }
     };

@@ -35,7 +35,8 @@ use std::fmt;
 use std::sync::Arc;
 use store::Reader;
 use wal::{
-    Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write,
+    Fetch, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket,
+    WantedSnapshot, Write,
 };
 use wall::Wall;
 
@@ -152,6 +153,11 @@ impl Committer {
         self.replica.applied()
     }
 
+    /// How log and snapshots fare. It is to be told of snapshots.
+    pub fn status(&self) -> &Status {
+        self.queue.status()
+    }
+
     /// The directory.
     pub fn dsa(&self) -> &Arc<Dsa> {
         &self.dsa
@@ -171,6 +177,16 @@ impl Committer {
     pub fn has_passed(&self, barrier: Ticket) -> bool {
         let (passed, index) = self.log.passed();
         barrier <= passed && index <= self.applied()
+    }
+
+    /// The snapshot of another replica without which this one cannot go on: when it was fetched, this replica is to start again.
+    pub fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
+        self.log.wanted_snapshot()
+    }
+
+    /// How the fetch of that one fares.
+    pub fn on_fetch(&mut self, fetch: Fetch) {
+        self.log.on_fetch(fetch);
     }
 
     /// Takes what came in, makes it durable as the mode asks, applies and answers it.
@@ -221,6 +237,7 @@ impl Committer {
     }
 
     fn write(&mut self) -> Result<Begun, Failed> {
+        self.log.snapshot_done(self.queue.status().snapshot());
         let begun = match self.log.write(self.now_ms).map_err(Failed::Log)? {
             Write::Sync(job) => Begun::Syncs(job),
             Write::Done => Begun::Stepped(Step::Moved),
@@ -275,7 +292,7 @@ impl Committer {
     }
 
     /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers,
-    /// when the files of the log cannot have all of it yet, or when there must be no snapshot.
+    /// or when the files of the log cannot have all of it yet.
     ///
     /// # Errors
     /// See [`Failed`].
@@ -284,7 +301,6 @@ impl Committer {
         if !self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))? {
             return Ok(None);
         }
-        let Some(mark) = self.log.mark() else { return Ok(None) };
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else {
             tracing::warn!(
@@ -298,7 +314,8 @@ impl Committer {
             "a snapshot holds nothing that the log could lose"
         );
         let checkpoint = shard.writer().checkpoint(reader);
-        Ok(Some((self.replica.point(checkpoint, mark), self.replica.applied())))
+        let index = self.replica.applied();
+        Ok(Some((self.replica.point(checkpoint, self.log.mark(index)), index)))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:

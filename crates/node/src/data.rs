@@ -6,6 +6,8 @@
 //! DIR/indexes      indexes that were made while it was served, or by `pando index`
 //! DIR/settings     a copy of the last settings of the directory in the log
 //! DIR/snapshot/    the last snapshot
+//! DIR/snapshot-N/  in its place: one that a replica took from another, or takes
+//! DIR/current      which of them counts; without it, the first
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory
 //! ```
@@ -14,11 +16,13 @@
 
 pub mod backup;
 mod checksummed;
+mod current;
 mod dir;
 pub mod dump;
 mod error;
 mod examine;
 mod facts;
+mod incoming;
 mod indexes;
 mod pass;
 mod recover;

@@ -7,3 +7,4 @@ pub mod faults;
 pub mod indexer;
 pub mod keep;
 mod parcels;
+pub mod transfer;

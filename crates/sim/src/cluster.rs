@@ -8,6 +8,7 @@ mod nemesis;
 mod processes;
 mod replica;
 mod sent;
+mod snapshots;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
@@ -21,7 +22,7 @@ use crate::requests::Bundle;
 use crate::trace::Trace;
 use crate::workloads::{self, Workload};
 use crate::world::{Setting, Tally, Violation};
-use consensus::ReplicaId;
+use consensus::{ReplicaId, Retention};
 use ledger::Ledger;
 use replica::Replica;
 use sent::Sent;
@@ -45,6 +46,7 @@ pub struct Cluster {
     plan: Plan,
     random: Random,
     log: wal::Settings,
+    retention: Retention,
     workload: Box<dyn Workload>,
     network: Network,
     replicas: Vec<Replica>,
@@ -84,6 +86,8 @@ impl Cluster {
             ready_files: 1 + random.below(2) as usize,
             spare_files_max: random.below(3) as usize,
         };
+        let retention =
+            Retention { bytes: random.below(3) * 1024, bytes_for_followers: 16384 << random.below(3) };
         let chosen = setting.workload.as_str();
         let name = match WORKLOADS.contains(&chosen) {
             true => chosen,
@@ -105,6 +109,7 @@ impl Cluster {
             network: Network::new(random.number()),
             random,
             log,
+            retention,
             workload,
             replicas,
             ledger: Ledger::new(base),
@@ -157,6 +162,11 @@ impl Cluster {
             0..=11 => self.client_sends(),
             12..=13 => self.ask_for_end(),
             14..=15 => self.go_wrong(),
+            16..=17 if self.random.chance(500) => {
+                let at = self.random.below(self.replicas.len() as u64) as usize;
+                self.begin_snapshot(at);
+                Ok(())
+            }
             _ => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
                 self.step(at)
@@ -194,9 +204,15 @@ impl Cluster {
             self.take_answers(at, session)?;
         }
         self.look_at_barriers(at)?;
+        self.write_snapshot(at);
         // A disk may fail where no log needs it: while the next file is prepared.
         if stepped.is_err() || self.replicas[at].disk.is_off() {
             self.tally.failed += u64::from(stepped.is_err());
+            self.end(at);
+            return Ok(());
+        }
+        self.transfer(at)?;
+        if self.replicas[at].disk.is_off() {
             self.end(at);
         }
         Ok(())

@@ -11,7 +11,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket, Write,
+    Committed, Encode, Fetch, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
+    Ticket, WantedSnapshot, Write,
 };
 
 /// Bytes of a block besides the payload of its only record, at most.
@@ -442,9 +443,17 @@ impl ShardLog for LateLog {
         self.disk.durable()
     }
 
-    fn mark(&self) -> Option<Vec<u8>> {
-        self.disk.mark()
+    fn mark(&self, at: Index) -> Mark {
+        self.disk.mark(at)
     }
+
+    fn snapshot_done(&mut self, _: Index) {}
+
+    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
+        None
+    }
+
+    fn on_fetch(&mut self, _: Fetch) {}
 
     fn flush(&mut self) -> Result<bool, Poisoned> {
         if self.is_syncing {

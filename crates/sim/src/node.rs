@@ -17,6 +17,7 @@ use model::Scope;
 use node::commit::{Begun, Committer, Failed, Limits};
 use node::data::snapshot::Writing;
 use node::data::{Data, DataError, IndexFile, Recovered, Replication, Settled, Superblock, Wanted};
+use node::transfer::Transfer;
 use proto::message::{Frame, frame};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -192,10 +193,10 @@ pub fn start_replica(
     seed: u64,
     sessions: usize,
     clock: &dyn Clock,
-    (id, links): (ReplicaId, Box<dyn Links>),
+    replication: Replication,
 ) -> Result<Node, DataError> {
-    let data = Data::open(disk, dir)?;
-    let (asked, replication) = (StartOptions { seed, ..StartOptions::default() }, Replication { id, links });
+    let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?;
+    let asked = StartOptions { seed, ..StartOptions::default() };
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
     Node::over(data, recovered, sessions, clock)
@@ -285,7 +286,7 @@ pub struct Node {
     indexes: IndexFile,
     /// Of the one that runs syncs beside the committer, if somebody does: chance, and the sync that is in progress.
     syncs: Option<(Random, Option<SyncJob>)>,
-    _data: Data,
+    data: Data,
 }
 
 impl Node {
@@ -341,16 +342,8 @@ impl Node {
             answers: Vec::new(),
         };
         let connections = (0..sessions).map(connect).collect();
-        let mut node = Node {
-            recovered,
-            writing: None,
-            worker,
-            connections,
-            indexer,
-            indexes,
-            syncs: None,
-            _data: data,
-        };
+        let mut node =
+            Node { recovered, writing: None, worker, connections, indexer, indexes, syncs: None, data };
         let mut bind = Bundle::default();
         bind.bind();
         for session in 0..sessions {
@@ -471,6 +464,11 @@ impl Node {
     pub fn end_sync(&mut self) -> Result<(), Failed> {
         let job = self.syncs.as_mut().and_then(|(_, sync)| sync.take());
         job.map_or(Ok(()), |job| self.recovered.committer.end_step(job.run()).map(|_| ()))
+    }
+
+    /// What sends snapshots to other replicas and fetches theirs.
+    pub fn transfer(&self, links: Box<dyn Links>) -> Transfer {
+        self.data.transfer(links)
     }
 
     /// The turn of the one that builds, drops and verifies indexes.

@@ -129,6 +129,8 @@ pub struct Tally {
     pub barriers: u64,
     /// Times at which all machines lost their power.
     pub blackouts: u64,
+    /// Snapshots that a replica has fetched from another.
+    pub fetched: u64,
     /// Calms in which all replicas were compared.
     pub calms: u64,
 }
@@ -169,11 +171,12 @@ impl Tally {
         self.unknown += other.unknown;
         self.barriers += other.barriers;
         self.blackouts += other.blackouts;
+        self.fetched += other.fetched;
         self.calms += other.calms;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 34] {
+    pub fn rows(&self) -> [(&'static str, u64); 35] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -208,6 +211,7 @@ impl Tally {
             ("bundles of unknown outcome", self.unknown),
             ("barriers passed", self.barriers),
             ("blackouts", self.blackouts),
+            ("snapshots fetched", self.fetched),
             ("calms", self.calms),
         ]
     }

@@ -2,13 +2,13 @@
 //! whose disk is full.
 
 use consensus::links::Channel;
-use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
+use consensus::{Base, Members, RaftLog, Recovery, ReplicaId, Retention, SnapshotMark};
 use env::entropy::SeededEntropy;
 use sim::disk::{Faults, SimDisk};
 use sim::network::Network;
 use std::path::Path;
 use std::sync::Arc;
-use wal::{Index, Kind, Position, Refused, Role, ShardLog, Ticket, Write};
+use wal::{Fetch, Index, Kind, Position, Refused, Role, ShardLog, Ticket, Write, Writer};
 
 /// More than an election takes, in steps of all.
 const LONG: usize = 1000;
@@ -17,6 +17,8 @@ const STEP_MS: u64 = 5;
 
 struct One {
     disk: SimDisk,
+    /// The snapshot from which it goes on.
+    mark: SnapshotMark,
     log: Option<RaftLog>,
     /// What it was given as committed, without the entries with which terms begin.
     committed: Vec<(Position, Vec<u8>)>,
@@ -27,6 +29,7 @@ struct Group {
     all: Vec<One>,
     now_ms: u64,
     settings: wal::Settings,
+    retention: Retention,
 }
 
 impl Group {
@@ -38,26 +41,26 @@ impl Group {
     }
 
     fn with(count: u64, settings: wal::Settings) -> Group {
-        let one = |id| One { disk: SimDisk::new(id), log: None, committed: Vec::new() };
+        let voters: Vec<ReplicaId> = (1..=count).map(ReplicaId).collect();
+        let one = |id| {
+            let base = Base { index: 0, term: 1, members: Members { voters: voters.clone() } };
+            let mark = SnapshotMark { base, record: Index(0), term: 1, vote: 0 };
+            One { disk: SimDisk::new(id), mark, log: None, committed: Vec::new() }
+        };
         let all = (1..=count).map(one).collect();
-        let mut group = Group { network: Network::new(7), all, now_ms: 0, settings };
+        let mut group =
+            Group { network: Network::new(7), all, now_ms: 0, settings, retention: Retention::default() };
         (1..=count).for_each(|id| group.start(id));
         group
     }
 
     fn start(&mut self, id: u64) {
-        let voters = (1..=self.all.len() as u64).map(ReplicaId).collect();
-        let base = Base { index: 0, term: 1, members: Members { voters } };
-        let settings = self.settings;
-        let mut recovery = Recovery::default();
-        let disk = Arc::new(self.all[id as usize - 1].disk.clone());
-        let mut take = |record: wal::Record<'_>| recovery.take(record.kind, record.payload);
-        let entropy = &mut SeededEntropy::new(id);
-        let opened = wal::open(disk, Path::new("log"), settings, entropy, Index(0), &mut take).unwrap();
-        let (links, recovered) =
-            (self.network.links_of(ReplicaId(id), Channel::Consensus), recovery.finish(base).unwrap());
+        let one = &self.all[id as usize - 1];
+        let (recovery, writer) = recover(&one.disk, one.mark.record, self.settings);
+        let recovered = recovery.finish(one.mark.clone()).unwrap();
+        let links = self.network.links_of(ReplicaId(id), Channel::Consensus);
         let one = &mut self.all[id as usize - 1];
-        one.log = Some(RaftLog::new(ReplicaId(id), recovered, opened.writer, links, id));
+        one.log = Some(RaftLog::new(ReplicaId(id), recovered, writer, links, self.retention, id));
         one.committed.clear();
     }
 
@@ -119,6 +122,15 @@ impl Group {
         let texts = self.all[id as usize - 1].committed.iter();
         texts.map(|(_, text)| std::str::from_utf8(text).unwrap()).collect()
     }
+}
+
+/// Reads the log of a replica after a record.
+fn recover(disk: &SimDisk, from: Index, settings: wal::Settings) -> (Recovery, Writer) {
+    let (mut recovery, disk) = (Recovery::default(), Arc::new(disk.clone()));
+    let mut take = |record: wal::Record<'_>| recovery.take(record.index, record.kind, record.payload);
+    let entropy = &mut SeededEntropy::new(9);
+    let opened = wal::open(disk, Path::new("log"), settings, entropy, from, &mut take).unwrap();
+    (recovery, opened.writer)
 }
 
 #[test]
@@ -327,4 +339,86 @@ fn raft_message(from: u64, to: u64) -> Vec<u8> {
     let crc = crc32c::crc32c(&out[4..]);
     out[..4].copy_from_slice(&crc.to_le_bytes());
     out
+}
+
+/// A group in which the leader has a snapshot and none of its entries, and a replica lacks some of those. Returns that and the leader.
+fn behind() -> (Group, u64, u64) {
+    let mut group = Group::of(3);
+    group.retention = Retention { bytes: 0, bytes_for_followers: 4000 };
+    (1..=3).for_each(|id| {
+        group.kill(id);
+        group.start(id);
+    });
+    group.steps(LONG);
+    let leader = group.leader();
+    let follower = group.others(leader)[0];
+    group.propose(leader, "all have it").unwrap();
+    group.steps(4);
+    group.kill(follower);
+    group.cut_off(follower);
+    for text in ["a", "b", "c"] {
+        group.propose(leader, text).unwrap();
+    }
+    // The leader has noticed that it is away.
+    group.steps(LONG);
+    let last = group.all[leader as usize - 1].committed.last().unwrap().0.index;
+    group.log(leader).snapshot_done(last);
+    group.propose(leader, "after the snapshot").unwrap();
+    group.steps(LONG);
+    group.network.mend();
+    group.start(follower);
+    (group, leader, follower)
+}
+
+#[test]
+fn a_replica_that_lacks_what_was_released_goes_on_with_a_snapshot() {
+    let (mut group, leader, follower) = behind();
+    group.steps(200);
+    let wanted = group.log(follower).wanted_snapshot().expect("it lacks entries");
+    assert_eq!(wanted.from, leader);
+    group.kill(follower);
+    let (disk, own) = {
+        let one = &group.all[follower as usize - 1];
+        (one.disk.clone(), one.mark.clone())
+    };
+    let mark = group.log(leader).mark(wanted.at.index);
+    let base = SnapshotMark::decode(wanted.at.index.0, &mark.bytes).unwrap().base;
+    let (recovery, _) = recover(&disk, own.record, group.settings);
+    let adopted = recovery.adopt(base, own).unwrap().expect("it lacks what the snapshot has");
+    group.all[follower as usize - 1].mark = adopted;
+    // Again and again it goes on there.
+    for _ in 0..2 {
+        group.start(follower);
+        group.steps(LONG);
+        assert_eq!(group.texts(follower), ["after the snapshot"]);
+        assert_eq!(group.log(follower).wanted_snapshot(), None);
+        group.kill(follower);
+    }
+    group.start(follower);
+    group.propose(leader, "last").unwrap();
+    group.steps(LONG);
+    assert_eq!(group.texts(follower), ["after the snapshot", "last"]);
+}
+
+#[test]
+fn a_leader_waits_for_a_replica_that_fetches_and_tells_it_again_of_the_snapshot() {
+    let (mut group, leader, follower) = behind();
+    group.steps(200);
+    let text = "x".repeat(1000);
+    let mut proposed = 0;
+    while group.propose(leader, &text).is_ok() {
+        group.steps(2);
+        group.log(follower).on_fetch(Fetch::Goes);
+        proposed += 1;
+        assert!(proposed < 20, "entries after the snapshot are kept in memory");
+    }
+    assert!(proposed > 1);
+    group.log(follower).on_fetch(Fetch::Failed);
+    assert_eq!(group.log(follower).wanted_snapshot(), None);
+    group.steps(200);
+    assert!(group.log(follower).wanted_snapshot().is_some(), "it is told again");
+    // One that is gone is not waited for.
+    group.kill(follower);
+    group.steps(3 * LONG);
+    group.propose(leader, &text).unwrap();
 }

@@ -40,6 +40,34 @@ pub struct Committed<'a> {
     pub payload: &'a [u8],
 }
 
+/// What a snapshot says of the log that goes on after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The log's own business; empty in a log that has one replica.
+    pub bytes: Vec<u8>,
+    /// The last record of the files that is not needed beside the snapshot. In the log of several replicas records of the files and
+    /// those that are handed out have different numbers.
+    pub record: Index,
+}
+
+/// A snapshot that another replica has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedSnapshot {
+    /// The replica.
+    pub from: u64,
+    /// It holds everything up to here.
+    pub at: Position,
+}
+
+/// How the fetch of a snapshot from another replica fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// Something came.
+    Goes,
+    /// It was given up.
+    Failed,
+}
+
 /// A barrier that was asked for; later ones are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
@@ -87,10 +115,17 @@ pub trait ShardLog: Send {
     /// The last record that the disk of this replica has for good.
     fn durable(&self) -> Index;
 
-    /// What a snapshot that holds all that was handed out as committed has to say, so that the log goes on after it: its own
-    /// business, and empty in a log that has one replica. `None` if there must be no snapshot: another replica may want what it
-    /// would replace.
-    fn mark(&self) -> Option<Vec<u8>>;
+    /// What a snapshot that holds everything up to `at`, the last record that was handed out as committed, says of the log.
+    fn mark(&self, at: Index) -> Mark;
+
+    /// There is a snapshot that holds everything up to `at`, and it is durable.
+    fn snapshot_done(&mut self, at: Index);
+
+    /// The snapshot of another replica without which this one cannot go on, if it waits for one.
+    fn wanted_snapshot(&self) -> Option<WantedSnapshot>;
+
+    /// Of the wanted snapshot something came since the last call, or it cannot be had.
+    fn on_fetch(&mut self, fetch: Fetch);
 
     /// Makes all that was handed out as committed durable in the files of this replica, whatever the mode. False when that
     /// cannot be now, for want of room or because a sync is in progress: come again.

@@ -16,7 +16,7 @@ use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::{Checkpoint, Shard};
-use wal::{Committed, Index, Kind, Position};
+use wal::{Committed, Index, Kind, Mark, Position};
 
 /// Milliseconds that updates wait to learn what became of them when this replica leads no more.
 const LIMBO_MS: u64 = 10_000;
@@ -110,7 +110,7 @@ impl Replica {
     }
 
     /// What a snapshot holds, of a checkpoint of what was applied so far.
-    pub(super) fn point(&self, checkpoint: Checkpoint, mark: Vec<u8>) -> Point {
+    pub(super) fn point(&self, checkpoint: Checkpoint, mark: Mark) -> Point {
         Point {
             mark,
             checkpoint,

@@ -76,7 +76,7 @@ struct Work {
     clock: SystemClock,
     is_busy: Arc<AtomicBool>,
     expedite: Arc<Expedite>,
-    /// What the last snapshot holds, as long as the log is not released up to there.
+    /// The last record of the files that the last snapshot replaces, as long as they are not released up to there.
     unreleased: Option<Index>,
 }
 
@@ -141,9 +141,9 @@ impl Work {
 
     /// Frees the files of the log that the last snapshot replaces.
     fn release(&mut self) {
-        let Some(index) = self.unreleased else { return };
+        let Some(record) = self.unreleased else { return };
         let status = &self.status;
-        match self.snapshots.release(&self.log, index, &mut |last| status.on_archived(last)) {
+        match self.snapshots.release(&self.log, record, &mut |last| status.on_archived(last)) {
             Ok(()) => {
                 self.unreleased = None;
                 self.status.on_released(None);
@@ -159,7 +159,7 @@ impl Work {
 
     /// Makes a checkpoint the last snapshot, frees what that replaces of the log, and removes the one before.
     fn write(&mut self, taken: Taken, log_bytes: u64) {
-        let index = taken.1;
+        let (index, record) = (taken.1, taken.0.mark.record);
         if self.snapshots.latest().is_some_and(|last| last.index == index) {
             return;
         }
@@ -181,8 +181,11 @@ impl Work {
                 let ms = (self.clock.monotonic_ns() - begun_ns) / 1_000_000;
                 let (bytes, segments, kept) = (written.bytes, written.segments, written.kept);
                 tracing::info!(record = index.0, bytes, segments, kept, ms, "snapshot");
-                assert!(self.unreleased.is_none_or(|last| last <= index), "what a snapshot holds only grows");
-                self.unreleased = Some(index);
+                assert!(
+                    self.unreleased.is_none_or(|last| last <= record),
+                    "what a snapshot holds only grows"
+                );
+                self.unreleased = Some(record);
                 self.remove_others(log_bytes);
             }
             Err(error) => {

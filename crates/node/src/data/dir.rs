@@ -1,6 +1,7 @@
 //! A data directory as a place: taken by one process, with files of facts.
 
 use super::checksummed::Unread;
+use super::current;
 use super::error::DataError;
 use super::facts::{read_text, unread, write_text};
 use dsa::audit::Trail;
@@ -14,6 +15,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Data {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) dir: PathBuf,
+    /// Which of its snapshots counts.
+    pub(super) generation: u64,
     /// The trail of the changes that a recovery applies again, and of later ones.
     pub(super) trail: OnceLock<Arc<Trail>>,
     _lock: Box<dyn Lock>,
@@ -30,7 +33,8 @@ impl Data {
             io::ErrorKind::ResourceBusy => DataError::Taken(dir.to_owned()),
             _ => DataError::Disk(error),
         })?;
-        Ok(Data { disk, dir: dir.to_owned(), trail: OnceLock::new(), _lock: lock })
+        let generation = current::read(&*disk, dir)?;
+        Ok(Data { disk, dir: dir.to_owned(), generation, trail: OnceLock::new(), _lock: lock })
     }
 
     /// Reports of the changes that a recovery applies again from now on, and of those that its directory makes.
@@ -61,7 +65,7 @@ impl Data {
 
     /// The folder of its snapshots.
     pub(super) fn snapshot_dir(&self) -> PathBuf {
-        self.dir.join("snapshot")
+        current::folder(&self.dir, self.generation)
     }
 
     /// Reads a file of facts, if it is there.

@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use store::Reader;
 use wal::snapshot::Snapshots;
-use wal::{Found, Index};
+use wal::{Found, Index, Mark};
 
 /// What a pass begins with.
 #[derive(Default)]
@@ -169,7 +169,10 @@ impl Pass {
         let (index, state) = self.replay.state();
         let rules = self.replay.epochs.rules().text().into();
         let settings = self.replay.settings.clone();
-        Ok((Point { checkpoint, state, rules, settings, mark: Vec::new() }, index))
+        Ok((
+            Point { checkpoint, state, rules, settings, mark: Mark { bytes: Vec::new(), record: index } },
+            index,
+        ))
     }
 
     /// Makes what it came to the last snapshot, with which the next pass begins.

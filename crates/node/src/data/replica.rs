@@ -9,7 +9,7 @@ use super::rules::Rules;
 use super::snapshot::SnapshotStore;
 use crate::commit::{Committer, LogEnd, Queue};
 use consensus::links::Links;
-use consensus::{Base, Members, RaftLog, Recovery, ReplicaId};
+use consensus::{Base, Members, RaftLog, Recovery, ReplicaId, Retention, SnapshotMark};
 use std::sync::Arc;
 use wal::Mode;
 
@@ -19,6 +19,8 @@ pub struct Replication {
     pub id: ReplicaId,
     /// Its links to the others.
     pub links: Box<dyn Links>,
+    /// What stays in memory for those that are behind.
+    pub retention: Retention,
 }
 
 /// The term of what a directory held before it had replicas.
@@ -36,7 +38,8 @@ impl Data {
         let taken = committer.close(wall_ms, 0).map_err(std::io::Error::other)?;
         let (mut point, index) = taken.ok_or_else(too_many)?;
         // Up to here records of the files are numbered as entries are.
-        point.mark = Base { index: index.0, term: FIRST_TERM, members }.mark(index);
+        let base = Base { index: index.0, term: FIRST_TERM, members };
+        point.mark.bytes = SnapshotMark { base, record: index, term: FIRST_TERM, vote: 0 }.encode();
         snapshots.write(point, index)?;
         Ok(())
     }
@@ -50,7 +53,7 @@ impl Data {
     pub fn recover_replica(
         &self,
         wanted: Wanted<'_>,
-        Replication { id, links }: Replication,
+        Replication { id, links, retention }: Replication,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
         let Wanted { mut config, schema, log, limits, entropy, .. } = wanted;
@@ -68,7 +71,7 @@ impl Data {
         let snapshots = SnapshotStore::new(self.snapshots()?);
         let base = self.base(snapshots.snapshots(), None)?;
         let unread = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);
-        let (of_log, record) = Base::of_mark(base.from.0, &base.mark).map_err(unread)?;
+        let mark = SnapshotMark::decode(base.from.0, &base.mark).map_err(unread)?;
         if let Some(others) = base.rules.as_ref().filter(|others| !others.is_recorded_as(&rules)) {
             return Err(rules.differ(others));
         }
@@ -76,13 +79,13 @@ impl Data {
         let Pass { dsa, replay } = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         let mut recovery = Recovery::default();
         let opened =
-            wal::open(Arc::clone(&self.disk), &self.log_dir(), log, entropy, record, &mut |record| {
-                recovery.take(record.kind, record.payload)
+            wal::open(Arc::clone(&self.disk), &self.log_dir(), log, entropy, mark.record, &mut |record| {
+                recovery.take(record.index, record.kind, record.payload)
             })?;
         let records = opened.records;
         let damaged = |what| DataError::Facts(self.log_dir(), what);
-        let recovered = recovery.finish(of_log).map_err(damaged)?;
-        let log = RaftLog::new(id, recovered, opened.writer, links, entropy.next_u64());
+        let recovered = recovery.finish(mark).map_err(damaged)?;
+        let log = RaftLog::new(id, recovered, opened.writer, links, retention, entropy.next_u64());
         dsa.shard().writer().find_free_ids();
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);

@@ -4,7 +4,8 @@ use consensus::ReplicaId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket, Write,
+    Committed, Encode, Fetch, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
+    Ticket, WantedSnapshot, Write,
 };
 
 /// See the module. Clones are the same.
@@ -136,8 +137,20 @@ impl ShardLog for Watched {
         self.log.durable()
     }
 
-    fn mark(&self) -> Option<Vec<u8>> {
-        self.log.mark()
+    fn mark(&self, at: Index) -> Mark {
+        self.log.mark(at)
+    }
+
+    fn snapshot_done(&mut self, at: Index) {
+        self.log.snapshot_done(at);
+    }
+
+    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
+        self.log.wanted_snapshot()
+    }
+
+    fn on_fetch(&mut self, fetch: Fetch) {
+        self.log.on_fetch(fetch);
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// Nanoseconds that a replica stands still, at most.
 const PAUSE_NS_MAX: u64 = 3_000_000_000;
+/// Nanoseconds that a replica is away, at most: others have a snapshot by then, and not the entries that it lacks.
+const AWAY_NS_MAX: u64 = 2_000_000_000;
 
 impl Cluster {
     /// Something goes wrong, or is mended.
@@ -16,7 +18,7 @@ impl Cluster {
         let (from, to) = (self.replicas[at].id, self.replicas[other].id);
         match self.random.below(26) {
             0..=2 if self.replicas[at].node.is_some() => self.end(at),
-            3..=9 if self.replicas[at].node.is_none() => self.start(at)?,
+            3..=9 if self.replicas[at].may_start() => self.start(at)?,
             // With chances that this incarnation has of its own.
             10 => {
                 let operations = self.replicas[at].disk.operations();
@@ -51,6 +53,11 @@ impl Cluster {
                 let forward_ms = self.random.below(7_200_000) as i64 - 3_600_000;
                 self.trace.note(format_args!("  the wall clock of replica {from} is set by {forward_ms} ms"));
                 self.replicas[at].clock.set_wall(forward_ms);
+            }
+            24 if self.random.chance(300) => {
+                self.trace.note(format_args!("  replica {from} is away for long"));
+                self.end(at);
+                self.replicas[at].away_ns = self.random.below(AWAY_NS_MAX);
             }
             _ => {}
         }

@@ -4,6 +4,7 @@ use super::{Cluster, DIR, SESSIONS, broken};
 use crate::disk::Faults;
 use crate::node;
 use crate::world::Violation;
+use ::node::data::Replication;
 use consensus::links::Channel;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ impl Cluster {
         let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
         let (links, seed) = (self.network.links_of(id, Channel::Consensus), self.random.number());
-        let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, (id, links));
+        let replication = Replication { id, links, retention: self.retention };
+        let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, replication);
         let node = match started {
             Ok(node) => node,
             Err(error) if node::is_of_disk(&error) => {
@@ -34,8 +36,11 @@ impl Cluster {
             ..recovered
         });
         node.sync_beside(self.random.number());
+        let transfer = node.transfer(self.network.links_of(id, Channel::Files));
         let replica = &mut self.replicas[at];
         (replica.node, replica.seen, replica.paused_ns) = (Some(node), 0, 0);
+        replica.transfer = Some(transfer);
+        self.must_not_go_back(at)?;
         self.look_at(at)
     }
 
@@ -48,7 +53,7 @@ impl Cluster {
     /// As [`Cluster::end`], by one of them.
     pub(super) fn end_by(&mut self, at: usize, loses_power: bool) {
         let replica = &mut self.replicas[at];
-        replica.node = None;
+        (replica.node, replica.transfer, replica.written) = (None, None, None);
         replica.barriers.clear();
         match loses_power {
             true => replica.disk.lose_power_keeping(self.plan.sectors_kept()),

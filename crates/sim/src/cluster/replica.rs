@@ -1,10 +1,12 @@
 //! A replica: its disk and its clock, and the process, if it runs.
 
+use super::snapshots::Written;
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::node::Node;
 use crate::random::Random;
 use consensus::ReplicaId;
+use node::transfer::Transfer;
 use wal::Ticket;
 
 /// See the module.
@@ -15,8 +17,16 @@ pub(super) struct Replica {
     /// Of 1,000: how many nanoseconds its clock passes for as many of the world.
     rate: u64,
     pub(super) node: Option<Node>,
+    /// What sends and fetches snapshots, of the process.
+    pub(super) transfer: Option<Transfer>,
+    /// The snapshot that it writes.
+    pub(super) written: Option<Written>,
+    /// The last entry of the snapshot with which it last started.
+    pub(super) snapshot: u64,
     /// The last entry at which it was compared with the model.
     pub(super) seen: u64,
+    /// It is not started for so long.
+    pub(super) away_ns: u64,
     /// It takes no step for so long.
     pub(super) paused_ns: u64,
     /// Its clock stands still with it, as that of a virtual machine that is stopped.
@@ -36,7 +46,11 @@ impl Replica {
             clock,
             rate,
             node: None,
+            transfer: None,
+            written: None,
+            snapshot: 0,
             seen: 0,
+            away_ns: 0,
             paused_ns: 0,
             is_frozen: false,
             barriers: Vec::new(),
@@ -47,6 +61,12 @@ impl Replica {
         let is_frozen = self.is_frozen && self.takes_pause();
         self.clock.pass_ns(if is_frozen { 0 } else { ns * self.rate / 1000 });
         self.paused_ns = self.paused_ns.saturating_sub(ns);
+        self.away_ns = self.away_ns.saturating_sub(ns);
+    }
+
+    /// Does it not run, and may somebody start it?
+    pub(super) fn may_start(&self) -> bool {
+        self.node.is_none() && self.away_ns == 0
     }
 
     /// It stands still, and its clock with it or not.

@@ -71,7 +71,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// Its bytes, as they stand in its file.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_BYTES + self.files.len() * RECORD_BYTES + self.meta.len());
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
@@ -103,9 +104,11 @@ impl Manifest {
         crc32c::crc32c_append(crc32c::crc32c(&bytes[..12]), &bytes[16..])
     }
 
+    /// Reads the bytes of one.
+    ///
     /// # Errors
     /// Where, and in words what is wrong.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, (usize, String)> {
+    pub fn decode(bytes: &[u8]) -> Result<Manifest, (usize, String)> {
         if bytes.len() < HEADER_BYTES {
             return Err((bytes.len(), "it ends too early".to_owned()));
         }

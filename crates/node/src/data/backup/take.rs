@@ -4,6 +4,7 @@
 
 use super::generation::{Backups, Generation, facts, remove_tree};
 use super::{BackupError, folder, hold, log_dir, snapshot_dir};
+use crate::data::current;
 use crate::data::error::DataError;
 use crate::data::facts::write_text;
 use env::disk::Disk;
@@ -134,7 +135,7 @@ impl Work<'_> {
         let log_copy = log_dir(self.new);
         disk.create_dir(&log_copy)?;
         let before = facts(disk, self.data)?;
-        let snapshot = hold(disk, &snapshot_dir(self.data))?;
+        let snapshot = hold(disk, &current::snapshot_dir(disk, self.data)?)?;
         let from = snapshot.as_ref().map_or(Index(0), |held| held.manifest.index);
         let known_log = self.known.map(|known| log_dir(&known.dir));
         let log = wal::copy_log(disk, &log_dir(self.data), from, &log_copy, known_log.as_deref())?;

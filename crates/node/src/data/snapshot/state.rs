@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use store::Checkpoint;
+use wal::Mark;
 
 const MAGIC: [u8; 8] = *b"pandolog";
 /// 1 has no rules, 2 no settings. 2 is written where there are no settings. 4 is that of a replica of a cluster.
@@ -42,8 +43,8 @@ pub struct Point {
     pub rules: Arc<str>,
     /// The settings that are in force, as text, if the log has any.
     pub settings: Option<Arc<str>>,
-    /// How the log goes on after it, if it is that of a replica; else empty.
-    pub mark: Vec<u8>,
+    /// How the log goes on after it.
+    pub mark: Mark,
 }
 
 /// The parts of a snapshot's metadata.
@@ -63,7 +64,13 @@ pub(crate) struct Parts<'m> {
 
 impl LogState {
     /// The metadata of a snapshot with these rules, settings and mark, and this metadata of the store.
-    pub(super) fn join(&self, rules: &str, settings: Option<&str>, mark: &[u8], store: &[u8]) -> Vec<u8> {
+    pub(in crate::data) fn join(
+        &self,
+        rules: &str,
+        settings: Option<&str>,
+        mark: &[u8],
+        store: &[u8],
+    ) -> Vec<u8> {
         let text = settings.unwrap_or_default();
         let version = match (mark.is_empty(), settings) {
             (false, _) => VERSION_OF_REPLICA,

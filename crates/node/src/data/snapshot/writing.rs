@@ -75,7 +75,7 @@ impl Writing {
         way: Way,
     ) -> Result<Writing, SnapshotError> {
         let slots = write_slots(unfinished.create(slots)?, &checkpoint, way)?;
-        let meta = state.join(&rules, settings.as_deref(), &mark, &checkpoint.meta());
+        let meta = state.join(&rules, settings.as_deref(), &mark.bytes, &checkpoint.meta());
         let mut segments = checkpoint.into_segments();
         let slots = slots.finish()?;
         let count = segments.count();
