@@ -1,9 +1,9 @@
 //! The entries of a replicated log as the core sees them, in memory: those after the last snapshot, and some before it for
 //! replicas that are behind. What is here may not be on the disk yet; that is for [`crate::RaftLog`] to know.
 
-use crate::member::Base;
+use crate::member::{Base, Members};
 use crate::record::HardState;
-use raft::eraftpb::{ConfState, Entry, Snapshot};
+use raft::eraftpb::{Entry, Snapshot};
 use raft::storage::GetEntriesContext;
 use raft::{Error, RaftState, Result, Storage, StorageError};
 use std::collections::VecDeque;
@@ -31,6 +31,8 @@ pub(crate) struct Entries {
     bytes: u64,
     /// The last snapshot.
     snapshot: Base,
+    /// The members after it: from which entry on, and which. The last are those that are applied.
+    members: VecDeque<(u64, Members)>,
     pub(crate) hard_state: HardState,
 }
 
@@ -52,7 +54,8 @@ impl Entries {
         );
         let before = Place { index: base.index, term: base.term, record };
         let bytes = entries.iter().map(|(entry, _)| bytes_of(entry)).sum();
-        let entries = Entries { before, entries, bytes, snapshot: base, hard_state };
+        let entries =
+            Entries { before, entries, bytes, snapshot: base, members: VecDeque::new(), hard_state };
         assert!(entries.last() >= hard_state.commit, "what is committed is there");
         entries
     }
@@ -95,6 +98,21 @@ impl Entries {
         assert!(index >= self.snapshot.index, "snapshots go forward");
         self.snapshot.term = self.place(index).expect("what is behind the last snapshot is in memory").term;
         self.snapshot.index = index;
+        while let Some((_, members)) = self.members.front().filter(|(at, _)| *at <= index).cloned() {
+            self.members.pop_front();
+            self.snapshot.members = members;
+        }
+    }
+
+    /// The members that are applied, and the entry that made them so.
+    pub(crate) fn members(&self) -> (u64, &Members) {
+        self.members.back().map_or((self.snapshot.index, &self.snapshot.members), |(at, last)| (*at, last))
+    }
+
+    /// Entry `index`, which is applied, has made the members these.
+    pub(crate) fn on_members(&mut self, index: u64, members: Members) {
+        assert!(index > self.snapshot.index, "what a snapshot has is applied already");
+        self.members.push_back((index, members));
     }
 
     /// Gives up entries that the last snapshot has, the earliest first, as long as there are more bytes than `kept_bytes`; none after
@@ -132,7 +150,7 @@ impl Storage for Entries {
     fn initial_state(&self) -> Result<RaftState> {
         let HardState { term, vote, commit } = self.hard_state;
         let hard_state = raft::eraftpb::HardState { term, vote, commit, ..Default::default() };
-        Ok(RaftState { hard_state, conf_state: conf_state(&self.snapshot) })
+        Ok(RaftState { hard_state, conf_state: self.snapshot.members.conf_state() })
     }
 
     fn entries(
@@ -175,27 +193,22 @@ impl Storage for Entries {
         let mut snapshot = Snapshot::default();
         let metadata = snapshot.mut_metadata();
         (metadata.index, metadata.term) = (self.snapshot.index, self.snapshot.term);
-        metadata.set_conf_state(conf_state(&self.snapshot));
+        metadata.set_conf_state(self.snapshot.members.conf_state());
         Ok(snapshot)
     }
-}
-
-/// The members at a point of the log, in the core's words.
-fn conf_state(base: &Base) -> ConfState {
-    ConfState { voters: base.members.voters.iter().map(|id| id.0).collect(), ..ConfState::default() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::member::{Members, ReplicaId};
+    use crate::member::ReplicaId;
 
     fn entry(index: u64, term: u64) -> Entry {
         Entry { index, term, data: vec![0; 10].into(), ..Entry::default() }
     }
 
     fn some() -> Entries {
-        let base = Base { index: 5, term: 2, members: Members { voters: vec![ReplicaId(1)] } };
+        let base = Base { index: 5, term: 2, members: Members::of_voters([ReplicaId(1)]) };
         let entries = [(entry(6, 2), Index(3)), (entry(7, 3), Index(5))].into();
         Entries::new(base, Index(2), entries, HardState { term: 3, vote: 1, commit: 6 })
     }

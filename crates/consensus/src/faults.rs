@@ -15,6 +15,10 @@ env::faults! {
     TAIL_OF_OTHER_HISTORY = "tail-of-other-history";
     /// After a snapshot of another replica the log goes on where it went on after the own one.
     MANIFEST_DOES_NOT_WIN = "manifest-does-not-win";
+    /// A snapshot says that the members are those of the snapshot before it.
+    SNAPSHOT_WITHOUT_MEMBERS = "snapshot-without-members";
+    /// A joint state is left by nobody but the core.
+    JOINT_NOT_LEFT = "joint-not-left";
     /// A barrier is passed without a question.
     BARRIER_NOT_AWAITED = "barrier-not-awaited";
 }

@@ -5,11 +5,14 @@
 //! clock, so that a simulator takes every step and carries every message. The entries stand in the write-ahead log of the
 //! server, with no second log and no second sync ([`record`]).
 
+mod change;
+mod control;
 mod entries;
 pub mod faults;
 pub mod links;
 mod mark;
-mod member;
+pub mod member;
+mod membership;
 pub mod message;
 mod persist;
 mod raft_log;
@@ -20,6 +23,8 @@ mod ticks;
 mod trace;
 mod transfers;
 
+pub use change::Change;
+pub use control::{Asked, Control, Other, Refusal, View};
 pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;

@@ -1,9 +1,9 @@
 //! Messages between replicas, to the byte: `docs/formats/peers.md`. All numbers are little-endian. The checksum is made where a
 //! message begins and looked at where it ends, so it holds whatever carries the message.
 
-use crate::record::{u32_at, u64_at};
+use crate::record::{entry_type, u32_at, u64_at};
 use bytes::Bytes;
-use raft::eraftpb::{Entry, EntryType, Message, MessageType};
+use raft::eraftpb::{Entry, Message, MessageType};
 
 /// Bytes before the context and the entries.
 const HEAD_BYTES: usize = 96;
@@ -168,15 +168,15 @@ fn take_entry(rest: &mut Bytes) -> Result<Entry, Malformed> {
         return Err(Malformed::Length);
     }
     let head = rest.split_to(ENTRY_BYTES);
-    if head[..4] != [EntryType::EntryNormal as u8, 0, 0, 0] {
-        return Err(Malformed::Entry);
-    }
+    let kind = entry_type([head[0], head[1], head[2], head[3]]).ok_or(Malformed::Entry)?;
     let data = u32_at(&head, 4) as usize;
     if data > rest.len() {
         return Err(Malformed::Length);
     }
     let (term, index) = (u64_at(&head, 8), u64_at(&head, 16));
-    Ok(Entry { term, index, data: rest.split_to(data), ..Entry::default() })
+    let mut entry = Entry { term, index, data: rest.split_to(data), ..Entry::default() };
+    entry.set_entry_type(kind);
+    Ok(entry)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One replica's end of a log that several agree on.
 
+use crate::control::Control;
 use crate::entries::Entries;
 use crate::links::Links;
 use crate::mark::SnapshotMark;
@@ -38,15 +39,15 @@ const TRANSFER_MS: u64 = 600_000;
 
 /// See the module.
 pub struct RaftLog {
-    id: ReplicaId,
-    core: RawNode<Entries>,
-    persist: Persist,
+    pub(crate) id: ReplicaId,
+    pub(crate) core: RawNode<Entries>,
+    pub(crate) persist: Persist,
     links: Box<dyn Links>,
     ticks: Ticks,
     reads: Reads,
     /// Committed, and not handed out.
     committed: VecDeque<Entry>,
-    now_ms: u64,
+    pub(crate) now_ms: u64,
     /// Something was not proposed for want of room.
     lacks_room: bool,
     /// When it last wanted another replica to lead, for want of room.
@@ -59,6 +60,10 @@ pub struct RaftLog {
     reported_ms: u64,
     /// The term whose leader was told what this replica has.
     told_term: u64,
+    pub(crate) control: Control,
+    /// The term, the leader and the members that were published last.
+    pub(crate) published: (u64, Option<ReplicaId>, u64),
+    pub(crate) published_ms: u64,
 }
 
 /// How a replica fares, for the one that looks.
@@ -134,7 +139,15 @@ impl RaftLog {
             wanted: None,
             reported_ms: 0,
             told_term: 0,
+            control: Control::default(),
+            published: (0, None, 0),
+            published_ms: 0,
         }
+    }
+
+    /// What others see of this replica and ask of it.
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// How it fares.
@@ -273,9 +286,6 @@ impl RaftLog {
     /// Why the core must not see a message, if it must not.
     fn reason_to_ignore(&self, message: &Message) -> Option<&'static str> {
         let raft = &self.core.raft;
-        if raft.prs().get(message.from).is_none() {
-            return Some("its sender is no member");
-        }
         let is_beyond = message.commit > raft.raft_log.last_index();
         (message.get_msg_type() == MessageType::MsgHeartbeat && is_beyond)
             .then_some("it says that more is committed than was ever acknowledged here")
@@ -321,7 +331,7 @@ impl RaftLog {
     ///
     /// # Errors
     /// As [`Persist::must_have_room`].
-    fn must_have_room(&mut self, bytes: usize) -> Result<(), Refused> {
+    pub(crate) fn must_have_room(&mut self, bytes: usize) -> Result<(), Refused> {
         let has_room = self.persist.must_have_room(bytes, self.unstable_bytes());
         self.lacks_room |= matches!(has_room, Err(Refused::NoSpace(_)));
         has_room
@@ -473,6 +483,8 @@ impl ShardLog for RaftLog {
         self.tell_leader();
         self.tick();
         self.release_entries();
+        self.serve();
+        self.publish();
         self.transfer_for_room();
         self.ask();
         self.run();
@@ -490,11 +502,15 @@ impl ShardLog for RaftLog {
 
     fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
         let mut last = None;
-        for entry in self.committed.drain(..) {
-            assert!(entry.get_entry_type() == EntryType::EntryNormal, "the members do not change");
+        while let Some(entry) = self.committed.pop_front() {
             let at = Position { index: Index(entry.index), term: entry.term };
-            let kind = if entry.data.is_empty() { Kind::Entry } else { Kind::Parcel };
-            each(Committed { at, kind, payload: &entry.data });
+            if entry.get_entry_type() != EntryType::EntryNormal {
+                self.apply_change(&entry);
+                each(Committed { at, kind: Kind::Entry, payload: &[] });
+            } else {
+                let kind = if entry.data.is_empty() { Kind::Entry } else { Kind::Parcel };
+                each(Committed { at, kind, payload: &entry.data });
+            }
             last = Some(entry.index);
         }
         if let Some(last) = last {
@@ -518,7 +534,11 @@ impl ShardLog for RaftLog {
         let entries = self.core.store();
         let there = "what was handed out since the last snapshot is in memory";
         let (term, record) = (entries.term(at.0).expect(there), entries.record(at.0).expect(there));
-        let base = Base { index: at.0, term, members: entries.snapshot().members.clone() };
+        let members = match planted::is(faults::SNAPSHOT_WITHOUT_MEMBERS) {
+            true => entries.snapshot().members.clone(),
+            false => entries.members().1.clone(),
+        };
+        let base = Base { index: at.0, term, members };
         let HardState { term, vote, .. } = entries.hard_state;
         let mark = SnapshotMark { base, record, term, vote };
         Mark { bytes: mark.encode(), record }

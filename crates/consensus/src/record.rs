@@ -71,24 +71,36 @@ pub(crate) fn decode_entry(payload: &[u8]) -> Result<Entry, String> {
     let (head, data) =
         payload.split_first_chunk::<ENTRY_HEAD_BYTES>().ok_or("it is shorter than the head of an entry")?;
     must_be_of_group(head)?;
-    if head[4..8] != [EntryType::EntryNormal as u8, 0, 0, 0] {
-        return Err(format!("an entry of type {} is none that this version knows", head[4]));
-    }
+    let kind = entry_type([head[4], head[5], head[6], head[7]])
+        .ok_or_else(|| format!("an entry of type {} is none that this version knows", head[4]))?;
     let (term, index) = (u64_at(head, 8), u64_at(head, 16));
     if term == 0 || index == 0 {
         return Err(format!("no entry has term {term} and index {index}"));
     }
-    Ok(Entry { term, index, data: Bytes::copy_from_slice(data), ..Entry::default() })
+    let mut entry = Entry { term, index, data: Bytes::copy_from_slice(data), ..Entry::default() };
+    entry.set_entry_type(kind);
+    Ok(entry)
+}
+
+/// The type that a record or a message says an entry has, if there is such a type.
+pub(crate) fn entry_type(bytes: [u8; 4]) -> Option<EntryType> {
+    [EntryType::EntryNormal, EntryType::EntryConfChangeV2]
+        .into_iter()
+        .find(|kind| bytes == [*kind as u8, 0, 0, 0])
 }
 
 /// What an entry of the log says that a record has: its index, its term, and the payload that was proposed. Empty is the payload with
-/// which a term begins.
+/// which a term begins, and that of an entry that changes the members.
 ///
 /// # Errors
 /// In words, what is wrong with it.
 pub fn parts_of_entry(payload: &[u8]) -> Result<(u64, u64, &[u8]), String> {
     let entry = decode_entry(payload)?;
-    Ok((entry.index, entry.term, &payload[ENTRY_HEAD_BYTES..]))
+    let payload = match entry.get_entry_type() {
+        EntryType::EntryNormal => &payload[ENTRY_HEAD_BYTES..],
+        _ => &[],
+    };
+    Ok((entry.index, entry.term, payload))
 }
 
 impl HardState {
@@ -161,9 +173,11 @@ mod tests {
         let mut bytes = Vec::new();
         encode_entry(&Entry { term: 1, index: 1, ..Entry::default() }, &mut bytes);
         bytes[4] = EntryType::EntryConfChangeV2 as u8;
+        assert!(decode_entry(&bytes).is_ok());
+        bytes[4] = EntryType::EntryConfChange as u8;
         assert_eq!(
             decode_entry(&bytes),
-            Err("an entry of type 2 is none that this version knows".to_owned())
+            Err("an entry of type 1 is none that this version knows".to_owned())
         );
     }
 }

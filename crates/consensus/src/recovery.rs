@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn base(index: u64, term: u64) -> Base {
-        Base { index, term, members: Members { voters: vec![ReplicaId(1)] } }
+        Base { index, term, members: Members::of_voters([ReplicaId(1)]) }
     }
 
     /// The mark of a snapshot up to there.

@@ -244,7 +244,7 @@ fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
         false => data.recover(first, &mut |_| ()).expect("it is new"),
         true => {
             let id = ReplicaId(1);
-            data.begin_replication(first, Members { voters: vec![id] }).expect("it is new");
+            data.begin_replication(first, Members::of_voters([id])).expect("it is new");
             let alone = Replication { id, links: Box::new(NoLinks), retention: Retention::default() };
             data.recover_replica(second, alone, &mut |_| ()).expect("it was just made")
         }

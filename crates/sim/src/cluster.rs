@@ -4,6 +4,7 @@
 mod calm;
 mod clients;
 mod ledger;
+mod membership;
 mod nemesis;
 mod processes;
 mod replica;
@@ -102,8 +103,11 @@ impl Cluster {
         let mut oracle = Oracle::default();
         let (disks, base) = begin(&mut random, log, &mut *workload, members, &mut oracle)?;
         let digests = BTreeMap::from([(base, oracle.digest())]);
-        let replicas =
-            (1..).map(ReplicaId).zip(disks).map(|(id, disk)| Replica::new(id, disk, &mut random)).collect();
+        let replicas = (1..)
+            .map(ReplicaId)
+            .zip(disks)
+            .map(|(id, disk)| Replica::of_member(id, disk, &mut random))
+            .collect();
         Ok(Cluster {
             plan: setting.plan.clone(),
             network: Network::new(random.number()),
@@ -162,6 +166,7 @@ impl Cluster {
             0..=11 => self.client_sends(),
             12..=13 => self.ask_for_end(),
             14..=15 => self.go_wrong(),
+            18 if self.random.chance(100) => self.change_members(),
             16..=17 if self.random.chance(500) => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
                 self.begin_snapshot(at);
@@ -169,6 +174,7 @@ impl Cluster {
             }
             _ => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
+                self.join(at)?;
                 self.step(at)
             }
         }

@@ -179,7 +179,7 @@ pub fn begin_replication(
 ) -> Result<(), DataError> {
     let data = Data::open(disk, dir)?;
     let asked = StartOptions { seed, ..StartOptions::default() };
-    with_wanted(&data, log, asked, |wanted| data.begin_replication(wanted, Members { voters: members }))
+    with_wanted(&data, log, asked, |wanted| data.begin_replication(wanted, Members::of_voters(members)))
 }
 
 /// Starts a replica, with a session for each of `sessions` clients.

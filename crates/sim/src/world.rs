@@ -129,6 +129,8 @@ pub struct Tally {
     pub barriers: u64,
     /// Times at which all machines lost their power.
     pub blackouts: u64,
+    /// Changes of members that were asked for.
+    pub changes: u64,
     /// Snapshots that a replica has fetched from another.
     pub fetched: u64,
     /// Calms in which all replicas were compared.
@@ -172,11 +174,12 @@ impl Tally {
         self.barriers += other.barriers;
         self.blackouts += other.blackouts;
         self.fetched += other.fetched;
+        self.changes += other.changes;
         self.calms += other.calms;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 35] {
+    pub fn rows(&self) -> [(&'static str, u64); 36] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -212,6 +215,7 @@ impl Tally {
             ("barriers passed", self.barriers),
             ("blackouts", self.blackouts),
             ("snapshots fetched", self.fetched),
+            ("changes of members", self.changes),
             ("calms", self.calms),
         ]
     }

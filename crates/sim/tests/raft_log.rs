@@ -43,7 +43,7 @@ impl Group {
     fn with(count: u64, settings: wal::Settings) -> Group {
         let voters: Vec<ReplicaId> = (1..=count).map(ReplicaId).collect();
         let one = |id| {
-            let base = Base { index: 0, term: 1, members: Members { voters: voters.clone() } };
+            let base = Base { index: 0, term: 1, members: Members::of_voters(voters.clone()) };
             let mark = SnapshotMark { base, record: Index(0), term: 1, vote: 0 };
             One { disk: SimDisk::new(id), mark, log: None, committed: Vec::new() }
         };

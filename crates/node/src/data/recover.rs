@@ -8,6 +8,7 @@ use super::rules_epochs::Decided;
 use super::snapshot::{self, SnapshotStore};
 use super::{Rules, SettingsFile, backup, settings};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
+use consensus::Control;
 use dsa::Dsa;
 use dsa::chain::Differs;
 use dsa::settings::Record;
@@ -38,6 +39,8 @@ pub struct Recovered {
     pub records: u64,
     /// The torn tail, if the last end was not a clean one and no pass before the last has cut it. It was reported.
     pub cut: Option<Cut>,
+    /// What others see of a replica and ask of it, if the log has others.
+    pub control: Option<Control>,
     /// Where the outcome is another than was answered, and was accepted: a snapshot holds what the log makes now.
     pub differences: Vec<Differs>,
 }
@@ -188,7 +191,7 @@ impl Data {
             write_snapshot(&mut committer, &mut snapshots)?;
         }
         dsa.journal_to(queue);
-        Ok(Recovered { dsa, committer, snapshots, records, cut, differences })
+        Ok(Recovered { dsa, committer, snapshots, records, cut, control: None, differences })
     }
 
     /// Why a backup is not served.

@@ -86,6 +86,7 @@ impl Data {
         let damaged = |what| DataError::Facts(self.log_dir(), what);
         let recovered = recovery.finish(mark).map_err(damaged)?;
         let log = RaftLog::new(id, recovered, opened.writer, links, retention, entropy.next_u64());
+        let control = Some(log.control());
         dsa.shard().writer().find_free_ids();
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);
@@ -94,6 +95,14 @@ impl Data {
         let committer =
             Committer::new(Arc::clone(&dsa), replay.applier, end, Box::new(log), Arc::clone(&queue), limits);
         dsa.journal_to(queue);
-        Ok(Recovered { dsa, committer, snapshots, records, cut: opened.cut, differences: Vec::new() })
+        Ok(Recovered {
+            dsa,
+            committer,
+            snapshots,
+            records,
+            cut: opened.cut,
+            control,
+            differences: Vec::new(),
+        })
     }
 }

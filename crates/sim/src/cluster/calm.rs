@@ -34,12 +34,14 @@ impl Cluster {
         for _ in 0..CALM_WITHIN {
             self.pass_time();
             let at = self.random.below(self.replicas.len() as u64) as usize;
+            self.join(at)?;
             self.step(at)?;
             if self.replicas[at].node.is_none() {
                 // It had failed before all was mended, and has ended now.
                 self.start(at)?;
             }
             if self.is_calm() {
+                self.must_not_be_joint()?;
                 return self.look_at_all();
             }
         }
@@ -51,20 +53,27 @@ impl Cluster {
     /// Is there a leader that has begun its term, and has every replica everything?
     fn is_calm(&mut self) -> bool {
         let last = self.ledger.last();
+        let Some(members) = self.members() else { return false };
         let has_all =
             |node: &crate::node::Node| node.applied() == last && node.recovered.committer.is_settled();
-        let nodes = || self.replicas.iter().filter_map(|replica| replica.node.as_ref());
-        let leads = nodes().any(|node| node.recovered.committer.is_open());
-        let no_question = self.replicas.iter().all(|replica| replica.barriers.is_empty());
+        let of = |id| self.replicas.iter().find(|replica| replica.id == id);
+        let all: Vec<_> = members.all().filter_map(of).collect();
+        let no_question = all.iter().all(|replica| replica.barriers.is_empty());
         let no_answer = self.sent.iter().all(Option::is_none);
-        leads && no_question && no_answer && nodes().all(has_all)
+        let have_all = all.iter().all(|replica| replica.node.as_ref().is_some_and(has_all));
+        no_question && no_answer && have_all && !members.is_joint()
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {
         let end = self.oracle.at();
         let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
+        let members = self.members().unwrap_or_default();
         for at in 0..self.replicas.len() {
             let (id, clock) = (self.replicas[at].id, self.replicas[at].clock);
+            // What has left the group is behind.
+            if !members.all().any(|member| member == id) {
+                continue;
+            }
             let Some(node) = &mut self.replicas[at].node else { continue };
             let view = View::of(node.read_all(&clock)).map_err(broken("a client can read everything"))?;
             let situation = Situation {

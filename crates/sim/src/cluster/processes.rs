@@ -12,6 +12,9 @@ use std::sync::Arc;
 impl Cluster {
     /// Starts the process of a replica. What its disk says then may end it at once.
     pub(super) fn start(&mut self, at: usize) -> Result<(), Violation> {
+        if !self.replicas[at].has_started {
+            return Ok(());
+        }
         let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
         let (links, seed) = (self.network.links_of(id, Channel::Consensus), self.random.number());
@@ -53,7 +56,7 @@ impl Cluster {
     /// As [`Cluster::end`], by one of them.
     pub(super) fn end_by(&mut self, at: usize, loses_power: bool) {
         let replica = &mut self.replicas[at];
-        (replica.node, replica.transfer, replica.written) = (None, None, None);
+        (replica.node, replica.transfer, replica.written, replica.joining) = (None, None, None, None);
         replica.barriers.clear();
         match loses_power {
             true => replica.disk.lose_power_keeping(self.plan.sectors_kept()),

@@ -1,11 +1,12 @@
 //! A replica: its disk and its clock, and the process, if it runs.
 
+use super::membership::Joining;
 use super::snapshots::Written;
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::node::Node;
 use crate::random::Random;
-use consensus::ReplicaId;
+use consensus::{Control, ReplicaId};
 use node::transfer::Transfer;
 use wal::Ticket;
 
@@ -25,6 +26,10 @@ pub(super) struct Replica {
     pub(super) snapshot: u64,
     /// The last entry at which it was compared with the model.
     pub(super) seen: u64,
+    /// It has a snapshot with which it starts.
+    pub(super) has_started: bool,
+    /// It fetches that.
+    pub(super) joining: Option<Joining>,
     /// It is not started for so long.
     pub(super) away_ns: u64,
     /// It takes no step for so long.
@@ -50,11 +55,23 @@ impl Replica {
             written: None,
             snapshot: 0,
             seen: 0,
+            has_started: false,
+            joining: None,
             away_ns: 0,
             paused_ns: 0,
             is_frozen: false,
             barriers: Vec::new(),
         }
+    }
+
+    /// One that has the directory with which all begin.
+    pub(super) fn of_member(id: ReplicaId, disk: SimDisk, random: &mut Random) -> Replica {
+        Replica { has_started: true, ..Replica::new(id, disk, random) }
+    }
+
+    /// What is asked of it, if it runs.
+    pub(super) fn control(&self) -> Option<Control> {
+        self.node.as_ref().and_then(|node| node.recovered.control.clone())
     }
 
     pub(super) fn pass_ns(&mut self, ns: u64) {
@@ -66,7 +83,7 @@ impl Replica {
 
     /// Does it not run, and may somebody start it?
     pub(super) fn may_start(&self) -> bool {
-        self.node.is_none() && self.away_ns == 0
+        self.node.is_none() && self.has_started && self.away_ns == 0
     }
 
     /// It stands still, and its clock with it or not.

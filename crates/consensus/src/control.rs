@@ -1,0 +1,137 @@
+//! What others than its owner see of a replica, and what they ask of it. Clones are the same.
+
+use crate::change::Change;
+use crate::member::{Members, ReplicaId};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is asked for and not answered, at most.
+const ASKED_MAX: usize = 64;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Control(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Is something asked for? Looked at in each step.
+    is_asked: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asked: VecDeque<(u64, Asked)>,
+    last: u64,
+    refused: VecDeque<(u64, Refusal)>,
+    view: View,
+}
+
+/// What may be asked of a replica that leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Members are to change. It is done when [`View::members`] says so, and they are not joint.
+    Change(Change),
+    /// This replica is to lead in its place.
+    Transfer(ReplicaId),
+}
+
+/// Why something is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// This replica does not lead.
+    NotLeader,
+    /// Another change has not come to its end.
+    OtherChange,
+    /// There would be no replica that votes, or too many, or more is known than may be.
+    Members,
+    /// It has no room for it now, or too much is asked for.
+    Full,
+    /// The replica that leads cannot be taken away: another is to lead first.
+    Leads,
+}
+
+/// How a replica and its group fare. Published when it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// The members, as far as this replica has applied them.
+    pub members: Members,
+    /// The entry that made them so.
+    pub members_index: u64,
+    /// The term that it knows of.
+    pub term: u64,
+    /// The replica that leads, as far as it knows.
+    pub leader: Option<ReplicaId>,
+    /// The last entry that it knows to be committed.
+    pub commit: u64,
+    /// Of a leader: each other replica.
+    pub others: Vec<Other>,
+}
+
+/// Another replica, as a leader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Which.
+    pub id: ReplicaId,
+    /// The last entry that it certainly has.
+    pub matched: u64,
+    /// Was it heard of within the last election timeout?
+    pub is_active: bool,
+    /// Does it fetch a snapshot?
+    pub fetches: bool,
+}
+
+impl Control {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the replica fares.
+    pub fn view(&self) -> View {
+        self.lock().view.clone()
+    }
+
+    /// Asks for something. [`Control::refusal`] tells of the number that this returns if it is not done.
+    ///
+    /// # Errors
+    /// Too much is asked for.
+    pub fn ask(&self, asked: Asked) -> Result<u64, Refusal> {
+        let mut state = self.lock();
+        if state.asked.len() == ASKED_MAX {
+            return Err(Refusal::Full);
+        }
+        state.last += 1;
+        let number = state.last;
+        state.asked.push_back((number, asked));
+        self.0.is_asked.store(true, Ordering::Release);
+        Ok(number)
+    }
+
+    /// Why something that was asked for is not done. `None` also if it may still be.
+    pub fn refusal(&self, number: u64) -> Option<Refusal> {
+        self.lock().refused.iter().find(|(other, _)| *other == number).map(|(_, refusal)| *refusal)
+    }
+
+    pub(crate) fn take(&self) -> Option<(u64, Asked)> {
+        if !self.0.is_asked.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut state = self.lock();
+        let asked = state.asked.pop_front();
+        self.0.is_asked.store(!state.asked.is_empty(), Ordering::Release);
+        asked
+    }
+
+    pub(crate) fn refuse(&self, number: u64, refusal: Refusal) {
+        let mut state = self.lock();
+        if state.refused.len() == ASKED_MAX {
+            state.refused.pop_front();
+        }
+        state.refused.push_back((number, refusal));
+    }
+
+    pub(crate) fn publish(&self, change: impl FnOnce(&mut View)) {
+        change(&mut self.lock().view);
+    }
+}

@@ -1,0 +1,148 @@
+//! How a replica takes part in changes of members.
+
+use crate::change::{self, Change};
+use crate::control::{Asked, Other, Refusal};
+use crate::faults;
+use crate::member::{FACTS_BYTES_MAX, KNOWN_MAX, ReplicaId, VOTERS_MAX};
+use crate::raft_log::RaftLog;
+use env::planted;
+use raft::eraftpb::{ConfChangeV2, Entry};
+use raft::{ProgressState, StateRole};
+
+/// Milliseconds between two views that are published, if nothing but numbers of entries changes.
+const PUBLISH_MS: u64 = 100;
+/// Bytes that a change of members takes as an entry besides what is newly known, at most.
+const CHANGE_BYTES: usize = 512;
+/// Bytes that one change may make known.
+const NEW_FACTS_BYTES_MAX: usize = 8 << 10;
+
+impl RaftLog {
+    /// Does what is asked for, and leaves a joint state.
+    pub(crate) fn serve(&mut self) {
+        while let Some((number, asked)) = self.control.take() {
+            let done = match asked {
+                Asked::Change(change) => self.change(&change),
+                Asked::Transfer(to) => self.transfer(to),
+            };
+            if let Err(refusal) = done {
+                self.control.refuse(number, refusal);
+            }
+        }
+        // The core leaves a joint state by itself only if no leader changes meanwhile.
+        let is_joint = self.core.store().members().1.is_joint();
+        if self.leads() && is_joint && !planted::is(faults::JOINT_NOT_LEFT) {
+            let _ = self.propose_change(ConfChangeV2::default());
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.core.raft.state == StateRole::Leader
+    }
+
+    fn change(&mut self, wanted: &Change) -> Result<(), Refusal> {
+        let now = self.core.store().members().1;
+        if now.is_joint() {
+            return Err(Refusal::OtherChange);
+        }
+        let is_new = |id: &&ReplicaId| !now.facts.contains_key(id);
+        let known = now.facts.len() + wanted.facts.keys().filter(is_new).count();
+        let is_sound = (1..=VOTERS_MAX).contains(&wanted.voters.len())
+            && wanted.learners.len() <= VOTERS_MAX
+            && wanted.voters.is_disjoint(&wanted.learners)
+            && wanted.facts.values().all(|facts| facts.len() <= FACTS_BYTES_MAX)
+            && wanted.facts.values().map(Vec::len).sum::<usize>() <= NEW_FACTS_BYTES_MAX
+            && known <= KNOWN_MAX;
+        if !is_sound {
+            return Err(Refusal::Members);
+        }
+        if !wanted.voters.contains(&self.id) {
+            return Err(Refusal::Leads);
+        }
+        let steps = wanted.steps(now);
+        self.propose_change(steps)
+    }
+
+    fn propose_change(&mut self, change: ConfChangeV2) -> Result<(), Refusal> {
+        let raft = &self.core.raft;
+        if !self.leads() || !raft.commit_to_current_term() {
+            return Err(Refusal::NotLeader);
+        }
+        if raft.has_pending_conf() {
+            return Err(Refusal::OtherChange);
+        }
+        if self.persist.is_full() || self.must_have_room(CHANGE_BYTES + change.context.len()).is_err() {
+            return Err(Refusal::Full);
+        }
+        self.core.propose_conf_change(Vec::new(), change).map_err(|_| Refusal::Full)
+    }
+
+    fn transfer(&mut self, to: ReplicaId) -> Result<(), Refusal> {
+        if !self.leads() {
+            return Err(Refusal::NotLeader);
+        }
+        if !self.core.store().members().1.voters.contains(&to) {
+            return Err(Refusal::Members);
+        }
+        self.core.transfer_leader(to.0);
+        Ok(())
+    }
+
+    /// An entry that changes members is committed. What cannot be read or does not fit changes nothing, at each replica.
+    pub(crate) fn apply_change(&mut self, entry: &Entry) {
+        let Some((change, facts)) = change::decode(&entry.data) else {
+            tracing::error!(entry = entry.index, "a change of members cannot be read; nothing is changed");
+            return;
+        };
+        let state = match self.core.apply_conf_change(&change) {
+            Ok(state) => state,
+            Err(error) => {
+                tracing::error!(entry = entry.index, %error, "a change of members does not fit; nothing is changed");
+                return;
+            }
+        };
+        let entries = self.core.mut_store();
+        let mut members = entries.members().1.with(&state);
+        members.facts.extend(facts);
+        tracing::info!(
+            entry = entry.index,
+            voters = ?numbers(&members.voters),
+            before = ?numbers(&members.outgoing),
+            learners = ?numbers(&members.learners),
+            "members changed"
+        );
+        entries.on_members(entry.index, members);
+        self.published_ms = 0;
+    }
+
+    /// Publishes how this replica fares, if that is another than before or some time has passed.
+    pub(crate) fn publish(&mut self) {
+        let raft = &self.core.raft;
+        let (at, members) = self.core.store().members();
+        let leader = Some(ReplicaId(raft.leader_id)).filter(|leader| leader.0 != 0);
+        let (term, is_due) = (raft.term, self.now_ms >= self.published_ms + PUBLISH_MS);
+        let is_leader = self.leads();
+        if !is_due && self.published == (term, leader, at) {
+            return;
+        }
+        (self.published, self.published_ms) = ((term, leader, at), self.now_ms);
+        self.control.publish(|view| {
+            (view.term, view.leader, view.commit) = (term, leader, raft.raft_log.committed);
+            if view.members_index != at || view.members.voters.is_empty() {
+                (view.members_index, view.members) = (at, members.clone());
+            }
+            view.others.clear();
+            let others = raft.prs().iter().filter(|(id, _)| is_leader && **id != raft.id);
+            view.others.extend(others.map(|(id, progress)| Other {
+                id: ReplicaId(*id),
+                matched: progress.matched,
+                is_active: progress.recent_active,
+                fetches: progress.state == ProgressState::Snapshot,
+            }));
+            view.others.sort_by_key(|other| other.id);
+        });
+    }
+}
+
+fn numbers(ids: &[ReplicaId]) -> Vec<u64> {
+    ids.iter().map(|id| id.0).collect()
+}
