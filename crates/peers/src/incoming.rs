@@ -13,10 +13,12 @@ use bytes::Bytes;
 use env::clock::Clock as _;
 use env::net::{Listener as _, PeerAddress, Pending as _, TcpListener, TcpPending};
 use env::task;
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::{AsyncWriteExt as _, ReadHalf, split};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -27,36 +29,64 @@ const AGAIN_MS: u64 = 50;
 /// Milliseconds in which a command is sent, and in which an answer is taken.
 const REQUEST_MS: u64 = 60_000;
 
-/// A place among those that have not said who they are.
-struct Place(Rc<Cell<usize>>);
+/// The places of connections that have not said who they are. If there is none left, the newcomer takes that of the one that had its place for the
+/// longest: who is a member needs a few milliseconds, so others that say nothing cannot keep it out.
+#[derive(Clone, Default)]
+pub(crate) struct Places(Rc<RefCell<State>>);
 
-impl Place {
-    fn take(taken: &Rc<Cell<usize>>) -> Option<Place> {
-        if taken.get() >= STRANGERS_MAX {
-            return None;
+#[derive(Default)]
+struct State {
+    /// Those that have places, the oldest first.
+    taken: VecDeque<(u64, Rc<Notify>)>,
+    count: u64,
+}
+
+/// A place of one connection.
+struct Place {
+    places: Places,
+    number: u64,
+    is_lost: Rc<Notify>,
+}
+
+impl Places {
+    fn take(&self) -> Place {
+        let mut state = self.0.borrow_mut();
+        if state.taken.len() == STRANGERS_MAX
+            && let Some((_, oldest)) = state.taken.pop_front()
+        {
+            oldest.notify_one();
         }
-        taken.set(taken.get() + 1);
-        Some(Place(Rc::clone(taken)))
+        state.count += 1;
+        let (number, is_lost) = (state.count, Rc::new(Notify::new()));
+        state.taken.push_back((number, Rc::clone(&is_lost)));
+        assert!(state.taken.len() <= STRANGERS_MAX, "places have a bound");
+        Place { places: self.clone(), number, is_lost }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.places.0.borrow_mut().taken.retain(|(number, _)| *number != self.number);
     }
 }
 
-/// Accepts connections for ever. `taken` counts those of all listeners that have not said who they are.
-pub(crate) async fn listen(shared: Arc<Shared>, listener: TcpListener, taken: Rc<Cell<usize>>) {
+impl Place {
+    /// What comes of the connection, while it has its place.
+    async fn during<T>(&self, serving: impl Future<Output = Result<T, Ended>>) -> Result<T, Ended> {
+        tokio::select! {
+            outcome = serving => outcome,
+            () = self.is_lost.notified() => Err(Ended::Crowded),
+        }
+    }
+}
+
+/// Accepts connections for ever. All listeners have the same places.
+pub(crate) async fn listen(shared: Arc<Shared>, listener: TcpListener, places: Places) {
     loop {
         match listener.accept().await {
-            Ok((pending, from)) => match Place::take(&taken) {
-                Some(place) => task::spawn_local(serve(Arc::clone(&shared), pending, from, place)),
-                None => tracing::warn!(
-                    "{} is not served: {STRANGERS_MAX} others have not said who they are",
-                    name(from)
-                ),
-            },
+            Ok((pending, from)) => {
+                task::spawn_local(serve(Arc::clone(&shared), pending, from, places.take()));
+            }
             Err(error) => {
                 tracing::warn!("a connection of a peer cannot be accepted: {error}");
                 task::sleep_ms(AGAIN_MS).await;
@@ -73,7 +103,7 @@ fn name(from: PeerAddress) -> String {
 }
 
 async fn serve(shared: Arc<Shared>, pending: TcpPending, from: PeerAddress, place: Place) {
-    match begin(&shared, pending).await {
+    match place.during(begin(&shared, pending)).await {
         Ok(First::Link(link, stream, heard)) => {
             drop(place);
             let (node, class) = (link.node(), link.class());
@@ -90,7 +120,7 @@ async fn serve(shared: Arc<Shared>, pending: TcpPending, from: PeerAddress, plac
                 ended => tracing::warn!("the link from node {node} for {class} ended: {ended}"),
             }
         }
-        Ok(First::Join(body, stream)) => match admit(&shared, &body, stream).await {
+        Ok(First::Join(body, stream)) => match place.during(admit(&shared, &body, stream)).await {
             Ok(node) => tracing::info!("node {node} joins from {}", name(from)),
             Err(ended) => tracing::warn!("a join from {} failed: {ended}", name(from)),
         },

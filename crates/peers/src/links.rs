@@ -15,7 +15,7 @@ use consensus::ReplicaId;
 use consensus::links::{Channel, Links};
 use env::net::TcpBound;
 use env::task;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -159,12 +159,12 @@ async fn serve(shared: Arc<Shared>, bound: Vec<TcpBound>, started: Sender<io::Re
 }
 
 fn listen(shared: &Arc<Shared>, bound: Vec<TcpBound>) -> io::Result<Vec<SocketAddr>> {
-    let taken = Rc::new(Cell::new(0));
+    let places = incoming::Places::default();
     let mut addresses = Vec::new();
     for bound in bound {
         let listener = bound.listen(BACKLOG)?;
         addresses.push(listener.local_addr()?);
-        task::spawn_local(incoming::listen(Arc::clone(shared), listener, Rc::clone(&taken)));
+        task::spawn_local(incoming::listen(Arc::clone(shared), listener, places.clone()));
     }
     Ok(addresses)
 }

@@ -33,6 +33,8 @@ pub(crate) enum Ended {
     Unexpected(Kind),
     /// Handshake and hellos took too long.
     Slow,
+    /// It had not said who is there when too many others came.
+    Crowded,
     /// Nothing came for too long.
     Silent,
     /// The certificate, the hello and what is known of the members do not agree.
@@ -55,6 +57,7 @@ impl fmt::Display for Ended {
             Ended::Frame(fault) => write!(f, "a frame is wrong: {fault}"),
             Ended::Unexpected(kind) => write!(f, "a frame {kind:?} has no place there"),
             Ended::Slow => f.write_str("handshake and hello took too long"),
+            Ended::Crowded => f.write_str("it had not said who is there when too many others came"),
             Ended::Silent => f.write_str("nothing came for too long"),
             Ended::Stranger(what) => f.write_str(what),
             Ended::Full => f.write_str("too much waits to be sent; what waited is lost"),

@@ -230,8 +230,9 @@ fn a_removed_member_is_cut_off_at_once() {
     let mut cluster = Cluster::start(3);
     let members = cluster.members();
     // What it sent and was not received yet is gone with it.
+    let came = cluster.nodes[0].came();
     cluster.nodes[2].updates.send(ReplicaId(1), b"late".to_vec());
-    until("it came", || cluster.nodes[2].is_linked(1));
+    until("it came", || cluster.nodes[0].came() == came + 1);
     for node in &cluster.nodes[..2] {
         node.peers.set_members(&members[..2]);
         assert!(node.peers.status().iter().all(|link| link.node != 3));
@@ -276,8 +277,12 @@ fn those_that_say_nothing_take_no_more_than_their_places() {
     let mut cluster = Cluster::start(2);
     let to = cluster.nodes[0].socket();
     let silent: Vec<TcpStream> = (0..80).map(|_| TcpStream::connect(to).unwrap()).collect();
+    // They do not keep a member out.
+    let identity = Identity::load(&RealDisk, &cluster.nodes[1].dir).unwrap();
+    let answer = peers::client::command(&identity, &cluster.nodes[0].address(), b"x").unwrap();
+    assert_eq!(answer, "2: x");
     cluster.check();
-    // Some are not served at all, the others not for long.
+    // The oldest have lost their places, the others are not served for long.
     for mut stream in silent {
         stream.set_read_timeout(Some(nodes::PATIENCE)).unwrap();
         match stream.read(&mut [0; 64]) {
@@ -285,6 +290,26 @@ fn those_that_say_nothing_take_no_more_than_their_places() {
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
         }
     }
+    cluster.check();
+}
+
+#[test]
+fn a_node_is_not_linked_to_another_one_at_its_address() {
+    let mut cluster = Cluster::start(3);
+    let mut members = cluster.members();
+    let (two, three) = (members[1].addresses.clone(), members[2].addresses.clone());
+    cluster.nodes[0].peers.set_members(&members[..1]);
+    (members[1].addresses, members[2].addresses) = (three.clone(), three);
+    cluster.nodes[0].peers.set_members(&members);
+    let sends = |node: u64, cluster: &Cluster| {
+        let status = cluster.nodes[0].peers.status();
+        status.iter().any(|link| link.node == node && link.sends_messages && link.sends_files)
+    };
+    until("node 3 is linked", || sends(3, &cluster));
+    assert!(!sends(2, &cluster), "node 3 is not node 2");
+    members[1].addresses = two;
+    cluster.nodes[0].peers.set_members(&members);
+    cluster.until_linked();
     cluster.check();
 }
 

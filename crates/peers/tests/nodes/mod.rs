@@ -129,6 +129,11 @@ impl Node {
         address(self.socket())
     }
 
+    /// How many messages came in so far.
+    pub(crate) fn came(&self) -> u64 {
+        *self.woken.0.lock().unwrap()
+    }
+
     pub(crate) fn links(&mut self, channel: Channel) -> &mut Box<dyn Links> {
         match channel {
             Channel::Consensus => &mut self.consensus,
