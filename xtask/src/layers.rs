@@ -56,10 +56,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("pando-tls", &["pando-env", "pando-dsa"]),
+    ("pando-peers", &["pando-env", "pando-consensus"]),
     (
         "pando-server",
         &[
             "pando-tls",
+            "pando-peers",
             "pando-model",
             "pando-schema",
             "pando-logs",
@@ -78,6 +80,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "pando-server",
             "pando-tls",
+            "pando-peers",
             "pando-node",
             "pando-loadgen",
             "pando-model",
@@ -118,7 +121,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("socket2", &["pando-env"]),
     ("getrandom", &["pando-env"]),
     ("rustix", &["pando-env"]),
-    ("tokio", &["pando-env", "pando-server"]),
+    ("tokio", &["pando-env", "pando-server", "pando-peers"]),
     ("rand", &[]),
 ];
 

@@ -1,0 +1,101 @@
+//! The first frame of a connection, and its answer: who is at the other end, and what the connection is for.
+
+use crate::codec::{Malformed, Reader};
+use crate::id::{ClusterId, RunId};
+use consensus::links::Channel;
+use std::fmt;
+
+/// The version that is spoken.
+pub const VERSION: u32 = 1;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Messages of the core, and updates: the one that opened it sends them.
+    Messages = 1,
+    /// Parts of files, likewise: nothing else waits behind them.
+    Files = 2,
+    /// Commands and their answers.
+    Requests = 3,
+}
+
+impl Class {
+    /// The connection that carries a channel.
+    pub(crate) fn of(channel: Channel) -> Class {
+        match channel {
+            Channel::Consensus | Channel::Updates => Class::Messages,
+            Channel::Files => Class::Files,
+        }
+    }
+
+    /// The channels of it.
+    pub(crate) fn channels(self) -> &'static [Channel] {
+        match self {
+            Class::Messages => &[Channel::Consensus, Channel::Updates],
+            Class::Files => &[Channel::Files],
+            Class::Requests => &[],
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Messages => "messages",
+            Class::Files => "files",
+            Class::Requests => "requests",
+        })
+    }
+}
+
+/// Who a node says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// What the connection is for.
+    pub class: Class,
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// The node; not 0.
+    pub node: u64,
+    /// Its starts so far.
+    pub boots: u64,
+    /// Its run.
+    pub run: RunId,
+}
+
+impl Hello {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = VERSION.to_le_bytes().to_vec();
+        out.extend_from_slice(&[self.class as u8, 0, 0, 0]);
+        out.extend_from_slice(&self.cluster.0);
+        out.extend_from_slice(&self.node.to_le_bytes());
+        out.extend_from_slice(&self.boots.to_le_bytes());
+        out.extend_from_slice(&self.run.0);
+        out
+    }
+
+    /// From its bytes.
+    ///
+    /// # Errors
+    /// What is wrong with them; first, whether they are of another version.
+    pub fn decode(bytes: &[u8]) -> Result<Hello, Malformed> {
+        let mut reader = Reader(bytes);
+        if reader.u32()? != VERSION {
+            return Err(Malformed::Version);
+        }
+        let code = reader.u8()?;
+        let classes = [Class::Messages, Class::Files, Class::Requests];
+        let class = classes.into_iter().find(|class| *class as u8 == code).ok_or(Malformed::Value)?;
+        reader.zeros::<3>()?;
+        let hello = Hello {
+            class,
+            cluster: ClusterId(reader.array()?),
+            node: reader.u64()?,
+            boots: reader.u64()?,
+            run: RunId(reader.array()?),
+        };
+        reader.end()?;
+        if hello.node == 0 { Err(Malformed::Value) } else { Ok(hello) }
+    }
+}

@@ -1,0 +1,192 @@
+//! The links of a node to the others. One thread, `peers`, has all its sockets.
+
+use crate::authority::Authority;
+use crate::hello::{Class, Hello};
+use crate::identity::{Boot, Identity};
+use crate::incoming;
+use crate::member::Member;
+use crate::outgoing;
+use crate::secure::Configs;
+use crate::service::Service;
+use crate::shared::Shared;
+use crate::table::{LinkStatus, Table};
+use bytes::Bytes;
+use consensus::ReplicaId;
+use consensus::links::{Channel, Links};
+use env::net::TcpBound;
+use env::task;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+/// Connections that the system keeps until they are accepted.
+const BACKLOG: i32 = 128;
+/// Addresses to listen on at most.
+const LISTENERS_MAX: usize = 8;
+
+/// What the links of a node are made of.
+pub struct Options {
+    /// Where it listens; port 0 lets the system pick one.
+    pub listen: Vec<SocketAddr>,
+    /// The node, whose start was counted.
+    pub boot: Boot,
+    /// The CA. Without it no node can join here.
+    pub authority: Option<Arc<Authority>>,
+    /// Answers joins and commands.
+    pub service: Arc<dyn Service>,
+    /// Called on the thread of the links when a message came in. It must not wait.
+    pub wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// The links of a node to the others. They end when this is dropped; what waits to be sent is lost then.
+pub struct Peers {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    thread: Option<task::Thread>,
+}
+
+impl fmt::Debug for Peers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peers").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+impl Peers {
+    /// Listens, and starts the thread. There are no members yet: [`Peers::set_members`].
+    ///
+    /// # Errors
+    /// An address is taken or none of this machine; the certificate and its key cannot be used; the system has no thread left.
+    pub fn start(options: Options) -> io::Result<Peers> {
+        let Options { listen, boot: Boot { identity, run }, authority, service, wake } = options;
+        if listen.len() > LISTENERS_MAX {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a node has at most 8 addresses for peers",
+            ));
+        }
+        let configs = Configs::of(&identity).map_err(io::Error::other)?;
+        let bound = listen.into_iter().map(TcpBound::bind).collect::<io::Result<Vec<TcpBound>>>()?;
+        let (class, cluster) = (Class::Messages, identity.cluster());
+        let own = Hello { class, cluster, node: identity.node(), boots: identity.boots(), run };
+        let shared = Arc::new(Shared::new(Table::new(own, wake), configs, authority, service));
+        let (started, has_started) = channel();
+        let of_thread = Arc::clone(&shared);
+        let thread = task::Thread::spawn("peers", move || serve(of_thread, bound, started))?;
+        let addresses =
+            has_started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the peers ended")))?;
+        Ok(Peers { shared, addresses, thread: Some(thread) })
+    }
+
+    /// Where it listens, in the order in which it was asked to.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The links of one channel. To be given to one owner: all that are made for a channel take from the same messages.
+    pub fn links(&self, channel: Channel) -> Box<dyn Links> {
+        Box::new(ChannelLinks { shared: Arc::clone(&self.shared), channel })
+    }
+
+    /// Replaces the members; this node may be one of them, and must be if programs with its certificate send commands to it. Links of nodes that
+    /// are none any more, or have other certificates, end at once, and what came over them and was not received is dropped.
+    ///
+    /// # Panics
+    /// A member has the id 0, or more certificates than [`crate::CERTIFICATES_MAX`]; there are more than [`crate::MEMBERS_MAX`].
+    pub fn set_members(&self, members: &[Member]) {
+        self.shared.table.set_members(members);
+    }
+
+    /// Which links there are to the other members.
+    pub fn status(&self) -> Vec<LinkStatus> {
+        self.shared.table.status()
+    }
+
+    /// Takes the renewed certificate of this node for connections that begin from now on.
+    ///
+    /// # Errors
+    /// It cannot be used; the earlier one stays.
+    pub fn renew(&self, identity: &Identity) -> io::Result<()> {
+        self.shared.set_configs(Configs::of(identity).map_err(io::Error::other)?);
+        Ok(())
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        self.shared.end.notify_one();
+        if let Some(Err(error)) = self.thread.take().map(task::Thread::join) {
+            tracing::error!("the thread of the peers: {error}");
+        }
+    }
+}
+
+/// One channel of all links.
+struct ChannelLinks {
+    shared: Arc<Shared>,
+    channel: Channel,
+}
+
+impl Links for ChannelLinks {
+    /// # Panics
+    /// The message is longer than a frame of the channel may be ([`crate::frame::Kind::bytes_max`]).
+    fn send(&mut self, to: ReplicaId, message: Vec<u8>) {
+        self.shared.table.send(to.0, self.channel, message);
+    }
+
+    fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
+        self.shared.table.receive(self.channel).map(|(node, message)| (ReplicaId(node), message))
+    }
+}
+
+/// All of the thread.
+async fn serve(shared: Arc<Shared>, bound: Vec<TcpBound>, started: Sender<io::Result<Vec<SocketAddr>>>) {
+    match listen(&shared, bound) {
+        Ok(addresses) => _ = started.send(Ok(addresses)),
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    }
+    tokio::select! {
+        () = link(&shared) => {}
+        () = shared.end.notified() => {}
+    }
+}
+
+fn listen(shared: &Arc<Shared>, bound: Vec<TcpBound>) -> io::Result<Vec<SocketAddr>> {
+    let places = incoming::Places::default();
+    let mut addresses = Vec::new();
+    for bound in bound {
+        let listener = bound.listen(BACKLOG)?;
+        addresses.push(listener.local_addr()?);
+        task::spawn_local(incoming::listen(Arc::clone(shared), listener, places.clone()));
+    }
+    Ok(addresses)
+}
+
+/// Has a task for each connection that this node is to open.
+async fn link(shared: &Arc<Shared>) {
+    let running = Rc::new(RefCell::new(BTreeSet::new()));
+    let mut changes = shared.table.changes();
+    loop {
+        changes.mark_unchanged();
+        for node in shared.table.others() {
+            for class in [Class::Messages, Class::Files] {
+                if running.borrow_mut().insert((node, class)) {
+                    let (shared, running) = (Arc::clone(shared), Rc::clone(&running));
+                    task::spawn_local(async move {
+                        outgoing::keep(&shared, node, class).await;
+                        running.borrow_mut().remove(&(node, class));
+                    });
+                }
+            }
+        }
+        // The table has the sender.
+        let _ = changes.changed().await;
+    }
+}

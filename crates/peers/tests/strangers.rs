@@ -1,0 +1,337 @@
+//! What is no member's ends its own connection, and nothing else.
+
+mod nodes;
+
+use consensus::ReplicaId;
+use consensus::links::Channel;
+use env::disk::RealDisk;
+use env::entropy::SystemEntropy;
+use nodes::{Cluster, Node, create, now_s, until};
+use peers::hello::{Class, Hello};
+use peers::{Authority, Holder, Identity, RunId};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Takes any server: it is the other end that is tested.
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ECDSA_NISTP256_SHA256, SignatureScheme::ED25519]
+    }
+}
+
+type Connection = StreamOwned<ClientConnection, TcpStream>;
+
+/// A connection with the certificate of a node's folder, or without one.
+fn connect(to: SocketAddr, dir: Option<&Path>) -> Connection {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody));
+    let config = match dir {
+        Some(dir) => {
+            let chain =
+                ["node.pem", "ca.pem"].map(|name| CertificateDer::from_pem_file(dir.join(name)).unwrap());
+            let key = PrivateKeyDer::from_pem_file(dir.join("node.key")).unwrap();
+            builder.with_client_auth_cert(chain.to_vec(), key).unwrap()
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(nodes::PATIENCE)).unwrap();
+    let tls = ClientConnection::new(Arc::new(config), "x.invalid".try_into().unwrap()).unwrap();
+    StreamOwned::new(tls, stream)
+}
+
+/// A frame, of any kind and length.
+fn frame(kind: u8, len: u32, body: &[u8]) -> Vec<u8> {
+    [&len.to_le_bytes()[..], &[kind, 0, 0, 0], body].concat()
+}
+
+fn hello_frame(hello: &Hello) -> Vec<u8> {
+    let body = hello.encode();
+    frame(1, body.len() as u32, &body)
+}
+
+fn hello(cluster: &Cluster, node: u64, boots: u64) -> Hello {
+    let (cluster, run) = (cluster.authority.cluster(), RunId::random(&mut SystemEntropy));
+    Hello { class: Class::Messages, cluster, node, boots, run }
+}
+
+/// Sends bytes, and reads until the end: that comes, and these bytes before it.
+fn ends(mut connection: Connection, bytes: &[u8]) -> Vec<u8> {
+    let _ = connection.write_all(bytes).and_then(|()| connection.flush());
+    let mut read = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        match connection.read(&mut buffer) {
+            Ok(0) => return read,
+            Ok(count) => read.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("the connection goes on"),
+            Err(_) => return read,
+        }
+    }
+}
+
+/// Ends without having got anything.
+fn gets_nothing(connection: Connection, bytes: &[u8]) {
+    assert_eq!(ends(connection, bytes), b"");
+}
+
+#[test]
+fn those_without_a_members_certificate_get_nothing() {
+    let mut cluster = Cluster::start(3);
+    let to = cluster.nodes[0].socket();
+    let stranger = Authority::new(now_s(), &mut SystemEntropy).unwrap();
+    // Of a CA of its own; of the cluster's CA, but no member; a member's number, but another certificate.
+    let dirs = [(&stranger, 2, "a"), (&cluster.authority, 4, "b"), (&cluster.authority, 2, "c")];
+    for (authority, id, name) in dirs {
+        let dir = create(&cluster.data.path().join(name), authority, id);
+        gets_nothing(connect(to, Some(&dir)), &hello_frame(&hello(&cluster, id, 99)));
+        let identity = Identity::load(&RealDisk, &dir).unwrap();
+        assert!(peers::client::command(&identity, &cluster.nodes[0].address(), b"x").is_err());
+    }
+    // Without a certificate only a join is read.
+    gets_nothing(connect(to, None), &hello_frame(&hello(&cluster, 2, 99)));
+    gets_nothing(connect(to, None), &frame(3, 4, b"abcd"));
+    gets_nothing(connect(to, None), &frame(6, 4, b"abcd"));
+    // A member does not join.
+    gets_nothing(connect(to, Some(&cluster.nodes[1].dir)), &frame(8, 4, &[1, 0, 0, 0]));
+    assert!(cluster.nodes[0].is_linked(2));
+    cluster.check();
+}
+
+#[test]
+fn a_hello_that_is_not_of_its_certificate_gets_nothing() {
+    let mut cluster = Cluster::start(3);
+    let (to, dir) = (cluster.nodes[0].socket(), cluster.nodes[1].dir.clone());
+    let right = hello(&cluster, 2, 99);
+    let others = [
+        Hello { node: 3, ..right },
+        Hello { node: 1, ..right },
+        Hello { cluster: peers::ClusterId([1; 16]), ..right },
+        // An earlier start, and this one in another run: the data directory was reset.
+        Hello { boots: 0, ..right },
+        Hello { boots: 1, ..right },
+    ];
+    for other in others {
+        gets_nothing(connect(to, Some(&dir)), &hello_frame(&other));
+    }
+    let mut version = right.encode();
+    version[0] = 2;
+    gets_nothing(connect(to, Some(&dir)), &frame(1, version.len() as u32, &version));
+    version[0] = 1;
+    version.push(0);
+    gets_nothing(connect(to, Some(&dir)), &frame(1, version.len() as u32, &version));
+    // This node's own certificate is good for commands only.
+    let own = cluster.nodes[0].dir.clone();
+    gets_nothing(connect(to, Some(&own)), &hello_frame(&Hello { node: 1, ..right }));
+    assert!(cluster.nodes[0].is_linked(2) && cluster.nodes[0].is_linked(3));
+    cluster.check();
+}
+
+#[test]
+fn garbage_ends_its_connection_and_nothing_else() {
+    let mut cluster = Cluster::start(3);
+    let (to, dir) = (cluster.nodes[0].socket(), cluster.nodes[1].dir.clone());
+    // Before TLS.
+    for bytes in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0; 100_000], b"\x16\x03\x01\xff\xff"] {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.set_read_timeout(Some(nodes::PATIENCE)).unwrap();
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut read = Vec::new();
+        let _ = stream.read_to_end(&mut read);
+        assert!(read.len() < 64, "an alert at most");
+    }
+    // In its first frame: kinds, reserved bytes, lengths.
+    for wrong in [frame(0, 0, b""), frame(77, 0, b""), frame(1, 1_025, b""), frame(1, u32::MAX, b"")] {
+        gets_nothing(connect(to, Some(&dir)), &wrong);
+    }
+    let mut reserved = hello_frame(&hello(&cluster, 2, 99));
+    reserved[6] = 1;
+    gets_nothing(connect(to, Some(&dir)), &reserved);
+    cluster.check();
+    // Behind a good hello: node 2 is restarted for that, so that its hello is a new one.
+    let old = cluster.nodes.remove(1);
+    drop(old);
+    let mut boots = 1;
+    let wrongs = [
+        frame(3, consensus::message::BYTES_MAX as u32 + 1, b""),
+        frame(4, (20 << 20) + 1, b""),
+        frame(2, 1, b"x"),
+        frame(5, 4, b"file"),
+        frame(6, 4, b"what"),
+        frame(1, 0, b""),
+        b"garbage garbage garbage".to_vec(),
+    ];
+    for wrong in wrongs {
+        boots += 1;
+        let first = hello_frame(&hello(&cluster, 2, boots));
+        let read = ends(connect(to, Some(&dir)), &[&first[..], &frame(3, 4, b"good"), &wrong].concat());
+        assert_eq!(read[..8], frame(1, 56, b"")[..], "the hello is answered");
+        let (from, message) = cluster.nodes[0].next(Channel::Consensus);
+        assert_eq!((from, &message[..]), (ReplicaId(2), &b"good"[..]));
+    }
+    // A frame that ends in its middle is none.
+    let first = hello_frame(&hello(&cluster, 2, boots + 1));
+    let mut connection = connect(to, Some(&dir));
+    connection.write_all(&[&first[..], &frame(3, 100, b"half")].concat()).unwrap();
+    let mut answer = [0; 8];
+    connection.read_exact(&mut answer).unwrap();
+    drop(connection);
+    until("it is closed", || {
+        let status = cluster.nodes[0].peers.status();
+        status.iter().all(|link| link.node != 2 || !link.receives_messages)
+    });
+    cluster.check();
+    assert_eq!(cluster.nodes[0].consensus.receive(), None);
+}
+
+#[test]
+fn a_removed_member_is_cut_off_at_once() {
+    let mut cluster = Cluster::start(3);
+    let members = cluster.members();
+    // What it sent and was not received yet is gone with it.
+    let came = cluster.nodes[0].came();
+    cluster.nodes[2].updates.send(ReplicaId(1), b"late".to_vec());
+    until("it came", || cluster.nodes[0].came() == came + 1);
+    for node in &cluster.nodes[..2] {
+        node.peers.set_members(&members[..2]);
+        assert!(node.peers.status().iter().all(|link| link.node != 3));
+    }
+    assert_eq!(cluster.nodes[0].updates.receive(), None);
+    until("node 3 notices", || !cluster.nodes[2].is_linked(1) && !cluster.nodes[2].is_linked(2));
+    gets_nothing(
+        connect(cluster.nodes[0].socket(), Some(&cluster.nodes[2].dir)),
+        &hello_frame(&hello(&cluster, 3, 99)),
+    );
+    let identity = Identity::load(&RealDisk, &cluster.nodes[2].dir).unwrap();
+    assert!(peers::client::command(&identity, &cluster.nodes[0].address(), b"x").is_err());
+    let removed = cluster.nodes.pop().unwrap();
+    cluster.check();
+    // It may become one again.
+    cluster.nodes.push(removed);
+    cluster.introduce();
+    cluster.until_linked();
+    cluster.check();
+}
+
+#[test]
+fn a_renewed_certificate_is_taken_beside_the_earlier_one() {
+    let mut cluster = Cluster::start(2);
+    let dir = cluster.nodes[1].dir.clone();
+    let mut identity = Identity::load(&RealDisk, &dir).unwrap();
+    let renewed = cluster.authority.issue(&identity.key().request(), 2, now_s(), &mut SystemEntropy).unwrap();
+    let fingerprint = Holder::read(&renewed).unwrap().fingerprint;
+    cluster.nodes[1].member.certificates.push(fingerprint);
+    cluster.introduce();
+    assert!(cluster.nodes[0].is_linked(2), "links go on with the earlier one");
+    identity.renew(&RealDisk, &dir, renewed).unwrap();
+    cluster.nodes[1].peers.renew(&identity).unwrap();
+    cluster.nodes[1].member.certificates.remove(0);
+    cluster.introduce();
+    cluster.until_linked();
+    cluster.check();
+}
+
+#[test]
+fn those_that_say_nothing_take_no_more_than_their_places() {
+    let mut cluster = Cluster::start(2);
+    let to = cluster.nodes[0].socket();
+    let silent: Vec<TcpStream> = (0..80).map(|_| TcpStream::connect(to).unwrap()).collect();
+    // They do not keep a member out.
+    let identity = Identity::load(&RealDisk, &cluster.nodes[1].dir).unwrap();
+    let answer = peers::client::command(&identity, &cluster.nodes[0].address(), b"x").unwrap();
+    assert_eq!(answer, "2: x");
+    cluster.check();
+    // The oldest have lost their places, the others are not served for long.
+    for mut stream in silent {
+        stream.set_read_timeout(Some(nodes::PATIENCE)).unwrap();
+        match stream.read(&mut [0; 64]) {
+            Ok(read) => assert_eq!(read, 0),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        }
+    }
+    cluster.check();
+}
+
+#[test]
+fn a_node_is_not_linked_to_another_one_at_its_address() {
+    let mut cluster = Cluster::start(3);
+    let mut members = cluster.members();
+    let (two, three) = (members[1].addresses.clone(), members[2].addresses.clone());
+    cluster.nodes[0].peers.set_members(&members[..1]);
+    (members[1].addresses, members[2].addresses) = (three.clone(), three);
+    cluster.nodes[0].peers.set_members(&members);
+    let sends = |node: u64, cluster: &Cluster| {
+        let status = cluster.nodes[0].peers.status();
+        status.iter().any(|link| link.node == node && link.sends_messages && link.sends_files)
+    };
+    until("node 3 is linked", || sends(3, &cluster));
+    assert!(!sends(2, &cluster), "node 3 is not node 2");
+    members[1].addresses = two;
+    cluster.nodes[0].peers.set_members(&members);
+    cluster.until_linked();
+    cluster.check();
+}
+
+#[test]
+fn a_node_is_not_linked_to_one_that_has_another_certificate() {
+    let data = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(1);
+    // The address of node 2 belongs to a server of another cluster, which knows this one as a member.
+    let foreign = Arc::new(Authority::new(now_s(), &mut SystemEntropy).unwrap());
+    let dir = create(&data.path().join("2"), &foreign, 2);
+    let other = Node::start(&dir, &foreign, "127.0.0.1:0".parse().unwrap());
+    other.peers.set_members(&[cluster.nodes[0].member.clone(), other.member.clone()]);
+    cluster.nodes[0].peers.set_members(&[cluster.nodes[0].member.clone(), other.member.clone()]);
+    // Node 3 is there too, and linked.
+    let third = create(&data.path().join("3"), &cluster.authority, 3);
+    let third = Node::start(&third, &cluster.authority, "127.0.0.1:0".parse().unwrap());
+    let members = [cluster.nodes[0].member.clone(), other.member.clone(), third.member.clone()];
+    cluster.nodes[0].peers.set_members(&members);
+    third.peers.set_members(&members);
+    until("node 3 is linked", || cluster.nodes[0].is_linked(3));
+    let status = cluster.nodes[0].peers.status();
+    assert!(status.iter().any(|link| link.node == 2 && !link.sends_messages && !link.receives_messages));
+    cluster.nodes[0].consensus.send(ReplicaId(2), b"secret".to_vec());
+    assert!(other.peers.links(Channel::Consensus).receive().is_none());
+}
