@@ -2,6 +2,7 @@
 
 use crate::change::Change;
 use crate::member::{Members, ReplicaId};
+use crate::transfers::{Fetch, WantedSnapshot};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,13 +29,15 @@ struct State {
     view: View,
 }
 
-/// What may be asked of a replica that leads.
+/// What may be asked of a replica: as a rule of one that leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Members are to change. It is done when [`View::members`] says so, and they are not joint.
     Change(Change),
     /// This replica is to lead in its place.
     Transfer(ReplicaId),
+    /// The wanted snapshot fares so: asked of a replica that wants one.
+    Fetch(Fetch),
 }
 
 /// Why something is not done.
@@ -65,6 +68,8 @@ pub struct View {
     pub leader: Option<ReplicaId>,
     /// The last entry that it knows to be committed.
     pub commit: u64,
+    /// The snapshot of another replica without which this one cannot go on: when it was fetched, this replica is to start again.
+    pub wanted: Option<WantedSnapshot>,
     /// Of a leader: each other replica.
     pub others: Vec<Other>,
 }

@@ -30,4 +30,4 @@ pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;
 pub use raft_log::{RaftLog, Status};
 pub use recovery::{Recovered, Recovery};
-pub use transfers::Retention;
+pub use transfers::{Fetch, Retention, WantedSnapshot};

@@ -5,12 +5,15 @@ use crate::control::{Asked, Other, Refusal};
 use crate::faults;
 use crate::member::{FACTS_BYTES_MAX, KNOWN_MAX, ReplicaId, VOTERS_MAX};
 use crate::raft_log::RaftLog;
+use crate::transfers::Fetch;
 use env::planted;
 use raft::eraftpb::{ConfChangeV2, Entry};
 use raft::{ProgressState, StateRole};
 
 /// Milliseconds between two views that are published, if nothing but numbers of entries changes.
 const PUBLISH_MS: u64 = 100;
+/// Milliseconds between two reports of a fetch to the leader.
+const REPORT_MS: u64 = 500;
 /// Bytes that a change of members takes as an entry besides what is newly known, at most.
 const CHANGE_BYTES: usize = 512;
 /// Bytes that one change may make known.
@@ -23,6 +26,10 @@ impl RaftLog {
             let done = match asked {
                 Asked::Change(change) => self.change(&change),
                 Asked::Transfer(to) => self.transfer(to),
+                Asked::Fetch(fetch) => {
+                    self.on_fetch(fetch);
+                    Ok(())
+                }
             };
             if let Err(refusal) = done {
                 self.control.refuse(number, refusal);
@@ -87,6 +94,17 @@ impl RaftLog {
         Ok(())
     }
 
+    fn on_fetch(&mut self, fetch: Fetch) {
+        match fetch {
+            Fetch::Goes if self.now_ms < self.reported_ms + REPORT_MS => {}
+            Fetch::Goes => self.report_fetch(fetch),
+            Fetch::Failed => {
+                self.report_fetch(fetch);
+                (self.wanted, self.published_ms) = (None, 0);
+            }
+        }
+    }
+
     /// An entry that changes members is committed. What cannot be read or does not fit changes nothing, at each replica.
     pub(crate) fn apply_change(&mut self, entry: &Entry) {
         let Some((change, facts)) = change::decode(&entry.data) else {
@@ -130,6 +148,7 @@ impl RaftLog {
             if view.members_index != at || view.members.voters.is_empty() {
                 (view.members_index, view.members) = (at, members.clone());
             }
+            view.wanted = self.wanted.filter(|wanted| wanted.at.index.0 > raft.raft_log.committed);
             view.others.clear();
             let others = raft.prs().iter().filter(|(id, _)| is_leader && **id != raft.id);
             view.others.extend(others.map(|(id, progress)| Other {

@@ -10,7 +10,7 @@ use crate::reads::Reads;
 use crate::record::{ENTRY_HEAD_BYTES, HardState};
 use crate::recovery::Recovered;
 use crate::ticks::{ELECTION_TICKS, HEARTBEAT_TICKS, SPREAD_TICKS, Ticks};
-use crate::transfers::{Retention, Transfers};
+use crate::transfers::{Fetch, Retention, Transfers, WantedSnapshot};
 use crate::{faults, message, trace};
 use env::entropy::{Entropy as _, SeededEntropy};
 use env::planted;
@@ -19,8 +19,8 @@ use raft::{Config, RawNode, ReadOnlyOption, SnapshotStatus, StateRole, Storage a
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{
-    Committed, Encode, Fetch, Index, Kind, Log, Mark, Mode, Poisoned, Position, Refused, Role, ShardLog,
-    SyncDone, Ticket, WantedSnapshot, Write, Writer,
+    Committed, Encode, Index, Kind, Log, Mark, Mode, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
+    Ticket, Write, Writer,
 };
 
 /// Bytes of entries in one message to a follower, if it has more than one.
@@ -31,8 +31,6 @@ const MESSAGES_ON_THEIR_WAY: usize = 32;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
 const COMMITTED_BYTES: u64 = 4 << 20;
-/// Milliseconds between two reports of a fetch to the leader.
-const REPORT_MS: u64 = 500;
 /// A leader whose disk has no room transfers its leadership, and does so again after this many milliseconds at the earliest: where no disk
 /// has room, leaders should not change all the time.
 const TRANSFER_MS: u64 = 600_000;
@@ -55,9 +53,9 @@ pub struct RaftLog {
     retention: Retention,
     transfers: Transfers,
     /// The snapshot of the leader without which this replica cannot go on.
-    wanted: Option<WantedSnapshot>,
+    pub(crate) wanted: Option<WantedSnapshot>,
     /// When the leader was last told how its fetch fares.
-    reported_ms: u64,
+    pub(crate) reported_ms: u64,
     /// The term whose leader was told what this replica has.
     told_term: u64,
     pub(crate) control: Control,
@@ -215,22 +213,22 @@ impl RaftLog {
         if raft.raft_log.match_term(at.index.0, at.term) || at.index.0 <= raft.raft_log.committed {
             return self.step(message);
         }
-        let wanted = WantedSnapshot { from: message.from, at };
+        let wanted = WantedSnapshot { from: ReplicaId(message.from), at };
         if self.wanted != Some(wanted) {
             tracing::info!(
-                from = wanted.from,
+                from = wanted.from.0,
                 entry = at.index.0,
                 "this replica is so far behind that it needs a snapshot"
             );
         }
-        self.wanted = Some(wanted);
+        (self.wanted, self.published_ms) = (Some(wanted), 0);
         self.report_fetch(Fetch::Goes);
     }
 
     /// Tells the replica that has the snapshot how its fetch fares.
-    fn report_fetch(&mut self, fetch: Fetch) {
+    pub(crate) fn report_fetch(&mut self, fetch: Fetch) {
         let Some(wanted) = self.wanted else { return };
-        let mut message = Message { from: self.id.0, to: wanted.from, ..Message::default() };
+        let mut message = Message { from: self.id.0, to: wanted.from.0, ..Message::default() };
         message.set_msg_type(MessageType::MsgSnapStatus);
         (message.term, message.index) = (self.core.raft.term, wanted.at.index.0);
         message.reject = fetch == Fetch::Failed;
@@ -547,21 +545,6 @@ impl ShardLog for RaftLog {
     fn snapshot_done(&mut self, at: Index) {
         if at.0 > self.core.store().snapshot().index {
             self.core.mut_store().snapshot_done(at.0);
-        }
-    }
-
-    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
-        self.wanted.filter(|wanted| wanted.at.index.0 > self.core.raft.raft_log.committed)
-    }
-
-    fn on_fetch(&mut self, fetch: Fetch) {
-        match fetch {
-            Fetch::Goes if self.now_ms < self.reported_ms + REPORT_MS => {}
-            Fetch::Goes => self.report_fetch(fetch),
-            Fetch::Failed => {
-                self.report_fetch(fetch);
-                self.wanted = None;
-            }
         }
     }
 

@@ -1,8 +1,10 @@
 //! Followers that a leader cannot bring up to date with the entries in its memory: they fetch a snapshot, and the entries after it are
 //! kept until they have caught up.
 
+use crate::member::ReplicaId;
 use raft::{Progress, ProgressState, ProgressTracker};
 use std::collections::BTreeMap;
+use wal::Position;
 
 /// After so long without a sign of it a fetch counts as given up, and the follower is told of the snapshot again.
 const SILENT_MS: u64 = 5_000;
@@ -21,6 +23,24 @@ impl Default for Retention {
     fn default() -> Retention {
         Retention { bytes: 64 << 20, bytes_for_followers: 1 << 30 }
     }
+}
+
+/// A snapshot that another replica has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedSnapshot {
+    /// The replica.
+    pub from: ReplicaId,
+    /// It holds everything up to here.
+    pub at: Position,
+}
+
+/// How the fetch of a snapshot fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// Something came.
+    Goes,
+    /// It was given up.
+    Failed,
 }
 
 /// What a leader knows of its followers that fetch a snapshot, or have fetched one.

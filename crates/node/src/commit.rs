@@ -35,8 +35,7 @@ use std::fmt;
 use std::sync::Arc;
 use store::Reader;
 use wal::{
-    Fetch, Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket,
-    WantedSnapshot, Write,
+    Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write,
 };
 use wall::Wall;
 
@@ -177,16 +176,6 @@ impl Committer {
     pub fn has_passed(&self, barrier: Ticket) -> bool {
         let (passed, index) = self.log.passed();
         barrier <= passed && index <= self.applied()
-    }
-
-    /// The snapshot of another replica without which this one cannot go on: when it was fetched, this replica is to start again.
-    pub fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
-        self.log.wanted_snapshot()
-    }
-
-    /// How the fetch of that one fares.
-    pub fn on_fetch(&mut self, fetch: Fetch) {
-        self.log.on_fetch(fetch);
     }
 
     /// Takes what came in, makes it durable as the mode asks, applies and answers it.

@@ -5,6 +5,7 @@ mod message;
 mod receiver;
 mod sender;
 
+use consensus::WantedSnapshot;
 use consensus::links::Links;
 use env::disk::Disk;
 use message::Message;
@@ -12,7 +13,6 @@ use receiver::{Fetched, Receiver};
 use sender::Sender;
 use std::path::PathBuf;
 use std::sync::Arc;
-use wal::WantedSnapshot;
 
 /// Messages that are taken in one step.
 const MESSAGES_IN_STEP: usize = 64;

@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Fetch, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
-    Ticket, WantedSnapshot, Write,
+    Committed, Encode, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
+    Write,
 };
 
 /// Bytes of a block besides the payload of its only record, at most.
@@ -448,12 +448,6 @@ impl ShardLog for LateLog {
     }
 
     fn snapshot_done(&mut self, _: Index) {}
-
-    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
-        None
-    }
-
-    fn on_fetch(&mut self, _: Fetch) {}
 
     fn flush(&mut self) -> Result<bool, Poisoned> {
         if self.is_syncing {

@@ -2,13 +2,15 @@
 //! whose disk is full.
 
 use consensus::links::Channel;
-use consensus::{Base, Members, RaftLog, Recovery, ReplicaId, Retention, SnapshotMark};
+use consensus::{
+    Asked, Base, Fetch, Members, RaftLog, Recovery, ReplicaId, Retention, SnapshotMark, WantedSnapshot,
+};
 use env::entropy::SeededEntropy;
 use sim::disk::{Faults, SimDisk};
 use sim::network::Network;
 use std::path::Path;
 use std::sync::Arc;
-use wal::{Fetch, Index, Kind, Position, Refused, Role, ShardLog, Ticket, Write, Writer};
+use wal::{Index, Kind, Position, Refused, Role, ShardLog, Ticket, Write, Writer};
 
 /// More than an election takes, in steps of all.
 const LONG: usize = 1000;
@@ -62,6 +64,14 @@ impl Group {
         let one = &mut self.all[id as usize - 1];
         one.log = Some(RaftLog::new(ReplicaId(id), recovered, writer, links, self.retention, id));
         one.committed.clear();
+    }
+
+    fn wanted(&mut self, id: u64) -> Option<WantedSnapshot> {
+        self.log(id).control().view().wanted
+    }
+
+    fn fetch(&mut self, id: u64, fetch: Fetch) {
+        self.log(id).control().ask(Asked::Fetch(fetch)).expect("it takes steps");
     }
 
     fn kill(&mut self, id: u64) {
@@ -374,8 +384,8 @@ fn behind() -> (Group, u64, u64) {
 fn a_replica_that_lacks_what_was_released_goes_on_with_a_snapshot() {
     let (mut group, leader, follower) = behind();
     group.steps(200);
-    let wanted = group.log(follower).wanted_snapshot().expect("it lacks entries");
-    assert_eq!(wanted.from, leader);
+    let wanted = group.wanted(follower).expect("it lacks entries");
+    assert_eq!(wanted.from, ReplicaId(leader));
     group.kill(follower);
     let (disk, own) = {
         let one = &group.all[follower as usize - 1];
@@ -391,7 +401,7 @@ fn a_replica_that_lacks_what_was_released_goes_on_with_a_snapshot() {
         group.start(follower);
         group.steps(LONG);
         assert_eq!(group.texts(follower), ["after the snapshot"]);
-        assert_eq!(group.log(follower).wanted_snapshot(), None);
+        assert_eq!(group.wanted(follower), None);
         group.kill(follower);
     }
     group.start(follower);
@@ -408,15 +418,16 @@ fn a_leader_waits_for_a_replica_that_fetches_and_tells_it_again_of_the_snapshot(
     let mut proposed = 0;
     while group.propose(leader, &text).is_ok() {
         group.steps(2);
-        group.log(follower).on_fetch(Fetch::Goes);
+        group.fetch(follower, Fetch::Goes);
         proposed += 1;
         assert!(proposed < 20, "entries after the snapshot are kept in memory");
     }
     assert!(proposed > 1);
-    group.log(follower).on_fetch(Fetch::Failed);
-    assert_eq!(group.log(follower).wanted_snapshot(), None);
+    group.fetch(follower, Fetch::Failed);
+    group.steps(1);
+    assert_eq!(group.wanted(follower), None);
     group.steps(200);
-    assert!(group.log(follower).wanted_snapshot().is_some(), "it is told again");
+    assert!(group.wanted(follower).is_some(), "it is told again");
     // One that is gone is not waited for.
     group.kill(follower);
     group.steps(3 * LONG);

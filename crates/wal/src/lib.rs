@@ -37,6 +37,6 @@ pub use open::{Cut, Opened, create, open};
 pub use place::{Index, Place};
 pub use scan::{Found, Record, Visitor, read, read_after};
 pub use settings::{Mode, Settings};
-pub use shard_log::{Committed, Encode, Fetch, Mark, Position, Role, ShardLog, Ticket, WantedSnapshot};
+pub use shard_log::{Committed, Encode, Mark, Position, Role, ShardLog, Ticket};
 pub use syncer::{Progress, Syncer};
 pub use writer::{Block, Step, SyncDone, SyncJob, Write, Writer};

@@ -4,7 +4,7 @@ use crate::error::{Poisoned, Refused};
 use crate::format::Kind;
 use crate::log::Log;
 use crate::place::Index;
-use crate::shard_log::{Committed, Encode, Fetch, Mark, Position, Role, ShardLog, Ticket, WantedSnapshot};
+use crate::shard_log::{Committed, Encode, Mark, Position, Role, ShardLog, Ticket};
 use crate::writer::{SyncDone, Write, Writer};
 use std::sync::Arc;
 
@@ -69,12 +69,6 @@ impl ShardLog for LocalLog {
     }
 
     fn snapshot_done(&mut self, _: Index) {}
-
-    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
-        None
-    }
-
-    fn on_fetch(&mut self, _: Fetch) {}
 
     fn flush(&mut self) -> Result<bool, Poisoned> {
         if self.writer.is_syncing() {

@@ -50,24 +50,6 @@ pub struct Mark {
     pub record: Index,
 }
 
-/// A snapshot that another replica has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WantedSnapshot {
-    /// The replica.
-    pub from: u64,
-    /// It holds everything up to here.
-    pub at: Position,
-}
-
-/// How the fetch of a snapshot from another replica fares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fetch {
-    /// Something came.
-    Goes,
-    /// It was given up.
-    Failed,
-}
-
 /// A barrier that was asked for; later ones are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
@@ -120,12 +102,6 @@ pub trait ShardLog: Send {
 
     /// There is a snapshot that holds everything up to `at`, and it is durable.
     fn snapshot_done(&mut self, at: Index);
-
-    /// The snapshot of another replica without which this one cannot go on, if it waits for one.
-    fn wanted_snapshot(&self) -> Option<WantedSnapshot>;
-
-    /// Of the wanted snapshot something came since the last call, or it cannot be had.
-    fn on_fetch(&mut self, fetch: Fetch);
 
     /// Makes all that was handed out as committed durable in the files of this replica, whatever the mode. False when that
     /// cannot be now, for want of room or because a sync is in progress: come again.

@@ -2,14 +2,14 @@
 
 use super::message::{MANIFEST, Message, PIECE_BYTES_MAX, Place};
 use bytes::Bytes;
-use consensus::ReplicaId;
+use consensus::{ReplicaId, WantedSnapshot};
 use env::disk::Disk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wal::Index;
 use wal::snapshot::{
     FileRecord, FileWriter, Manifest, SnapshotError, SnapshotFile, Snapshots, UnfinishedSnapshot,
 };
-use wal::{Index, WantedSnapshot};
 
 /// Pieces that are asked for and have not come.
 const WINDOW: u64 = 8;
@@ -68,7 +68,7 @@ impl Receiver {
         Receiver {
             disk,
             dir: dir.to_owned(),
-            from: ReplicaId(wanted.from),
+            from: wanted.from,
             index: wanted.at.index.0,
             part: Part::Manifest(Vec::new()),
             asked: 0,
@@ -79,7 +79,7 @@ impl Receiver {
 
     /// Does it fetch this snapshot, or a later one of the same replica?
     pub(super) fn is_for(&self, wanted: WantedSnapshot) -> bool {
-        self.from.0 == wanted.from && self.index >= wanted.at.index.0
+        self.from == wanted.from && self.index >= wanted.at.index.0
     }
 
     /// Has nothing come for so long that it is given up?

@@ -4,8 +4,8 @@ use consensus::ReplicaId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Fetch, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
-    Ticket, WantedSnapshot, Write,
+    Committed, Encode, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
+    Write,
 };
 
 /// See the module. Clones are the same.
@@ -143,14 +143,6 @@ impl ShardLog for Watched {
 
     fn snapshot_done(&mut self, at: Index) {
         self.log.snapshot_done(at);
-    }
-
-    fn wanted_snapshot(&self) -> Option<WantedSnapshot> {
-        self.log.wanted_snapshot()
-    }
-
-    fn on_fetch(&mut self, fetch: Fetch) {
-        self.log.on_fetch(fetch);
     }
 
     fn flush(&mut self) -> Result<bool, Poisoned> {

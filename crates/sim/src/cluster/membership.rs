@@ -4,12 +4,12 @@ use super::{Cluster, DIR, broken};
 use crate::disk::SimDisk;
 use crate::world::Violation;
 use consensus::links::Channel;
-use consensus::{Asked, Change, Control, Members, ReplicaId};
+use consensus::{Asked, Change, Control, Members, ReplicaId, WantedSnapshot};
 use node::data::Data;
 use node::transfer::{Progress, Transfer};
 use std::path::Path;
 use std::sync::Arc;
-use wal::{Index, Position, WantedSnapshot};
+use wal::{Index, Position};
 
 /// Replicas that a world has at most, with those that have gone.
 const REPLICAS_MAX: usize = 8;
@@ -97,7 +97,7 @@ impl Cluster {
         let replica = &mut self.replicas[at];
         let Some(joining) = &mut replica.joining else { return Ok(()) };
         // Whatever snapshot the leader has.
-        let wanted = WantedSnapshot { from: joining.from.0, at: Position { index: Index(0), term: 0 } };
+        let wanted = WantedSnapshot { from: joining.from, at: Position { index: Index(0), term: 0 } };
         match joining.transfer.step(now_ms, Some(wanted)) {
             Progress::Idle | Progress::Sends | Progress::Goes => {}
             // It tries another.

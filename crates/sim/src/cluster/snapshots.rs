@@ -2,9 +2,10 @@
 
 use super::{Cluster, broken};
 use crate::world::Violation;
+use consensus::{Asked, Fetch};
 use node::data::snapshot::{Step, Way, Writing};
 use node::transfer::Progress;
-use wal::{Fetch, Index};
+use wal::Index;
 
 /// A snapshot that a replica writes.
 pub(super) struct Written {
@@ -63,13 +64,16 @@ impl Cluster {
     /// A replica sends of its snapshot what others want, and takes what comes. One that has got all starts again.
     pub(super) fn transfer(&mut self, at: usize) -> Result<(), Violation> {
         let replica = &mut self.replicas[at];
-        let (Some(node), Some(transfer)) = (&mut replica.node, &mut replica.transfer) else { return Ok(()) };
-        let committer = &mut node.recovered.committer;
+        let (Some(control), Some(transfer)) = (replica.control(), &mut replica.transfer) else {
+            return Ok(());
+        };
+        // Too much is asked for only of one that does nothing.
+        let tell = |fetch| _ = control.ask(Asked::Fetch(fetch));
         let now_ms = replica.clock.monotonic_ms();
-        match transfer.step(now_ms, committer.wanted_snapshot()) {
+        match transfer.step(now_ms, control.view().wanted) {
             Progress::Idle | Progress::Sends => {}
-            Progress::Goes => committer.on_fetch(Fetch::Goes),
-            Progress::Failed => committer.on_fetch(Fetch::Failed),
+            Progress::Goes => tell(Fetch::Goes),
+            Progress::Failed => tell(Fetch::Failed),
             Progress::Done => {
                 self.tally.fetched += 1;
                 let id = replica.id;
