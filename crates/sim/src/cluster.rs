@@ -154,8 +154,7 @@ impl Cluster {
     fn turn(&mut self) -> Result<(), Violation> {
         self.pass_time();
         match self.random.below(100) {
-            0..=11 => self.client_sends(),
-            12..=13 => self.ask_for_end(),
+            0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
             _ => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
@@ -193,7 +192,6 @@ impl Cluster {
         for session in 0..SESSIONS {
             self.take_answers(at, session)?;
         }
-        self.look_at_barriers(at)?;
         // A disk may fail where no log needs it: while the next file is prepared.
         if stepped.is_err() || self.replicas[at].disk.is_off() {
             self.tally.failed += u64::from(stepped.is_err());

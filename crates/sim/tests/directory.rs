@@ -117,7 +117,10 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::APPEND_ACKED_BEFORE_SYNC, "cluster", None, properties::AGREEMENT),
     (consensus::faults::OWN_COPY_COUNTED_BEFORE_SYNC, "cluster", None, properties::AGREEMENT),
     (consensus::faults::OVERWRITTEN_TAIL_KEPT, "cluster", None, properties::AGREEMENT),
-    (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::BARRIER),
+    (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::CURRENT),
+    (dsa::faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER, "cluster", None, properties::OWN),
+    (node::faults::TWO_SENDERS, "cluster", None, properties::ONCE),
+    (node::faults::IDS_KEPT_ON_RESEND, "cluster", None, "the state is the model's"),
     (node::faults::TERM_NOT_COMPARED, "cluster", None, "the state is the model's"),
     (node::faults::ANSWERED_BEFORE_COMMIT, "cluster", None, "the state is the model's"),
 ];

@@ -3,7 +3,6 @@
 use super::{Cluster, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Situation};
-use crate::view::View;
 use crate::world::Violation;
 
 /// Turns within which all is well: twelve seconds of the simulated time, as a turn takes two milliseconds.
@@ -55,18 +54,17 @@ impl Cluster {
             |node: &crate::node::Node| node.applied() == last && node.recovered.committer.is_settled();
         let nodes = || self.replicas.iter().filter_map(|replica| replica.node.as_ref());
         let leads = nodes().any(|node| node.recovered.committer.is_open());
-        let no_question = self.replicas.iter().all(|replica| replica.barriers.is_empty());
         let no_answer = self.sent.iter().all(Option::is_none);
-        leads && no_question && no_answer && nodes().all(has_all)
+        leads && no_answer && nodes().all(has_all)
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {
         let end = self.oracle.at();
         let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
         for at in 0..self.replicas.len() {
-            let (id, clock) = (self.replicas[at].id, self.replicas[at].clock);
+            let view = self.read_everything(at)?;
+            let id = self.replicas[at].id;
             let Some(node) = &mut self.replicas[at].node else { continue };
-            let view = View::of(node.read_all(&clock)).map_err(broken("a client can read everything"))?;
             let situation = Situation {
                 node,
                 view: &view,

@@ -13,8 +13,12 @@ impl Cluster {
     pub(super) fn start(&mut self, at: usize) -> Result<(), Violation> {
         let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
-        let (links, seed) = (self.network.links_of(id, Channel::Consensus), self.random.number());
-        let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, (id, links));
+        let [links, updates] =
+            [Channel::Consensus, Channel::Updates].map(|channel| self.network.links_of(id, channel));
+        let seed = self.random.number();
+        // One more looks at everything in a calm.
+        let started =
+            node::start_replica(disk, dir, self.log, seed, SESSIONS + 1, &clock, (id, links, updates));
         let node = match started {
             Ok(node) => node,
             Err(error) if node::is_of_disk(&error) => {
@@ -49,7 +53,6 @@ impl Cluster {
     pub(super) fn end_by(&mut self, at: usize, loses_power: bool) {
         let replica = &mut self.replicas[at];
         replica.node = None;
-        replica.barriers.clear();
         match loses_power {
             true => replica.disk.lose_power_keeping(self.plan.sectors_kept()),
             false => replica.disk.kill(),

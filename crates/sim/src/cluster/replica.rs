@@ -5,7 +5,6 @@ use crate::disk::SimDisk;
 use crate::node::Node;
 use crate::random::Random;
 use consensus::ReplicaId;
-use wal::Ticket;
 
 /// See the module.
 pub(super) struct Replica {
@@ -21,8 +20,6 @@ pub(super) struct Replica {
     pub(super) paused_ns: u64,
     /// Its clock stands still with it, as that of a virtual machine that is stopped.
     pub(super) is_frozen: bool,
-    /// Who waits for which barrier, and the entry that must be there when it is passed.
-    pub(super) barriers: Vec<(Ticket, u64)>,
 }
 
 impl Replica {
@@ -30,17 +27,7 @@ impl Replica {
         let mut clock = SimClock::default();
         clock.set_wall(random.below(2000) as i64 - 1000);
         let rate = 990 + random.below(21);
-        Replica {
-            id,
-            disk,
-            clock,
-            rate,
-            node: None,
-            seen: 0,
-            paused_ns: 0,
-            is_frozen: false,
-            barriers: Vec::new(),
-        }
+        Replica { id, disk, clock, rate, node: None, seen: 0, paused_ns: 0, is_frozen: false }
     }
 
     pub(super) fn pass_ns(&mut self, ns: u64) {
