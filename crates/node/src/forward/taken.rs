@@ -103,3 +103,64 @@ impl Taken {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dsa::audit::Origin;
+    use proto::Request;
+
+    const FRONT: ReplicaId = ReplicaId(2);
+
+    fn name(number: u64) -> Name {
+        Name { run: FRONT.0 << RUN_BITS | 7, number, again: 0 }
+    }
+
+    struct Fixture(Taken, Vec<u8>);
+
+    impl Fixture {
+        fn new() -> Fixture {
+            let mut messages = Vec::new();
+            Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
+            Fixture(Taken::default(), messages)
+        }
+
+        fn take(&mut self, term: u64, name: Name, lowest: u64) -> Result<Option<Updates>, String> {
+            let Fixture(taken, messages) = self;
+            let handed = Handed { actor: b"", messages, conditions: b"", origin: Origin::default() };
+            taken.take(FRONT, term, name, lowest, &handed)
+        }
+    }
+
+    #[test]
+    fn a_try_is_taken_once_in_a_term() {
+        let mut fixture = Fixture::new();
+        let first = fixture.take(3, name(1), 1).unwrap().expect("it is new");
+        assert!(fixture.take(3, name(1), 1).unwrap().is_none());
+        let second = fixture.take(3, name(2), 1).unwrap().expect("it is new");
+        second.refuse(model::ResultCode::Busy, "not today");
+        let outcomes = fixture.0.outcomes();
+        assert_eq!(outcomes.iter().map(|(to, name, _)| (*to, *name)).collect::<Vec<_>>(), [(FRONT, name(2))]);
+        // A refusal is said again, and what is not decided is not.
+        assert!(
+            fixture.take(3, name(2), 1).unwrap().is_none() && fixture.0.refusal(FRONT, name(2)).is_some()
+        );
+        assert_eq!(fixture.0.refusal(FRONT, name(1)), None);
+        first.return_unproposed();
+        assert_eq!(fixture.0.outcomes()[0].2, Outcome::NotProposed);
+        assert!(fixture.take(3, name(3), 3).unwrap().is_some());
+        assert!(fixture.take(3, name(1), 1).unwrap().is_none(), "it has an outcome");
+    }
+
+    #[test]
+    fn who_says_that_it_is_another_is_ignored_and_runs_have_a_bound() {
+        let mut fixture = Fixture::new();
+        assert!(fixture.take(3, Name { run: 3 << RUN_BITS | 7, ..name(1) }, 1).is_err());
+        for run in 0..RUNS_MAX as u64 {
+            assert!(fixture.take(3, Name { run: FRONT.0 << RUN_BITS | run, ..name(1) }, 1).is_ok());
+        }
+        let other = Name { run: FRONT.0 << RUN_BITS | 99, ..name(1) };
+        assert!(fixture.take(3, other, 1).is_err());
+        assert!(fixture.take(4, other, 1).unwrap().is_some(), "in another term they begin anew");
+    }
+}

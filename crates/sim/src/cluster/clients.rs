@@ -39,11 +39,16 @@ impl Cluster {
         if !bundle.updates.is_empty() {
             bundle.logged_together().for_each(|updates| self.oracle.on_sent(updates));
         }
+        let count = if bundle.updates.is_empty() { 0 } else { self.clients.client(session).counted };
+        if count > 0 {
+            self.counts.insert(bundle.updates.clone(), (session, count));
+        }
         let counts = bundle.sent.iter().position(|sent| matches!(sent, Request::Count(_)));
         let floor = (0..SESSIONS).map(|of| self.acknowledged_of(of)).collect();
         self.sent[session] = Some(Sent {
             to,
             updates: bundle.updates.clone(),
+            count,
             counts: counts.map(|at| at + 1),
             last: bundle.sent.len(),
             floor,
@@ -82,6 +87,19 @@ impl Cluster {
     /// What a client's counter is known to have come to.
     fn acknowledged_of(&self, session: usize) -> u64 {
         self.clients.client(session).acknowledged.values().max().copied().unwrap_or(0)
+    }
+
+    /// The log has set the counter of a client. If it was higher before, no read need see that.
+    pub(super) fn on_counted(&mut self, session: usize, count: u64) {
+        self.counters[session] = count;
+        self.clients.client_mut(session).acknowledged.retain(|_, acknowledged| *acknowledged <= count);
+        for other in 0..SESSIONS {
+            let read = self.clients.client_mut(other).read.entry(session).or_default();
+            *read = (*read).min(count);
+            if let Some(sent) = &mut self.sent[other] {
+                sent.floor[session] = sent.floor[session].min(count);
+            }
+        }
     }
 
     /// A replica that leads, as far as it knows.
@@ -134,9 +152,14 @@ impl Cluster {
         }
         let is_read = last == ResultCode::Success && sent.counts != Some(sent.last);
         self.tally.barriers += u64::from(is_read);
+        if self.counters[session] < sent.count {
+            // What it had sent before, and got no answer to, has come behind it.
+            sent.answers.retain(|answer| !matches!(answer, Answer::Entry(..)));
+        }
         // First those of its own session, which have a name of their own.
         let checked = self.clients.on_answers(session, &sent.answers, (committed, false));
         checked.map_err(|(property, what)| Violation { property, what })?;
+        self.on_counted(session, self.counters[session]);
         self.look_at_counters(session, &sent)
     }
 

@@ -8,6 +8,8 @@ pub(super) struct Sent {
     pub(super) to: usize,
     /// The updates, as the log has them; empty if there are none. They set the client's counter, so no others are the same.
     pub(super) updates: Vec<u8>,
+    /// What they set it to; 0 without updates.
+    pub(super) count: u64,
     /// The message that sets it, if there are updates.
     pub(super) counts: Option<usize>,
     /// The last message.
