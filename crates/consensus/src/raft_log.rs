@@ -446,6 +446,11 @@ impl ShardLog for RaftLog {
         }
     }
 
+    fn leader(&self) -> Option<(u64, u64)> {
+        let raft = &self.core.raft;
+        (raft.leader_id != 0).then_some((raft.leader_id, raft.term))
+    }
+
     fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused> {
         assert!(kind == Kind::Parcel, "an entry has a parcel, and nothing else is proposed by a replica");
         if self.core.raft.state != StateRole::Leader {

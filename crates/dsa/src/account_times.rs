@@ -20,7 +20,7 @@ use store::{Change, ChangeKind, EntryRef, ReadPoint, Refused, Shard, Values, Wri
 const BATCH_NS: u64 = 5_000_000_000;
 
 /// Octets of a time in the log.
-pub(crate) const TIME_BYTES: usize = 24;
+pub const TIME_BYTES: usize = 24;
 
 /// Attributes that have the time of the last bind; the second one is what other servers call it.
 const LAST_SUCCESS: [&str; 2] = ["pwdLastSuccess", "authTimestamp"];
@@ -41,7 +41,8 @@ pub enum Field {
 }
 
 impl Field {
-    const ALL: [Field; 4] = [Field::LastSuccess, Field::NoFailures, Field::DelayEnd, Field::Failure];
+    /// All of them.
+    pub const ALL: [Field; 4] = [Field::LastSuccess, Field::NoFailures, Field::DelayEnd, Field::Failure];
 
     /// What tells several of one account apart: only the latest is kept but of failures.
     fn distinct(self, ms: u64) -> u64 {
@@ -69,7 +70,7 @@ impl AccountTime {
     }
 
     /// Appends it, as the log has it: `u32 entry | u8 field | three zeros | u64 create CSN | u64 time`.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let AccountTime { entry, created, field, ms } = self;
         out.extend_from_slice(&entry.0.to_le_bytes());
         out.extend_from_slice(&[*field as u8, 0, 0, 0]);
@@ -78,7 +79,7 @@ impl AccountTime {
     }
 
     /// Reads one. `None` of what this program does not know.
-    pub(crate) fn decode(bytes: &[u8; TIME_BYTES]) -> Option<AccountTime> {
+    pub fn decode(bytes: &[u8; TIME_BYTES]) -> Option<AccountTime> {
         let (entry, rest) = bytes.split_first_chunk()?;
         let (kind, rest) = rest.split_first_chunk::<4>()?;
         let (created, rest) = rest.split_first_chunk()?;

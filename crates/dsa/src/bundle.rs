@@ -9,6 +9,7 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
+pub(crate) mod behind;
 mod binds;
 mod deferred;
 mod group;
@@ -69,6 +70,9 @@ pub(crate) fn run(
     if parts.scratch.views.has_rates() || session.has_pace() {
         session.set_pace(parts.scratch.views.bounds(session.identity.requester().class).rates);
     }
+    if parts.dsa.awaits_barriers() {
+        return behind::run(session, parts, input, out);
+    }
     run_groups(session, parts, input, out)
 }
 
@@ -122,7 +126,10 @@ pub(crate) fn apply(
     out: &mut Vec<u8>,
 ) {
     let (mut prepared_writes, marks) = match along {
-        Some(Along { prepared_writes, marks, .. }) => (Some(prepared_writes), Some(marks)),
+        // Updates that came from another server have none.
+        Some(Along { prepared_writes, marks, .. }) => {
+            (Some(prepared_writes).filter(|writes| writes.len() > 0), Some(marks))
+        }
         None => (None, None),
     };
     // Where a read stands between these updates, those before it are published by themselves.

@@ -151,6 +151,11 @@ impl Session {
                 self.enter(Phase::Open);
                 self.written(worker, &out[before..]);
             }
+            Phase::Behind(barrier) => {
+                // Its input is offered again: the requests run, or are refused.
+                self.behind.is_refused = !ready!(barrier.poll(cx, &worker.wakes));
+                self.enter(Phase::Open);
+            }
             Phase::Hashing(ticket) => {
                 let done = ready!(ticket.poll(cx));
                 self.deferred.get_or_insert_default().outcomes.add(done);

@@ -27,6 +27,7 @@ use crate::transaction::{self, Intents, OpenCount};
 use crate::user_searches::UserSearches;
 use ::access::AuthMethod;
 use env::entropy::Entropy;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::{DnCache, EntryRef, ReadPoint, Shard};
 
@@ -68,6 +69,8 @@ pub struct Dsa {
     pub(crate) trail: OnceLock<Arc<Trail>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
+    /// Do sessions wait for a barrier of the journal before they read?
+    pub(crate) awaits_barriers: AtomicBool,
     /// What secures connections, for the monitor.
     pub(crate) certificates: OnceLock<Arc<dyn Certificates>>,
     /// What verifies access tokens, if clients may bind with some.
@@ -88,6 +91,18 @@ impl Dsa {
     /// If there is one already.
     pub fn journal_to(&self, journal: Arc<dyn Journal>) {
         assert!(self.journal.set(journal).is_ok(), "a directory has one journal");
+    }
+
+    /// Sessions wait from now on for a barrier of the journal ([`Journal::barrier`]) before they read. To be called before there are
+    /// sessions.
+    pub fn await_barriers(&self) {
+        self.awaits_barriers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether sessions wait for barriers. It is never written while there are sessions.
+    #[inline]
+    pub(crate) fn awaits_barriers(&self) -> bool {
+        self.awaits_barriers.load(Ordering::Relaxed)
     }
 
     /// Reports of all changes from now on. To be called before there is an applier.

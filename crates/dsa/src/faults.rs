@@ -28,6 +28,8 @@ env::faults! {
     LOCK_NOT_WRITTEN = "lock-not-written";
     /// What the right to an update hung on is not looked at again when the update is applied.
     CONDITION_PASSED_OVER = "condition-passed-over";
+    /// A session that has changed something reads without a barrier.
+    OWN_WRITE_NOT_SEEN_AT_FOLLOWER = "own-write-not-seen-at-follower";
     /// A transaction that is applied again is refused for its size.
     LIMIT_AT_APPLY = "limit-at-apply";
 }

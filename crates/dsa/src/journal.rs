@@ -1,8 +1,13 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
+mod remote;
+
+pub use self::remote::{Handed, Outcome, Returns};
+use self::remote::{Remote, Way};
 use crate::access::Reader;
 use crate::audit::Origin;
+use crate::barrier::Barrier;
 use crate::identity::Identity;
 use crate::indexing::IndexChange;
 use crate::marks::Marks;
@@ -65,6 +70,8 @@ pub(crate) struct Submission {
     answers: Vec<u8>,
     /// Where these go.
     reply: Option<Arc<Reply>>,
+    /// The same, if another server took them from its client.
+    remote: Option<Box<Remote>>,
     /// Message id of the request that ends the transaction which they are; it alone is answered.
     end: Option<i32>,
     /// Their part of what may be on its way.
@@ -74,7 +81,8 @@ pub(crate) struct Submission {
 impl Submission {
     /// Makes it empty; its buffers keep their memory. Marks of reads have gone to the session with the answers.
     fn clear(&mut self) {
-        assert!(self.reply.is_none() && self.permit.is_none(), "only what was answered is used again");
+        let is_answered = self.reply.is_none() && self.remote.is_none() && self.permit.is_none();
+        assert!(is_answered, "only what was answered is used again");
         self.messages.clear();
         self.prepared_writes.clear();
         self.ids.clear();
@@ -154,6 +162,13 @@ pub trait Journal: Send + Sync {
 
     /// Times of accounts wait ([`crate::Dsa::account_times`]): it takes them from there when it can. Must not block.
     fn times_wait(&self);
+
+    /// Asks where the log ends: what a session waits for before it reads. `None` where this server has all that was ever
+    /// acknowledged, as a server by itself. Must not block; asked only where sessions wait for barriers
+    /// ([`crate::Dsa::await_barriers`]).
+    fn barrier(&self) -> Option<Arc<Barrier>> {
+        None
+    }
 
     /// How it fares.
     fn metrics(&self) -> Metrics;
@@ -392,7 +407,7 @@ impl Updates {
 
     /// Tells the session what became of them. It is woken with others.
     pub fn answer(mut self, answers: Vec<u8>, waking: &mut Waking) {
-        self.give(answers, waking);
+        self.give(answers, true, waking);
     }
 
     /// Tells the session that its change of settings holds.
@@ -401,13 +416,17 @@ impl Updates {
         for outline in messages(&self.submission().messages).filter_map(Outline::of) {
             outcome::succeed(&mut answers, outline.id, tag::MODIFY_RESPONSE);
         }
-        self.give(answers, waking);
+        self.give(answers, true, waking);
     }
 
-    fn give(&mut self, answers: Vec<u8>, waking: &mut Waking) {
+    fn give(&mut self, answers: Vec<u8>, is_applied: bool, waking: &mut Waking) {
         // From here on a drop answers nothing.
         let mut submission = self.0.take().expect("they are answered once");
-        let reply = submission.reply.take().expect("it was set when they were submitted");
+        let reply = match submission.take_way() {
+            Way::Session(reply) => reply,
+            Way::Server(remote) if is_applied => return remote.put(Outcome::Applied(answers)),
+            Way::Server(remote) => return remote.put(Outcome::Refused(answers)),
+        };
         // Before the session is woken, which looks whether there is room for its next updates.
         submission.permit = None;
         assert!(submission.answers.is_empty(), "they were not answered before");
@@ -425,7 +444,7 @@ impl Updates {
         let Submission { messages, marks, end, .. } = self.submission_mut();
         if let Some(end) = *end {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
-            return self.give(answers, &mut Waking::default());
+            return self.give(answers, false, &mut Waking::default());
         }
         // Answered like updates that were applied, with the reads between them: these see the directory without any of the updates.
         let sequence = marks.refuse();
@@ -442,7 +461,7 @@ impl Updates {
         if marks.due() != usize::MAX {
             marks.note(sequence, answers.len());
         }
-        self.give(answers, &mut Waking::default());
+        self.give(answers, false, &mut Waking::default());
     }
 }
 

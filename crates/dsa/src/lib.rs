@@ -25,6 +25,7 @@ mod admission;
 pub mod annotations;
 mod applier;
 pub mod audit;
+pub mod barrier;
 mod bundle;
 mod certificate_identity;
 pub mod certificates;

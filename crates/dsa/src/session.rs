@@ -12,7 +12,9 @@ use self::pace::Pace;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;
 use crate::access;
+use crate::barrier::Barrier;
 use crate::bundle::Suspended;
+use crate::bundle::behind::Behind;
 use crate::client_memory::Kept;
 use crate::config::{ChannelBindings, ClientCertificate, Listener};
 use crate::extension::{Change, result_of};
@@ -50,7 +52,7 @@ pub enum State {
     Idle,
     /// To go on with what it has: call [`Session::step`], even without input.
     Busy,
-    /// For its updates to be durable and applied: call [`Session::poll_updates`]. It takes no input before.
+    /// For its updates to be durable and applied, or for a barrier: call [`Session::poll_updates`]. It takes no input before.
     Waiting,
     /// For the connection to be secured: what it wrote is to be sent in the clear, and from then on TLS is spoken. See
     /// [`Session::secured`].
@@ -165,6 +167,8 @@ pub(crate) enum Phase {
     Admitted(Arc<Ticket>),
     /// Its updates are on their way through the log. If they are the change of a password, that makes the answer.
     Submitted(Option<Box<Change>>),
+    /// It waits to know that it reads nothing old. Its input is untouched.
+    Behind(Arc<Barrier>),
     /// Passwords of a request are being verified or stored.
     Hashing(Arc<PasswordTicket>),
     /// Its connection is to be closed.
@@ -190,6 +194,8 @@ pub struct Session {
     /// Of them, those that the thread's counters know of.
     searches_counted: usize,
     pub(crate) phase: Phase,
+    /// What of its input is behind a barrier, where sessions wait for some.
+    pub(crate) behind: Behind,
     pub(crate) batch: Batch,
     /// The update that comes after them and must not go with them.
     pub(crate) suspended: Option<Box<SuspendedUpdate>>,
@@ -235,6 +241,7 @@ impl Session {
             searches: VecDeque::new(),
             searches_counted: 0,
             phase: Phase::Open,
+            behind: Behind::default(),
             batch: Batch::default(),
             suspended: None,
             deferred: None,
@@ -282,6 +289,7 @@ impl Session {
             "nothing is active while a connection is secured"
         );
         self.security.secure(strength, certificate.is_some(), !bindings.is_empty());
+        self.behind = Behind::default();
         self.bindings = Some(Box::new(bindings));
         self.certificate = certificate.map(Box::new);
         self.exchange = None;
@@ -343,18 +351,20 @@ impl Session {
     pub(crate) fn enter(&mut self, phase: Phase) {
         let former = std::mem::replace(&mut self.phase, phase);
         match former {
-            Phase::Queued(_) | Phase::Admitted(_) | Phase::Submitted(Some(_)) | Phase::Hashing(_) => {
-                drop(former)
-            }
+            Phase::Queued(_)
+            | Phase::Admitted(_)
+            | Phase::Submitted(Some(_))
+            | Phase::Behind(_)
+            | Phase::Hashing(_) => drop(former),
             // Without this the compiler calls what drops the others.
             Phase::Open | Phase::Closing | Phase::Submitted(None) => std::mem::forget(former),
         }
     }
 
-    /// Does it wait for the log, for its turn to submit updates to it, or for passwords?
+    /// Does it wait for the log, for its turn to submit updates to it, for a barrier, or for passwords?
     #[inline]
     pub(crate) fn waits(&self) -> bool {
-        matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_) | Phase::Hashing(_))
+        matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_) | Phase::Behind(_) | Phase::Hashing(_))
     }
 
     /// Has it a bind or a compare that is to be run again, or whose answer waits for the state of an account to be written?
@@ -379,6 +389,8 @@ impl Session {
     /// Its updates are on their way. A session that is closing has nobody to be answered.
     pub(crate) fn submitted(&mut self, change: Option<Box<Change>>) {
         assert!(self.batch.is_empty(), "what was collected has gone with the submission");
+        // What it reads from now on must show them.
+        self.behind = Behind::default();
         if !self.is_closing() {
             assert!(!matches!(self.phase, Phase::Submitted(_)), "one submission is on its way at a time");
             self.enter(Phase::Submitted(change));
@@ -557,7 +569,7 @@ impl Session {
     pub(crate) fn state(&self) -> State {
         match &self.phase {
             Phase::Closing => State::Close,
-            Phase::Queued(_) | Phase::Submitted(_) | Phase::Hashing(_) => State::Waiting,
+            Phase::Queued(_) | Phase::Submitted(_) | Phase::Behind(_) | Phase::Hashing(_) => State::Waiting,
             Phase::Open | Phase::Admitted(_) if self.is_at_rest() => State::Idle,
             Phase::Open | Phase::Admitted(_) => State::Busy,
         }

@@ -26,6 +26,7 @@ use model::Entry;
 use model::dn::split_first;
 use schema::Schema;
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use store::Shard;
 use store::derived::SUBSCHEMA_DN;
@@ -122,6 +123,7 @@ impl Dsa {
             nobody: Nobody::default(),
             trail: OnceLock::new(),
             journal: OnceLock::new(),
+            awaits_barriers: AtomicBool::new(false),
             certificates: OnceLock::new(),
             tokens: OnceLock::new(),
             contexts: OnceLock::new(),

@@ -9,6 +9,7 @@
 mod pace;
 mod propose;
 mod queue;
+mod readers;
 mod replica;
 mod room;
 mod snapshotter;
@@ -23,6 +24,9 @@ pub use thread::Thread;
 use crate::data::snapshot::Point;
 use crate::data::{SettingsFile, settings};
 use crate::faults;
+use crate::forward::Forward;
+use consensus::ReplicaId;
+use consensus::links::Links;
 use dsa::journal::Journal;
 use dsa::parcel::{self, Head};
 use dsa::settings::Record;
@@ -30,6 +34,7 @@ use dsa::{Applier, ApplyError, Dsa};
 use env::planted;
 use model::ResultCode;
 use propose::Proposer;
+use readers::Readers;
 use replica::Replica;
 use std::fmt;
 use std::sync::Arc;
@@ -80,6 +85,9 @@ pub struct Committer {
     queue: Arc<Queue>,
     proposer: Proposer,
     replica: Replica,
+    readers: Readers,
+    /// To the replica that leads, if there are several.
+    forward: Option<Forward>,
     limits: Limits,
     wall: Wall,
     /// When the last checkpoint was taken, and when the last step was: of the clock that steps are given.
@@ -138,7 +146,33 @@ impl Committer {
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().last_csn().unix_ms());
-        Committer { dsa, log, queue, proposer, replica, limits, wall, checkpoint_ms: None, now_ms: 0 }
+        Committer {
+            dsa,
+            log,
+            queue,
+            proposer,
+            replica,
+            readers: Readers::default(),
+            forward: None,
+            limits,
+            wall,
+            checkpoint_ms: None,
+            now_ms: 0,
+        }
+    }
+
+    /// The same for replica `id` of several, before there are sessions: updates go to the one that leads, over links of
+    /// [`consensus::links::Channel::Updates`], and reads wait for barriers. `seed`: by chance, another one for each run of the server.
+    ///
+    /// # Panics
+    /// If the number of the replica has more than 16 bits.
+    #[must_use]
+    pub fn forwarding(mut self, id: ReplicaId, links: Box<dyn Links>, seed: u64) -> Committer {
+        let forward = Forward::new(id, links, seed);
+        self.replica.be_front(forward.run());
+        self.dsa.await_barriers();
+        self.forward = Some(forward);
+        self
     }
 
     /// The same over another log, which goes on where the one ends that it was made with.
@@ -208,7 +242,8 @@ impl Committer {
         self.checkpoint_ms.get_or_insert(monotonic_ms);
         let wall = &mut self.wall;
         let time = || wall.time(wall_ms(), monotonic_ms);
-        self.proposer.take(time, &mut *self.log, &mut self.replica);
+        self.proposer.take(time, &mut *self.log, &mut self.replica, self.forward.as_mut(), monotonic_ms);
+        self.readers.ask(&mut *self.log, &mut self.proposer.asked, monotonic_ms);
         if planted::is(faults::PUBLISHED_BEFORE_SYNC) {
             self.replica.apply_early(Index(u64::MAX), self.queue.status())?;
         }
@@ -256,7 +291,21 @@ impl Committer {
                 applied = replica.apply(committed, status);
             }
         });
-        applied.map(|()| before < replica.applied())
+        applied?;
+        let has_applied = before < replica.applied();
+        self.exchange();
+        Ok(has_applied)
+    }
+
+    /// Tells sessions and other servers what follows from what is applied.
+    fn exchange(&mut self) {
+        let Committer { log, replica, readers, forward, now_ms, .. } = self;
+        readers.go_on(&**log, replica.applied(), *now_ms);
+        if let Some(forward) = forward {
+            forward.on_applied(replica.take_own(), replica.term(), *now_ms);
+            let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
+            forward.step(leader, replica.applied().0, *now_ms);
+        }
     }
 
     /// When the next snapshot by time is due, of the clock that steps are given: none while the last one holds everything.
@@ -400,6 +449,7 @@ impl Committer {
         while self.step(wall_ms, monotonic_ms)? == Step::Moved {}
         self.proposer.refuse_rest(TEXT);
         self.replica.fail();
+        self.end_waiting(TEXT);
         let taken = self.checkpoint()?;
         self.log.close().map_err(Failed::Log)?;
         Ok(taken)
@@ -409,7 +459,16 @@ impl Committer {
     fn fail(&mut self, failed: Failed) -> Failed {
         self.replica.fail();
         self.proposer.refuse_rest(&failed.to_string());
+        self.end_waiting(&failed.to_string());
         failed
+    }
+
+    /// Nobody waits any more for another server.
+    fn end_waiting(&mut self, text: &str) {
+        self.readers.end(&mut self.proposer.asked);
+        if let Some(forward) = &mut self.forward {
+            forward.end(text);
+        }
     }
 
     /// Does this replica lead the log?
@@ -424,7 +483,10 @@ impl Committer {
 
     /// Is nothing taken or proposed that is not answered?
     pub fn is_settled(&self) -> bool {
-        self.proposer.is_settled() && self.replica.is_settled()
+        self.proposer.is_settled()
+            && self.replica.is_settled()
+            && self.readers.is_settled()
+            && self.forward.as_ref().is_none_or(Forward::is_settled)
     }
 
     /// Is there something that has no room in the log yet? Room comes with the next step, or with the next file.

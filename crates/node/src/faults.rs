@@ -7,6 +7,10 @@ env::faults! {
     ANSWERED_BEFORE_COMMIT = "answered-before-commit";
     /// A replica takes whatever is committed where it has proposed something for its own.
     TERM_NOT_COMPARED = "term-not-compared";
+    /// A leader that was deposed sends updates again that it had from another server, as that server does.
+    TWO_SENDERS = "two-senders";
+    /// Updates that were lost keep the ids that they had, which are free again.
+    IDS_KEPT_ON_RESEND = "ids-kept-on-resend";
     /// A command that is applied again chooses ids itself.
     IDS_CHOSEN_AGAIN = "ids-chosen-again";
     /// What the log has is applied again by the rules of this start, whatever it was decided by.

@@ -4,6 +4,7 @@
 pub mod commit;
 pub mod data;
 pub mod faults;
+mod forward;
 pub mod indexer;
 pub mod keep;
 mod parcels;

@@ -193,13 +193,14 @@ pub fn start_replica(
     seed: u64,
     sessions: usize,
     clock: &dyn Clock,
-    replication: Replication,
+    (replication, updates): (Replication, Box<dyn Links>),
 ) -> Result<Node, DataError> {
     let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?;
-    let asked = StartOptions { seed, ..StartOptions::default() };
+    let (asked, id) = (StartOptions { seed, ..StartOptions::default() }, replication.id);
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
-    Node::over(data, recovered, sessions, clock)
+    let committer = recovered.committer.forwarding(id, updates, Random::new(seed).number());
+    Node::over(data, Recovered { committer, ..recovered }, sessions, clock)
 }
 
 /// Does something with what a start wants that goes by the settings in their file.
@@ -387,6 +388,11 @@ impl Node {
         self.connections[session].waits
     }
 
+    /// Has a session bound?
+    pub fn is_bound(&self, session: usize) -> bool {
+        self.connections[session].session.is_bound()
+    }
+
     /// A session gets bytes.
     pub fn send(&mut self, session: usize, bytes: &[u8], clock: &dyn Clock) {
         self.connections[session].input.extend_from_slice(bytes);
@@ -508,11 +514,11 @@ impl Node {
         self.recovered.committer.applied().0
     }
 
-    /// All entries, as the first client sees them.
-    pub fn read_all(&mut self, clock: &dyn Clock) -> Vec<Answer> {
+    /// All entries, as a session sees them.
+    pub fn read_all(&mut self, session: usize, clock: &dyn Clock) -> Vec<Answer> {
         let mut bundle = Bundle::default();
         let sent = crate::requests::Sent::ReadAll;
         bundle.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*", LOCKED], sent);
-        self.ask(0, &bundle, clock)
+        self.ask(session, &bundle, clock)
     }
 }

@@ -48,7 +48,7 @@ fn look(dir: &Path, known: &[Known; CLIENTS]) -> Result<u64, String> {
     let clock = SimClock::default();
     let node = Node::start(Arc::new(RealDisk), dir, log(), 1, 1, &clock);
     let mut node = node.map_err(|error| error.to_string())?;
-    let view = View::of(node.read_all(&clock))?;
+    let view = View::of(node.read_all(0, &clock))?;
     let findings = node.recovered.dsa.shard().writer().check(3);
     if let Some(finding) = findings.first() {
         return Err(finding.to_string());

@@ -83,6 +83,8 @@ pub const PRECEDENCE: &str = "higher precedence waits for nobody, and a preempte
 pub const UNCOMMITTED: &str = "nothing is seen before it is committed";
 /// See [`UNCOMMITTED`].
 pub const BARRIER: &str = "a read after a barrier sees all that was committed before it";
+/// Of clients of a cluster, at whatever server each of them is.
+pub const CURRENT: &str = "a read sees all that was acknowledged before it was sent";
 /// See [`UNCOMMITTED`].
 pub const LEARNED: &str = "a replica learns all that is committed";
 /// See [`UNCOMMITTED`].

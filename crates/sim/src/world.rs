@@ -426,7 +426,7 @@ impl World {
     fn look(&mut self, node: &mut Node) -> Result<(), Violation> {
         let end = self.oracle.at();
         let seen = |what| Violation { property: "a client can read everything", what };
-        let view = View::of(node.read_all(&self.clock)).map_err(seen)?;
+        let view = View::of(node.read_all(0, &self.clock)).map_err(seen)?;
         self.trace.note(format_args!("start: {end} records, {} entries", view.entries.len()));
         let (clients, promised, model) = (&self.clients, self.promised, self.oracle.digest());
         let free_ids = &self.oracle.free_ids();

@@ -120,7 +120,10 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::TAIL_OF_OTHER_HISTORY, "cluster", None, properties::AGREEMENT),
     (consensus::faults::MANIFEST_DOES_NOT_WIN, "cluster", None, "a start without damage succeeds"),
     (node::faults::INCOMING_OVER_OWN_FILES, "cluster", None, "a start without damage succeeds"),
-    (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::BARRIER),
+    (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::CURRENT),
+    (dsa::faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER, "cluster", None, properties::OWN),
+    (node::faults::TWO_SENDERS, "cluster", None, properties::ONCE),
+    (node::faults::IDS_KEPT_ON_RESEND, "cluster", None, "the state is the model's"),
     (node::faults::TERM_NOT_COMPARED, "cluster", None, "the state is the model's"),
     (node::faults::ANSWERED_BEFORE_COMMIT, "cluster", None, "the state is the model's"),
 ];

@@ -173,7 +173,7 @@ impl Server {
 
     /// What a client reads is what was acknowledged, or one more when `is_unknown`.
     fn look(&self, node: &mut Node, is_unknown: bool) {
-        let view = View::of(node.read_all(&self.clock)).expect("searches go on");
+        let view = View::of(node.read_all(0, &self.clock)).expect("searches go on");
         let counter = view.counter(0);
         assert!(
             counter == self.acknowledged || (is_unknown && counter == self.acknowledged + 1),
@@ -187,7 +187,7 @@ impl Server {
         drop(node);
         let mut node = self.start().expect("the disk works again");
         self.look(&mut node, is_unknown);
-        self.acknowledged = View::of(node.read_all(&self.clock)).expect("it starts").counter(0);
+        self.acknowledged = View::of(node.read_all(0, &self.clock)).expect("it starts").counter(0);
         assert_eq!(self.count(&mut node), ResultCode::Success);
         drop(node);
         self.look(&mut self.start().expect("nothing fails"), false);

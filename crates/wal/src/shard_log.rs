@@ -62,6 +62,11 @@ pub trait ShardLog: Send {
     /// What this replica is now. May change with each step.
     fn role(&self) -> Role;
 
+    /// The number of the replica that leads, as far as this one knows, and its term. None in a log that has one replica.
+    fn leader(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Appends a record, its payload written by `encode`. It is committed at the
     /// position returned, or never: it is lost for certain once a record of a later term is committed at its index or
     /// before.

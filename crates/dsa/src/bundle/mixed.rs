@@ -65,7 +65,9 @@ pub(super) fn keep(session: &mut Session, dsa: &Dsa, read: &Pending<'_>) -> bool
 fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
     const OIDS: [&[u8]; 3] =
         [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
-    matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
+    // Where the log is replicated the updates may be applied elsewhere.
+    !dsa.awaits_barriers()
+        && matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
         && !read.is_about_server()
         && read.frame().len() <= READ_BYTES_MAX
         && session.batch.acting.is_none()

@@ -5,9 +5,14 @@ use super::replica::Replica;
 use super::room::Room;
 use super::{Limits, Queue};
 use crate::data::settings;
+use crate::faults;
+use crate::forward::Forward;
+use consensus::ReplicaId;
 use dsa::Dsa;
+use dsa::barrier::Barrier;
 use dsa::journal::Updates;
 use dsa::parcel::{self, Envelope, Head, PARCEL_BYTES_SOFT_MAX};
+use env::planted;
 use model::ResultCode;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,6 +32,10 @@ pub(super) struct Proposer {
     memory_bytes_max: u64,
     /// Not in the log yet, for want of room in the block that fills, or because a term has just begun.
     coming: VecDeque<Updates>,
+    /// Who wants to read.
+    pub(super) asked: Vec<Arc<Barrier>>,
+    /// The term for which updates of other servers were taken, if this replica leads.
+    taken_in: Option<u64>,
     /// Do times of accounts wait?
     times_wait: bool,
     /// Time of the last parcel that was proposed, in milliseconds since 1970: that of the next is no earlier.
@@ -48,8 +57,17 @@ enum Term {
 impl Proposer {
     /// For a directory.
     pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>, limits: &Limits) -> Proposer {
-        let (memory_bytes_max, coming) = (limits.memory_bytes_max, VecDeque::new());
-        Proposer { dsa, queue, memory_bytes_max, coming, times_wait: false, time_ms: 0, term: Term::None }
+        Proposer {
+            dsa,
+            queue,
+            memory_bytes_max: limits.memory_bytes_max,
+            coming: VecDeque::new(),
+            asked: Vec::new(),
+            taken_in: None,
+            times_wait: false,
+            time_ms: 0,
+            term: Term::None,
+        }
     }
 
     /// Is nothing taken that waits to be proposed?
@@ -69,8 +87,14 @@ impl Proposer {
         wall_ms: impl FnOnce() -> u64,
         log: &mut dyn ShardLog,
         replica: &mut Replica,
+        forward: Option<&mut Forward>,
+        now_ms: u64,
     ) {
-        self.times_wait |= self.queue.drain(&mut self.coming);
+        self.times_wait |= self.queue.drain(&mut self.coming, &mut self.asked);
+        match forward {
+            Some(forward) => self.exchange(forward, log, replica, now_ms),
+            None => replica.refuse_lost(),
+        }
         let may_propose = self.follow_term(log, replica);
         if self.is_settled() {
             return;
@@ -109,6 +133,62 @@ impl Proposer {
                     commands.into_iter().for_each(|updates| self.reject(updates, code, &text));
                 }
             }
+        }
+    }
+
+    /// Takes what other servers sent, and gives those that lead what came here.
+    fn exchange(&mut self, forward: &mut Forward, log: &dyn ShardLog, replica: &mut Replica, now_ms: u64) {
+        let leads = match log.role() {
+            Role::Leader { term } => Some(term),
+            Role::Follower => None,
+        };
+        let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
+        let keeps_ids = planted::is(faults::IDS_KEPT_ON_RESEND);
+        for mut updates in replica.take_lost() {
+            if updates.front().is_some() && planted::is(faults::TWO_SENDERS) {
+                forward.take_again(&updates, now_ms);
+            }
+            if !keeps_ids {
+                updates.ids().clear();
+            }
+            match updates.front() {
+                // Who took them from their client sends them again, and nobody else.
+                Some(_) => updates.return_unproposed(),
+                None => self.coming.push_front(updates),
+            }
+        }
+        if leads != self.taken_in {
+            self.taken_in = leads;
+            self.return_remote();
+        }
+        let times = self.dsa.account_times();
+        self.times_wait |= forward.receive(leads, leader, &mut self.coming, times, now_ms);
+        if leads.is_some() {
+            return forward.give(&mut self.coming);
+        }
+        // Ids follow from what is applied when a term begins.
+        for updates in &mut self.coming {
+            if !updates.ids().is_empty() {
+                self.dsa.shard().writer().return_ids(updates.ids());
+                updates.ids().clear();
+            }
+        }
+        forward.take(&mut self.coming, now_ms);
+        if std::mem::take(&mut self.times_wait) {
+            forward.send_times(leader, times);
+        }
+    }
+
+    /// Updates of other servers are for the term in which they were taken.
+    fn return_remote(&mut self) {
+        for _ in 0..self.coming.len() {
+            let Some(mut updates) = self.coming.pop_front() else { break };
+            if updates.front().is_none() {
+                self.coming.push_back(updates);
+                continue;
+            }
+            self.dsa.shard().writer().return_ids(updates.ids());
+            updates.return_unproposed();
         }
     }
 
@@ -237,7 +317,7 @@ impl Proposer {
     /// Refuses what is not in the log, now and later.
     pub(super) fn refuse_rest(&mut self, text: &str) {
         self.queue.refuse_from_now_on(ResultCode::Unavailable, text);
-        self.queue.drain(&mut self.coming);
+        self.queue.drain(&mut self.coming, &mut self.asked);
         self.times_wait = false;
         for updates in self.coming.drain(..) {
             updates.refuse(ResultCode::Unavailable, text);
@@ -286,7 +366,8 @@ fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<
             match updates.settings() {
                 Some(record) => parcel::push_settings(&settings::text(record), out),
                 None => {
-                    let envelope = Envelope { conditions: updates.conditions(), ..Envelope::default() };
+                    let (front, conditions) = (updates.front(), updates.conditions());
+                    let envelope = Envelope { front, conditions, ..Envelope::default() };
                     parcel::push_updates(&updates.command(head.time_ms), &envelope, out);
                 }
             }

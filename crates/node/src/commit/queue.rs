@@ -1,6 +1,8 @@
 //! Where sessions put their updates and the committer finds them.
 
 use super::{Failed, Status};
+use dsa::Waking;
+use dsa::barrier::Barrier;
 use dsa::journal::{Journal, Metrics, Updates};
 use model::ResultCode;
 use std::collections::VecDeque;
@@ -18,6 +20,8 @@ pub struct Queue {
 #[derive(Debug, Default)]
 struct State {
     updates: Vec<Updates>,
+    /// Of sessions that want to read: no more than there are sessions.
+    barriers: Vec<Arc<Barrier>>,
     /// Why nothing is taken any more.
     refusal: Option<(ResultCode, String)>,
     ending: bool,
@@ -37,10 +41,11 @@ impl Queue {
         &self.status
     }
 
-    /// Moves all that wait behind what is in `to`. True if times of accounts wait besides.
-    pub(super) fn drain(&self, to: &mut VecDeque<Updates>) -> bool {
+    /// Moves all that wait behind what is in `to`, and who wants to read to `readers`. True if times of accounts wait besides.
+    pub(super) fn drain(&self, to: &mut VecDeque<Updates>, readers: &mut Vec<Arc<Barrier>>) -> bool {
         let mut state = self.lock();
         to.extend(state.updates.drain(..));
+        readers.append(&mut state.barriers);
         std::mem::take(&mut state.times_wait)
     }
 
@@ -53,14 +58,19 @@ impl Queue {
     pub(super) fn refuse_all(&self, why: &Failed) {
         self.refuse_from_now_on(ResultCode::Unavailable, &why.to_string());
         // Dropped, they are refused.
-        let waiting = std::mem::take(&mut self.lock().updates);
+        let (waiting, barriers) = {
+            let mut state = self.lock();
+            (std::mem::take(&mut state.updates), std::mem::take(&mut state.barriers))
+        };
         drop(waiting);
+        let mut waking = Waking::default();
+        barriers.iter().for_each(|barrier| barrier.fail(&mut waking));
     }
 
     /// Waits until there is something, `timeout` at most. False when the committer should end and nothing is left.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.lock();
-        if !state.updates.is_empty() || state.times_wait {
+        if !state.updates.is_empty() || !state.barriers.is_empty() || state.times_wait {
             return true;
         }
         if state.ending {
@@ -107,6 +117,23 @@ impl Journal for Queue {
             drop(state);
             self.filled.notify_one();
         }
+    }
+
+    fn barrier(&self) -> Option<Arc<Barrier>> {
+        let barrier = Arc::<Barrier>::default();
+        let mut state = self.lock();
+        if state.refusal.is_some() {
+            drop(state);
+            // Nobody asks the log any more.
+            barrier.fail(&mut Waking::default());
+            return Some(barrier);
+        }
+        state.barriers.push(Arc::clone(&barrier));
+        if std::mem::take(&mut state.committer_waits) {
+            drop(state);
+            self.filled.notify_one();
+        }
+        Some(barrier)
     }
 
     fn metrics(&self) -> Metrics {

@@ -5,6 +5,7 @@ use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
 use crate::data::{SettingsFile, settings};
 use crate::faults;
+use crate::forward;
 use crate::parcels;
 use dsa::audit::What;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
@@ -62,6 +63,13 @@ pub(super) struct Replica {
     pub(super) bytes_since_checkpoint: u64,
     /// When this replica was first seen to lead no more, while something that it proposed is open.
     limbo_since_ms: Option<u64>,
+    /// Updates that were proposed here and are lost: nobody was answered.
+    lost: Vec<Updates>,
+    /// The name by which updates in the log are those of this run's clients, if other replicas propose some; and what became of those.
+    run: Option<u64>,
+    own: Vec<(u64, Vec<u8>)>,
+    /// The term of the last record that was applied.
+    term: u64,
     answers: Vec<u8>,
     /// Sessions that were answered.
     waking: Waking,
@@ -83,10 +91,39 @@ impl Replica {
             uncopied: None,
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
+            lost: Vec::new(),
+            run: None,
+            own: Vec::new(),
+            term: 0,
             answers: Vec::new(),
             waking: Waking::default(),
             spare: Vec::new(),
         }
+    }
+
+    /// Updates that bear this name in the log are those of clients of this server.
+    pub(super) fn be_front(&mut self, run: u64) {
+        self.run = Some(run);
+    }
+
+    /// Takes what became of updates of clients here that another replica proposed: their numbers, and the answers.
+    pub(super) fn take_own(&mut self) -> Vec<(u64, Vec<u8>)> {
+        std::mem::take(&mut self.own)
+    }
+
+    /// The term of the last record that was applied.
+    pub(super) fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// Takes the updates that were proposed here and are lost. Their ids are free.
+    pub(super) fn take_lost(&mut self) -> Vec<Updates> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Answers those, where there is nobody to propose them again.
+    pub(super) fn refuse_lost(&mut self) {
+        self.lost.drain(..).for_each(|updates| updates.refuse(ResultCode::Busy, LOST));
     }
 
     /// Index of the last record that was applied.
@@ -181,6 +218,7 @@ impl Replica {
         }
         assert!(self.applied() == at.index, "the chain of outcomes ends with the record that was applied");
         self.bytes_since_checkpoint += payload.len() as u64;
+        self.term = at.term;
         status.on_applied(at.index);
         self.copy_settings();
         Ok(())
@@ -250,7 +288,7 @@ impl Replica {
         if let Some(text) = parcel.settings().map_err(unread)? {
             self.change_settings(index, settings::parse(text).map_err(unread)?, parcel.head.time_ms)?;
         }
-        let Replica { applier, answers, time_ms, .. } = self;
+        let Replica { applier, answers, time_ms, run, own, .. } = self;
         let applied = parcels::apply(
             applier,
             (index.0, parcel),
@@ -262,7 +300,11 @@ impl Replica {
             },
             |applier, command, envelope| {
                 answers.clear();
-                applier.apply_enveloped(command, envelope, answers)
+                applier.apply_enveloped(command, envelope, answers)?;
+                if let Some(number) = run.and_then(|run| forward::number_of(envelope.front, run)) {
+                    own.push((number, answers.clone()));
+                }
+                Ok(())
             },
         );
         applied.map_err(unread)
@@ -303,8 +345,8 @@ impl Replica {
         {
             let mut ids = lost.ids;
             for mut updates in lost.commands {
-                ids.append(updates.ids());
-                updates.refuse(ResultCode::Busy, LOST);
+                ids.extend_from_slice(updates.ids());
+                self.lost.push(updates);
             }
             self.return_ids(&ids);
         }
@@ -339,6 +381,7 @@ impl Replica {
 
     /// Nothing is applied any more: of what was proposed here nobody knows what becomes.
     pub(super) fn fail(&mut self) {
+        self.refuse_lost();
         for updates in self.proposed.drain(..).flat_map(|proposed| proposed.commands) {
             updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
         }

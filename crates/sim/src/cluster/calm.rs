@@ -3,7 +3,6 @@
 use super::{Cluster, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Situation};
-use crate::view::View;
 use crate::world::Violation;
 
 /// Turns within which all is well: twelve seconds of the simulated time, as a turn takes two milliseconds.
@@ -58,10 +57,9 @@ impl Cluster {
             |node: &crate::node::Node| node.applied() == last && node.recovered.committer.is_settled();
         let of = |id| self.replicas.iter().find(|replica| replica.id == id);
         let all: Vec<_> = members.all().filter_map(of).collect();
-        let no_question = all.iter().all(|replica| replica.barriers.is_empty());
         let no_answer = self.sent.iter().all(Option::is_none);
         let have_all = all.iter().all(|replica| replica.node.as_ref().is_some_and(has_all));
-        no_question && no_answer && have_all && !members.is_joint()
+        no_answer && have_all && !members.is_joint()
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {
@@ -69,13 +67,13 @@ impl Cluster {
         let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
         let members = self.members().unwrap_or_default();
         for at in 0..self.replicas.len() {
-            let (id, clock) = (self.replicas[at].id, self.replicas[at].clock);
+            let id = self.replicas[at].id;
             // What has left the group is behind.
             if !members.all().any(|member| member == id) {
                 continue;
             }
+            let view = self.read_everything(at)?;
             let Some(node) = &mut self.replicas[at].node else { continue };
-            let view = View::of(node.read_all(&clock)).map_err(broken("a client can read everything"))?;
             let situation = Situation {
                 node,
                 view: &view,

@@ -105,6 +105,10 @@ impl ShardLog for Watched {
         role
     }
 
+    fn leader(&self) -> Option<(u64, u64)> {
+        self.log.leader()
+    }
+
     fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused> {
         self.log.propose(kind, encode)
     }

@@ -17,9 +17,14 @@ impl Cluster {
         }
         let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
-        let (links, seed) = (self.network.links_of(id, Channel::Consensus), self.random.number());
+        let [links, updates] =
+            [Channel::Consensus, Channel::Updates].map(|channel| self.network.links_of(id, channel));
+        let seed = self.random.number();
         let replication = Replication { id, links, retention: self.retention };
-        let started = node::start_replica(disk, dir, self.log, seed, SESSIONS, &clock, replication);
+        // One more looks at everything in a calm.
+        let sessions = SESSIONS + 1;
+        let started =
+            node::start_replica(disk, dir, self.log, seed, sessions, &clock, (replication, updates));
         let node = match started {
             Ok(node) => node,
             Err(error) if node::is_of_disk(&error) => {
@@ -57,7 +62,6 @@ impl Cluster {
     pub(super) fn end_by(&mut self, at: usize, loses_power: bool) {
         let replica = &mut self.replicas[at];
         (replica.node, replica.transfer, replica.written, replica.joining) = (None, None, None, None);
-        replica.barriers.clear();
         match loses_power {
             true => replica.disk.lose_power_keeping(self.plan.sectors_kept()),
             false => replica.disk.kill(),

@@ -8,7 +8,6 @@ use crate::node::Node;
 use crate::random::Random;
 use consensus::{Control, ReplicaId};
 use node::transfer::Transfer;
-use wal::Ticket;
 
 /// See the module.
 pub(super) struct Replica {
@@ -36,8 +35,6 @@ pub(super) struct Replica {
     pub(super) paused_ns: u64,
     /// Its clock stands still with it, as that of a virtual machine that is stopped.
     pub(super) is_frozen: bool,
-    /// Who waits for which barrier, and the entry that must be there when it is passed.
-    pub(super) barriers: Vec<(Ticket, u64)>,
 }
 
 impl Replica {
@@ -60,7 +57,6 @@ impl Replica {
             away_ns: 0,
             paused_ns: 0,
             is_frozen: false,
-            barriers: Vec::new(),
         }
     }
 

@@ -19,7 +19,7 @@ fn server() -> (Node, View) {
     node.send(0, &base.bytes, &clock);
     node.step(&clock).expect("nothing fails");
     node.answers(0);
-    let view = View::of(node.read_all(&clock)).expect("it can be read");
+    let view = View::of(node.read_all(0, &clock)).expect("it can be read");
     (node, view)
 }
 

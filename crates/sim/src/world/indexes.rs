@@ -161,7 +161,7 @@ impl World {
     /// Whatever plan there is for a search, it finds what a look at all entries finds.
     fn search(&mut self, node: &mut Node) -> Result<(), Violation> {
         let wrong = |what| Violation { property: properties::SEARCHED, what };
-        let view = View::of(node.read_all(&self.clock)).map_err(wrong)?;
+        let view = View::of(node.read_all(0, &self.clock)).map_err(wrong)?;
         let (attribute, kind) = self.random.one_of(&NAMES).split_once(':').expect("each has a kind");
         let of = |entry: &crate::answers::Attributes| entry.get(attribute).cloned().unwrap_or_default();
         let values: Vec<String> =

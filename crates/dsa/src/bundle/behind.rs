@@ -1,0 +1,174 @@
+//! Bundles of a directory whose log is replicated: what looks at the directory runs behind a barrier, so that it sees all that
+//! was acknowledged anywhere before it came.
+//!
+//! A bundle is cut where requests begin that need a barrier. One barrier is good for all complete requests that had come
+//! when it was asked for, and for none that came later. After updates of the session it is good for nothing more: a replica that does not
+//! lead may not have applied them when they are answered.
+
+use super::{group, run_groups};
+use crate::faults;
+use crate::identity::Identity;
+use crate::op;
+use crate::outcome::{self, FixedRefusal};
+use crate::session::{Phase, Session};
+use crate::worker::Parts;
+use env::planted;
+use model::ResultCode;
+use model::limits::OUT_BYTES_SOFT_MAX;
+use proto::message::{Frame, Message, Request, frame};
+use proto::outline::Outline;
+use proto::tag;
+
+/// Another server may know of more than this one, and what it has may be old.
+const NO_MAJORITY: FixedRefusal =
+    (ResultCode::Busy, "no majority of the cluster's servers answers: what is here may be out of date");
+
+/// What a session knows of the input that it is offered next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Behind {
+    /// Bytes at its front for which a barrier was asked.
+    pub(crate) bytes: usize,
+    /// Nobody answered: the requests in them are refused.
+    pub(crate) is_refused: bool,
+}
+
+/// As [`super::run_groups`].
+pub(super) fn run(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    input: &[u8],
+    out: &mut Vec<u8>,
+) -> (usize, usize) {
+    let mut consumed = 0;
+    loop {
+        let rest = &input[consumed..];
+        if session.behind.is_refused && !rest.is_empty() {
+            let Behind { bytes, .. } = std::mem::take(&mut session.behind);
+            refuse(session, parts, &rest[..bytes], out);
+            consumed += bytes;
+            continue;
+        }
+        // Without input it goes on with a request that was taken from its input before.
+        let end = match session.behind.bytes.min(rest.len()) {
+            0 => free(session, rest),
+            covered => covered,
+        };
+        if end == 0 && !rest.is_empty() && !session.is_closing() {
+            if session.has_deferred() || session.suspended.is_some() {
+                run_groups(session, parts, &[], out);
+                if session.waits() || session.deferred.is_some() || session.suspended.is_some() {
+                    return (consumed, rest.len());
+                }
+            }
+            if ask(session, parts, rest) {
+                return (consumed, rest.len());
+            }
+            continue;
+        }
+        let (done, needed) = run_groups(session, parts, &rest[..end], out);
+        assert!(done <= end, "no more is done than was offered");
+        consumed += done;
+        // Updates that went to the log have set it to 0.
+        session.behind.bytes = session.behind.bytes.saturating_sub(done);
+        if end == rest.len() {
+            return (consumed, needed);
+        }
+        let is_stopped = done < end
+            || session.waits()
+            || session.is_closing()
+            || session.has_had_turn()
+            || session.deferred.is_some()
+            || session.suspended.is_some()
+            || out.len() > OUT_BYTES_SOFT_MAX * 2;
+        if is_stopped {
+            return (consumed, input.len() - consumed);
+        }
+    }
+}
+
+/// Bytes at the front of the input that need no barrier: up to the first complete request that does, or all.
+fn free(session: &Session, input: &[u8]) -> usize {
+    let mut at = 0;
+    while let Ok(Frame::Complete { len }) = frame(&input[at..]) {
+        if needs_barrier(session, &input[at..at + len]) {
+            return at;
+        }
+        at += len;
+    }
+    input.len()
+}
+
+/// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates: whether another may
+/// make one is found out by entries, of groups and of the requester.
+fn needs_barrier(session: &Session, message: &[u8]) -> bool {
+    if let Some(outline) = Outline::of(message) {
+        match outline.op_tag {
+            tag::ADD | tag::DELETE | tag::MODIFY | tag::MODIFY_DN => {
+                return !session.identity.is_root
+                    || !outline.after.is_empty()
+                    || group::may_be_config(outline.dn);
+            }
+            tag::UNBIND | tag::ABANDON => return false,
+            _ => {}
+        }
+    }
+    // What cannot be read is refused, whatever the directory has.
+    match group::decode(message) {
+        Ok(Message { request: Request::Unbind | Request::Abandon(_), .. }) | Err(_) => false,
+        Ok(_) => !(planted::is(faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER) && session.reply.is_some()),
+    }
+}
+
+/// Asks for a barrier for all complete requests of the input. `false` if there is none to wait for.
+fn ask(session: &mut Session, parts: &Parts<'_>, input: &[u8]) -> bool {
+    let mut bytes = 0;
+    while let Ok(Frame::Complete { len }) = frame(&input[bytes..]) {
+        bytes += len;
+    }
+    assert!(bytes > 0, "a barrier is for requests");
+    session.behind = Behind { bytes, is_refused: false };
+    let barrier = parts.dsa.journal.get().and_then(|journal| journal.barrier());
+    let waits = barrier.is_some();
+    if let Some(barrier) = barrier {
+        session.enter(Phase::Behind(barrier));
+    }
+    waits
+}
+
+/// Answers requests for which no barrier was passed.
+#[cold]
+fn refuse(session: &mut Session, parts: &Parts<'_>, input: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Ok(Frame::Complete { len }) = frame(&input[at..])
+        && !session.is_closing()
+    {
+        let message = match group::decode(&input[at..at + len]) {
+            Ok(message) => message,
+            Err(error) => return session.refuse_malformed(&error, out),
+        };
+        at += len;
+        parts.counters.count_operation(&message.request);
+        match &message.request {
+            Request::Unbind => session.end(),
+            Request::Abandon(target) => op::abandon::run(&mut session.searches, *target),
+            request => {
+                match request {
+                    // A bind that fails leaves nobody, and nothing in progress (RFC 4511 section 4.2.1).
+                    Request::Bind(_) => {
+                        session.searches.clear();
+                        session.transactions.clear();
+                        session.exchange = None;
+                        session.identity = Identity::anonymous();
+                    }
+                    // It may have been part of a transaction, which must not be committed without it.
+                    Request::Search(_) | Request::Compare(_) | Request::Extended(_) => {}
+                    _ if message.controls.iter().next().is_some() => session.transactions.clear(),
+                    _ => {}
+                }
+                if let Some(response) = tag::response_to(request.tag()) {
+                    outcome::say(out, message.id, response, NO_MAJORITY.0, NO_MAJORITY.1);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Sessions of a directory whose log is replicated: what looks at the directory waits for a barrier first.
+
+mod common;
+
+use common::{Client, PASSWORD, ROOT_DN, START, bind, codes, config, search_for, selection};
+use dsa::barrier::Barrier;
+use dsa::journal::{Journal, Metrics, Updates};
+use dsa::{Dsa, Session, State, Waking, Worker};
+use model::{Filter, ResultCode, Scope};
+use proto::Request;
+use proto::control::Control;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// Keeps what is asked and submitted.
+#[derive(Default)]
+struct Kept {
+    asked: Mutex<Vec<Arc<Barrier>>>,
+    submitted: Mutex<Vec<Updates>>,
+}
+
+impl Journal for Kept {
+    fn submit(&self, updates: Updates) {
+        self.submitted.lock().unwrap().push(updates);
+    }
+
+    fn times_wait(&self) {}
+
+    fn barrier(&self) -> Option<Arc<Barrier>> {
+        let barrier = Arc::<Barrier>::default();
+        self.asked.lock().unwrap().push(Arc::clone(&barrier));
+        Some(barrier)
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics { memory_bytes_max: 256 << 20, ..Metrics::default() }
+    }
+}
+
+struct Fixture {
+    kept: Arc<Kept>,
+    worker: Worker,
+    session: Session,
+    input: Vec<u8>,
+    out: Vec<u8>,
+}
+
+impl Fixture {
+    /// With a session that is bound as the root DN, at a directory with a few entries.
+    fn new() -> Fixture {
+        let dsa: Arc<Dsa> = Arc::clone(&Client::with(config()).dsa);
+        let kept = Arc::new(Kept::default());
+        dsa.journal_to(Arc::clone(&kept) as Arc<dyn Journal>);
+        dsa.await_barriers();
+        let mut worker = Worker::new(&dsa).expect("there are few readers");
+        worker.tick(START);
+        let session = Session::new(&mut worker);
+        let mut fixture = Fixture { kept, worker, session, input: Vec::new(), out: Vec::new() };
+        fixture.send(&[(bind(ROOT_DN, PASSWORD), &[])]);
+        assert_eq!(fixture.feed(), State::Waiting);
+        fixture.answer(true);
+        assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+        assert_eq!(fixture.codes(), [ResultCode::Success]);
+        fixture
+    }
+
+    fn send(&mut self, requests: &[(Request<'_>, &[Control<'_>])]) {
+        for (id, (request, controls)) in (1..).zip(requests) {
+            request.encode(&mut self.input, id, controls);
+        }
+    }
+
+    fn feed(&mut self) -> State {
+        let feed = self.session.feed(&mut self.worker, &self.input, &mut self.out);
+        self.input.drain(..feed.consumed);
+        feed.state
+    }
+
+    /// The state, unless it still waits.
+    fn poll(&mut self) -> Option<State> {
+        let cx = &mut Context::from_waker(Waker::noop());
+        match self.session.poll_updates(&mut self.worker, cx, &mut self.out) {
+            Poll::Ready(state) => Some(state),
+            Poll::Pending => None,
+        }
+    }
+
+    /// Answers the one barrier that was asked for.
+    fn answer(&self, is_passed: bool) {
+        let asked = std::mem::take(&mut *self.kept.asked.lock().unwrap());
+        assert_eq!(asked.len(), 1, "one barrier for all");
+        match is_passed {
+            true => asked[0].pass(&mut Waking::default()),
+            false => asked[0].fail(&mut Waking::default()),
+        }
+    }
+
+    fn asked(&self) -> usize {
+        self.kept.asked.lock().unwrap().len()
+    }
+
+    /// Says of each submission that it was refused; how many there were.
+    fn refuse(&self) -> usize {
+        let submitted = std::mem::take(&mut *self.kept.submitted.lock().unwrap());
+        let count = submitted.len();
+        submitted.into_iter().for_each(|updates| updates.refuse(ResultCode::Busy, "not today"));
+        count
+    }
+
+    fn codes(&mut self) -> Vec<ResultCode> {
+        codes(&common::answers(&std::mem::take(&mut self.out)))
+    }
+}
+
+const DELETE: Request<'static> = Request::Delete(b"cn=nobody,dc=example");
+
+fn base<'a>(selection: &'a [u8]) -> Request<'a> {
+    // No entry is like that, so all that is answered is the end.
+    Request::Search(search_for("dc=example", Scope::Base, Filter::Present(b"uid"), selection))
+}
+
+#[test]
+fn reads_wait_with_their_input_untouched_and_one_barrier_is_for_all() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.send(&[(base(&all), &[]), (base(&all), &[]), (DELETE, &[])]);
+    let len = fixture.input.len();
+    assert_eq!((fixture.feed(), fixture.input.len(), fixture.asked()), (State::Waiting, len, 1));
+    assert_eq!((fixture.poll(), fixture.feed()), (None, State::Waiting));
+    fixture.answer(true);
+    // What came later is not behind it.
+    fixture.send(&[(base(&all), &[])]);
+    assert_eq!(fixture.poll(), Some(State::Idle));
+    assert_eq!(fixture.feed(), State::Waiting);
+    assert_eq!((fixture.refuse(), fixture.codes()), (1, vec![ResultCode::Success; 2]));
+    assert_eq!((fixture.poll(), fixture.codes()), (Some(State::Idle), vec![ResultCode::Busy]));
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 1));
+    fixture.answer(true);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+    assert_eq!((fixture.codes(), fixture.input.len()), (vec![ResultCode::Success], 0));
+}
+
+#[test]
+fn plain_updates_wait_for_none_and_a_read_behind_them_for_one_that_is_later() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.send(&[(DELETE, &[]), (DELETE, &[]), (base(&all), &[])]);
+    assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 0, 1));
+    assert_eq!((fixture.poll(), fixture.feed(), fixture.asked()), (Some(State::Idle), State::Waiting, 1));
+    fixture.answer(true);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+    assert_eq!(fixture.codes(), [ResultCode::Busy, ResultCode::Busy, ResultCode::Success]);
+    // With a control it is more than an update.
+    let control = Control { oid: b"1.2.3", critical: false, value: None };
+    fixture.send(&[(DELETE, &[control])]);
+    assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 1, 0));
+}
+
+#[test]
+fn an_update_between_reads_ends_what_a_barrier_is_good_for() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.send(&[(base(&all), &[]), (DELETE, &[]), (base(&all), &[])]);
+    assert_eq!(fixture.feed(), State::Waiting);
+    fixture.answer(true);
+    assert_eq!((fixture.poll(), fixture.feed(), fixture.refuse()), (Some(State::Idle), State::Waiting, 1));
+    assert_eq!((fixture.poll(), fixture.feed(), fixture.asked()), (Some(State::Idle), State::Waiting, 1));
+}
+
+#[test]
+fn without_a_barrier_each_request_is_answered_busy() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.send(&[(base(&all), &[]), (DELETE, &[]), (bind(ROOT_DN, PASSWORD), &[])]);
+    assert_eq!(fixture.feed(), State::Waiting);
+    fixture.answer(false);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+    assert_eq!((fixture.codes(), fixture.refuse(), fixture.input.len()), (vec![ResultCode::Busy; 3], 0, 0));
+    assert!(!fixture.session.is_bound(), "a bind that failed leaves nobody");
+    // Who is nobody knows by the directory alone what it may do.
+    fixture.send(&[(DELETE, &[])]);
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 1));
+}
+
+#[test]
+fn who_leaves_or_abandons_waits_for_nothing() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.send(&[(Request::Abandon(7), &[]), (Request::Unbind, &[]), (base(&all), &[])]);
+    assert_eq!((fixture.feed(), fixture.asked(), fixture.codes()), (State::Close, 0, Vec::new()));
+    let mut fixture = Fixture::new();
+    fixture.send(&[(base(&all), &[]), (Request::Unbind, &[])]);
+    assert_eq!(fixture.feed(), State::Waiting);
+    fixture.answer(false);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Close));
+    assert_eq!(fixture.codes(), [ResultCode::Busy]);
+}

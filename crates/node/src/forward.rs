@@ -1,0 +1,369 @@
+//! Updates at a server that does not lead go to the one that does, and their clients do not notice.
+//!
+//! A server that took updates from a client is their *front*. It sends them to the leader of a term, to be proposed in that very term
+//! or not at all. So the log itself says what became of them, whatever is lost on the way: either an entry brings them, with the
+//! front's name on it, or an entry of a later term is committed first, and then they never come. Only then, or if the leader says that it
+//! did not propose them, the front sends them again, as another try with another number. Nobody else sends them again.
+//!
+//! ```text
+//! session -> waiting -> sent -> applied, or refused by the leader -> session
+//!               ^         |
+//!               +---------+  not proposed, or lost for certain
+//! ```
+
+mod message;
+mod taken;
+
+use self::message::{Message, Name, Outcome, TIMES_MAX};
+use self::taken::{RUN_BITS, Taken};
+use crate::faults;
+use consensus::ReplicaId;
+use consensus::links::Links;
+use dsa::Waking;
+use dsa::account_times::{AccountTime, AccountTimes};
+use dsa::journal::{self, OUTCOME_UNKNOWN, Updates};
+use dsa::parcel::Front;
+use env::planted;
+use model::ResultCode;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Milliseconds that updates wait for a leader.
+const LEADERLESS_MS: u64 = 3_000;
+/// Milliseconds that updates which were sent wait for their outcome.
+const OUTCOME_MS: u64 = 10_000;
+/// Milliseconds after which updates are sent again to the same leader, in the same term: it takes them once.
+const AGAIN_MS: u64 = 500;
+/// Milliseconds before another try, when a server said that it does not lead.
+const RETRY_MS: u64 = 20;
+/// Bytes of updates that wait or are sent.
+const BYTES_MAX: usize = 256 << 20;
+/// Messages with times of accounts in a step.
+const TIMES_MESSAGES_MAX: usize = 4;
+
+/// What is said when nobody leads.
+const LEADERLESS: &str = "no server leads the cluster: nothing was changed; try again";
+/// What is said when too much waits.
+const FULL: &str = "too many updates wait for the server that leads the cluster: nothing was changed";
+/// What is said of updates that no message can bring.
+const TOO_LONG: &str = "the update is longer than a server may send to the one that leads";
+
+/// Who leads, as far as this replica knows, and in which term.
+pub(crate) type Leader = Option<(ReplicaId, u64)>;
+
+/// Updates that wait for a leader.
+struct Waiting {
+    updates: Updates,
+    since_ms: u64,
+    /// They are not sent before.
+    not_before_ms: u64,
+}
+
+/// A try that has no outcome yet.
+struct Sent {
+    updates: Updates,
+    to: ReplicaId,
+    term: u64,
+    /// When they came, when they were sent first and last.
+    since_ms: u64,
+    first_ms: u64,
+    last_ms: u64,
+    again: u32,
+    /// The log has them.
+    is_logged: bool,
+}
+
+/// See the module.
+pub(crate) struct Forward {
+    id: ReplicaId,
+    /// Names this run of this server.
+    run: u64,
+    links: Box<dyn Links>,
+    waiting: VecDeque<Waiting>,
+    sent: BTreeMap<u64, Sent>,
+    last_number: u64,
+    /// What other servers have sent here.
+    taken: Taken,
+    waking: Waking,
+}
+
+impl Forward {
+    /// Of a replica. `seed`: another one for each run.
+    pub(crate) fn new(id: ReplicaId, links: Box<dyn Links>, seed: u64) -> Forward {
+        assert!(
+            id.0 > 0 && id.0 < 1 << (64 - RUN_BITS),
+            "the number of a replica has 16 bits in the name of its runs"
+        );
+        let run = id.0 << RUN_BITS | seed >> (64 - RUN_BITS);
+        Forward {
+            id,
+            run,
+            links,
+            waiting: VecDeque::new(),
+            sent: BTreeMap::new(),
+            last_number: 0,
+            taken: Taken::default(),
+            waking: Waking::default(),
+        }
+    }
+
+    /// Names this run in the log.
+    pub(crate) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Has everything an outcome that was taken here from clients?
+    pub(crate) fn is_settled(&self) -> bool {
+        self.waiting.is_empty() && self.sent.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        let waiting = self.waiting.iter().map(|waiting| &waiting.updates);
+        waiting.chain(self.sent.values().map(|sent| &sent.updates)).map(Updates::bytes).sum()
+    }
+
+    /// Takes what came over links: updates for the leader of `term`, which go to `coming` if this replica is that; outcomes; times of
+    /// accounts, which wait with those of the sessions here. Whether there were such times.
+    pub(crate) fn receive(
+        &mut self,
+        leads: Option<u64>,
+        leader: Leader,
+        coming: &mut VecDeque<Updates>,
+        times: &AccountTimes,
+        now_ms: u64,
+    ) -> bool {
+        let mut has_times = false;
+        while let Some((from, bytes)) = self.links.receive() {
+            match Message::decode(&bytes) {
+                Ok(Message::Updates { name, lowest, term, not_after_ms: _, handed }) => {
+                    if leads != Some(term) {
+                        let leader = leader.map_or(0, |(leader, _)| leader.0);
+                        let outcome = Outcome::NotLeader;
+                        self.send(from, &Message::Outcome { name, index: 0, leader, outcome });
+                        continue;
+                    }
+                    match self.taken.take(from, term, name, lowest, &handed) {
+                        Ok(None) => {}
+                        Ok(Some(updates)) => coming.push_back(updates),
+                        Err(reason) => {
+                            tracing::warn!(%from, reason, "updates from another server are ignored");
+                        }
+                    }
+                    // An answer that was lost is sent again.
+                    if let Some(refusal) = self.taken.refusal(from, name).map(<[u8]>::to_vec) {
+                        let outcome = Outcome::Refused(&refusal);
+                        self.send(from, &Message::Outcome { name, index: 0, leader: self.id.0, outcome });
+                    }
+                }
+                Ok(Message::Outcome { name, outcome, .. }) => self.on_outcome(from, name, outcome, now_ms),
+                // Who leads writes them; any other gives them to the one that does.
+                Ok(Message::Times(all)) => {
+                    times.put_back(&all);
+                    has_times = true;
+                }
+                Err(malformed) => {
+                    tracing::warn!(%from, ?malformed, "a message from another server cannot be read; it is ignored");
+                }
+            }
+        }
+        self.waking.wake();
+        has_times
+    }
+
+    fn on_outcome(&mut self, from: ReplicaId, name: Name, outcome: Outcome<'_>, now_ms: u64) {
+        let is_ours = name.run == self.run && self.sent.get(&name.number).is_some_and(|sent| sent.to == from);
+        // A server that started anew does not know what it did before: that it does not lead says something of the first message only.
+        if !is_ours || (outcome == Outcome::NotLeader && name.again > 0) {
+            return;
+        }
+        let Some(sent) = self.sent.remove(&name.number) else { return };
+        match outcome {
+            Outcome::Applied(answers) | Outcome::Refused(answers) => {
+                sent.updates.answer(answers.to_vec(), &mut self.waking);
+            }
+            Outcome::NotLeader | Outcome::NotProposed => self.try_again(sent, now_ms + RETRY_MS),
+        }
+    }
+
+    /// They are not in the log, and never will be by this try.
+    fn try_again(&mut self, sent: Sent, not_before_ms: u64) {
+        assert!(!sent.is_logged, "what the log has is not sent again");
+        let Sent { updates, since_ms, .. } = sent;
+        self.waiting.push_back(Waiting { updates, since_ms, not_before_ms });
+    }
+
+    /// Takes what sessions here have submitted, while this replica does not lead. What came from other servers goes back to
+    /// them: it is never forwarded a second time.
+    pub(crate) fn take(&mut self, coming: &mut VecDeque<Updates>, now_ms: u64) {
+        let mut bytes = if coming.is_empty() { 0 } else { self.bytes() };
+        while let Some(mut updates) = coming.pop_front() {
+            if updates.front().is_some() {
+                updates.return_unproposed();
+                continue;
+            }
+            if let Err((code, text)) = updates.handed() {
+                updates.refuse(code, text);
+                continue;
+            }
+            bytes += updates.bytes();
+            if bytes > BYTES_MAX {
+                bytes -= updates.bytes();
+                updates.refuse(ResultCode::Busy, FULL);
+                continue;
+            }
+            assert!(updates.ids().is_empty(), "ids are those of a leader");
+            self.waiting.push_back(Waiting { updates, since_ms: now_ms, not_before_ms: now_ms });
+        }
+    }
+
+    /// For a planted fault: sends updates of another server again, whose outcome nobody here waits for.
+    pub(crate) fn take_again(&mut self, updates: &Updates, now_ms: u64) {
+        debug_assert!(planted::is(faults::TWO_SENDERS));
+        let copied = updates.handed().ok().and_then(|handed| {
+            Updates::received(&handed, Front { node: 1, number: 1 }, &journal::Returns::default()).ok()
+        });
+        if let Some(updates) = copied {
+            self.waiting.push_back(Waiting { updates, since_ms: now_ms, not_before_ms: now_ms });
+        }
+    }
+
+    /// This replica leads: what waits for a leader is proposed here.
+    pub(crate) fn give(&mut self, coming: &mut VecDeque<Updates>) {
+        self.waiting.drain(..).rev().for_each(|waiting| coming.push_front(waiting.updates));
+    }
+
+    /// Times of accounts go to the leader. Those that are lost on the way are lost.
+    pub(crate) fn send_times(&mut self, leader: Leader, times: &AccountTimes) {
+        let Some((to, _)) = leader.filter(|(to, _)| *to != self.id) else { return };
+        for _ in 0..TIMES_MESSAGES_MAX {
+            let taken: Vec<AccountTime> = times.take(TIMES_MAX);
+            if taken.is_empty() {
+                return;
+            }
+            self.send(to, &Message::Times(taken));
+        }
+    }
+
+    /// The log has brought these updates of this run, with these answers; then an entry of `term` is the last that is applied.
+    pub(crate) fn on_applied(&mut self, own: Vec<(u64, Vec<u8>)>, term: u64, now_ms: u64) {
+        for (number, answers) in own {
+            let Some(sent) = self.sent.get_mut(&number) else { continue };
+            sent.is_logged = true;
+            if !answers.is_empty()
+                && let Some(sent) = self.sent.remove(&number)
+            {
+                sent.updates.answer(answers, &mut self.waking);
+            }
+        }
+        self.waking.wake();
+        // Terms in a log only go up: what was to be proposed in a former one is there by now, or never.
+        let lost: Vec<u64> = self
+            .sent
+            .iter()
+            .filter(|(_, sent)| sent.term < term && !sent.is_logged)
+            .map(|(number, _)| *number)
+            .collect();
+        for sent in lost.into_iter().filter_map(|number| self.sent.remove(&number)).collect::<Vec<_>>() {
+            self.try_again(sent, now_ms);
+        }
+    }
+
+    /// Sends what is due, and answers what waits no longer. `applied`: the last entry that is applied here.
+    pub(crate) fn step(&mut self, leader: Leader, applied: u64, now_ms: u64) {
+        for (to, name, outcome) in self.taken.outcomes() {
+            let outcome = match &outcome {
+                journal::Outcome::Applied(answers) => Outcome::Applied(answers),
+                journal::Outcome::Refused(answers) => Outcome::Refused(answers),
+                journal::Outcome::NotProposed => Outcome::NotProposed,
+            };
+            let leader = leader.map_or(0, |(leader, _)| leader.0);
+            self.send(to, &Message::Outcome { name, index: applied, leader, outcome });
+        }
+        self.end_late(now_ms);
+        if let Some((to, term)) = leader.filter(|(to, _)| *to != self.id) {
+            self.send_due(to, term, now_ms);
+        }
+    }
+
+    fn end_late(&mut self, now_ms: u64) {
+        let late = |since_ms: u64, after_ms| now_ms >= since_ms.saturating_add(after_ms);
+        for _ in 0..self.waiting.len() {
+            let Some(waiting) = self.waiting.pop_front() else { break };
+            match late(waiting.since_ms, LEADERLESS_MS) {
+                true => waiting.updates.refuse(ResultCode::Busy, LEADERLESS),
+                false => self.waiting.push_back(waiting),
+            }
+        }
+        let late: Vec<u64> = self
+            .sent
+            .iter()
+            .filter(|(_, sent)| late(sent.first_ms, OUTCOME_MS))
+            .map(|(number, _)| *number)
+            .collect();
+        for sent in late.into_iter().filter_map(|number| self.sent.remove(&number)).collect::<Vec<_>>() {
+            sent.updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
+        }
+    }
+
+    fn send_due(&mut self, to: ReplicaId, term: u64, now_ms: u64) {
+        for _ in 0..self.waiting.len() {
+            let Some(waiting) = self.waiting.pop_front() else { break };
+            if waiting.not_before_ms > now_ms {
+                self.waiting.push_back(waiting);
+                continue;
+            }
+            self.last_number += 1;
+            let Waiting { updates, since_ms, .. } = waiting;
+            let (first_ms, last_ms, again, is_logged) = (now_ms, now_ms, 0, false);
+            let sent = Sent { updates, to, term, since_ms, first_ms, last_ms, again, is_logged };
+            self.sent.insert(self.last_number, sent);
+            self.send_try(self.last_number);
+        }
+        let is_due = |sent: &Sent| {
+            (sent.to, sent.term) == (to, term) && !sent.is_logged && now_ms >= sent.last_ms + AGAIN_MS
+        };
+        let due: Vec<u64> =
+            self.sent.iter().filter(|(_, sent)| is_due(sent)).map(|(number, _)| *number).collect();
+        for number in due {
+            if let Some(sent) = self.sent.get_mut(&number) {
+                (sent.last_ms, sent.again) = (now_ms, sent.again.saturating_add(1));
+            }
+            self.send_try(number);
+        }
+    }
+
+    fn send_try(&mut self, number: u64) {
+        let lowest = self.sent.keys().next().copied().unwrap_or(number);
+        let Some(sent) = self.sent.get(&number) else { return };
+        let Ok(handed) = sent.updates.handed() else { return };
+        let (name, term) = (Name { run: self.run, number, again: sent.again }, sent.term);
+        let message = Message::Updates { name, lowest, term, not_after_ms: 0, handed }.encode();
+        match message {
+            Some(message) => self.links.send(sent.to, message),
+            None => {
+                if let Some(sent) = self.sent.remove(&number) {
+                    sent.updates.refuse(ResultCode::AdminLimitExceeded, TOO_LONG);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, to: ReplicaId, message: &Message<'_>) {
+        // Answers that are too long for a message come to their front by the log.
+        if let Some(message) = message.encode() {
+            self.links.send(to, message);
+        }
+    }
+
+    /// Nothing is sent any more: what waits is refused, and of what was sent nobody knows.
+    pub(crate) fn end(&mut self, text: &str) {
+        self.waiting.drain(..).for_each(|waiting| waiting.updates.refuse(ResultCode::Unavailable, text));
+        while let Some((_, sent)) = self.sent.pop_first() {
+            sent.updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
+        }
+    }
+}
+
+/// What the log says of who took updates from their client.
+pub(crate) fn number_of(front: Option<Front>, run: u64) -> Option<u64> {
+    front.filter(|front| front.node == run).map(|front| front.number)
+}
