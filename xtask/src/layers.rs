@@ -72,6 +72,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-client",
             "pando-bulk",
             "pando-wal",
+            "pando-consensus",
             "pando-node",
         ],
     ),
@@ -93,6 +94,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-schema",
             "pando-access",
             "pando-wal",
+            "pando-consensus",
         ],
     ),
     // Histories and the simulator may use anything; nobody uses them outside tests.

@@ -274,7 +274,7 @@ pub fn on_threads<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Ve
     })
 }
 
-/// Waits; for the pauses between the measurements of a run.
+/// Waits: the pauses of a thread that has nothing else to do.
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }

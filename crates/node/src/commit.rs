@@ -186,6 +186,11 @@ impl Committer {
         self.replica.applied()
     }
 
+    /// Where updates of its sessions go.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
     /// How log and snapshots fare. It is to be told of snapshots.
     pub fn status(&self) -> &Status {
         self.queue.status()

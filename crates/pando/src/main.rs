@@ -5,6 +5,7 @@ mod backup;
 mod bench;
 mod check;
 mod check_config;
+mod cluster;
 mod dump;
 mod export;
 mod failed;
@@ -23,6 +24,7 @@ mod progress;
 mod remote;
 mod restore;
 mod serve;
+mod serve_cluster;
 mod serve_data;
 mod whole_file;
 
@@ -52,7 +54,7 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 /// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
 /// while the directory is served. `pando backup` copies a data directory, `pando restore` makes
 /// one from backups. `pando check` verifies a data directory, and `pando dump` prints its log.
-/// `pando password` prints what is stored of a password. `pando access` explains and checks access rules. `pando log` prints
+/// `pando cluster` shows and changes the nodes of a cluster. `pando password` prints what is stored of a password. `pando access` explains and checks access rules. `pando log` prints
 /// an access log in the binary form.
 #[derive(Parser)]
 #[command(name = "pando", version, max_term_width = 100, propagate_version = true, after_long_help = AFTER)]
@@ -76,6 +78,7 @@ enum Command {
     Serve(Box<serve::Args>),
     CheckConfig(check_config::Args),
     Check(check::Args),
+    Cluster(cluster::Args),
     Dump(dump::Args),
     Import(import::Args),
     Load(load::Args),
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => Failed::exit(serve::run(&args), "serve"),
         Command::CheckConfig(args) => Failed::exit(check_config::run(&args), "check-config"),
         Command::Check(args) => Failed::exit(check::run(&args), "check"),
+        Command::Cluster(args) => Failed::exit(cluster::run(&args), "cluster"),
         Command::Dump(args) => Failed::exit(dump::run(&args), "dump"),
         Command::Import(args) => Failed::exit(import::run(args), "import"),
         Command::Load(args) => Failed::exit(load::run(args), "load"),

@@ -4,7 +4,7 @@ use crate::failed::Failed;
 use crate::flags::{All, Flags, flag_fault};
 use crate::output::{note, print_ready};
 use crate::progress::Bar;
-use crate::serve_data;
+use crate::{serve_cluster, serve_data};
 use clap::Args as ClapArgs;
 use dsa::Dsa;
 use dsa::contexts::Contexts;
@@ -48,6 +48,9 @@ pub(crate) struct Args {
     /// log makes now is written first
     #[arg(long)]
     accept_difference: bool,
+
+    #[command(flatten)]
+    cluster: serve_cluster::NodeArgs,
 }
 
 const AFTER: &str = "\
@@ -92,6 +95,14 @@ impl Args {
         let bad = self.flags.set(&mut config);
         let mut faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
         faults.extend(bad.iter().map(|(_, fault)| fault.clone()));
+        faults.extend(self.cluster.faults());
+        if config.listen.is_empty()
+            && let Some(dir) = config.data.as_deref().filter(|dir| serve_cluster::is_node(dir))
+        {
+            // A later start of a node needs nothing but its directory.
+            let known = serve_cluster::recorded_listen(dir);
+            config.listen = known.iter().filter_map(|url| url.parse().ok()).collect();
+        }
         let is_given = |key: &str| self.flags.given.iter().any(|(name, _)| *name == key);
         let is_bad = |key: &str| bad.iter().any(|(name, _)| *name == key);
         for problem in config.problems() {
@@ -99,7 +110,8 @@ impl Args {
             if problem.missing.is_some_and(|key| is_bad(key) || read.is_bad(key) && !is_given(key)) {
                 continue;
             }
-            if problem.missing == Some("suffix") && serve_data::is_there(&config) {
+            let is_known = serve_data::is_there(&config) || self.cluster.joins();
+            if problem.missing == Some("suffix") && is_known {
                 continue;
             }
             faults.push(match is_given(problem.key) {
@@ -127,19 +139,27 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
             dir.display()
         );
     }
-    serve(&config)
+    serve(&config, &args.cluster)
 }
 
 /// Makes the directory, fills it and serves it until a signal ends it.
-fn serve(config: &Config) -> Result<(), Failed> {
+fn serve(config: &Config, cluster: &serve_cluster::NodeArgs) -> Result<(), Failed> {
     let clock = SystemClock::start();
     config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let is_recorded = serve_data::is_there(config) && !config.given.contains_key("schema");
+    let is_recorded =
+        (serve_data::is_there(config) || cluster.joins()) && !config.given.contains_key("schema");
     // A fault of a file is found before anything is made.
     let schema = if is_recorded { None } else { Some(schema(config, "serve")?) };
     env::host::raise_descriptor_limit();
     // A port that is taken is found before the import, not after it.
     let endpoints = endpoints(config, &clock)?;
+    if let Some(dir) = config.data.as_deref().filter(|dir| cluster.is_asked() || serve_cluster::is_node(dir))
+    {
+        return serve_cluster::serve(cluster, config, dir, endpoints, &clock);
+    }
+    if cluster.is_asked() {
+        return Err(Failed::at("--peer", "a node of a cluster needs --data"));
+    }
     if let Some(dir) = &config.data {
         return serve_data::serve(config, dir, schema, endpoints, &clock);
     }

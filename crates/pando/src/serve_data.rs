@@ -4,16 +4,18 @@ use crate::failed::Failed;
 use crate::output::print_ready;
 use crate::progress::RecoveryBar;
 use crate::serve::{self, cannot_serve, load};
+use consensus::Members;
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
 use node::commit::Limits;
+use node::data::snapshot::SnapshotStore;
 use node::data::{self, Data, DataError, Recovered, Settled, Wanted};
 use node::keep::keep;
 use schema::Schema;
 use server::config::{Change, Config, DEFAULT_DATA};
 use server::logs::Auditor;
-use server::{Endpoints, directory};
+use server::{Endpoints, Logged, directory};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,28 +50,27 @@ pub(crate) fn serve(
         import(config, &mut recovered, clock)?;
     }
     let Recovered { committer, mut snapshots, .. } = recovered;
+    archive(config, &mut snapshots)?;
+    let indexes = data.indexes().map_err(refused)?;
+    let (options, on_failure) = (config.options, config.on_log_failure);
+    let logged = Logged { committer, snapshots, indexes, beside: None };
+    let served = server::serve_logged(logged, endpoints, options, on_failure, print_ready);
+    served.map(|_| ()).map_err(cannot_serve)
+}
+
+/// Files of the log go to the archive, if there is one.
+pub(crate) fn archive(config: &Config, snapshots: &mut SnapshotStore) -> Result<(), Failed> {
     if let Some(archive) = &config.archive {
         let made = RealDisk.create_dir(archive).and_then(|()| data::open_to_others(&RealDisk, archive));
         let wide = made.map_err(|error| Failed::at("--archive", error))?;
         wide.iter().for_each(|warning| tracing::warn!("{warning}"));
         snapshots.archive_to(Arc::new(RealDisk), archive);
     }
-    let ready = print_ready;
-    let indexes = data.indexes().map_err(refused)?;
-    let served = server::serve_logged(
-        committer,
-        snapshots,
-        indexes,
-        endpoints,
-        config.options,
-        config.on_log_failure,
-        ready,
-    );
-    served.map_err(cannot_serve)
+    Ok(())
 }
 
 /// Who writes the audit log, if there is to be one. It gets the changes that a recovery applies again, too.
-fn auditor(config: &Config, data: &Data, clock: &SystemClock) -> Result<Option<Auditor>, Failed> {
+pub(crate) fn auditor(config: &Config, data: &Data, clock: &SystemClock) -> Result<Option<Auditor>, Failed> {
     let Some(path) = &config.logs.audit_file else { return Ok(None) };
     let auditor = Auditor::open(path, &config.logs, *clock);
     let auditor = auditor.map_err(|error| Failed::at("log.audit-file", error))?;
@@ -125,6 +126,37 @@ fn skip_recorded_indexes(config: &mut Config, schema: &Schema) {
     });
 }
 
+/// Makes the directory in `data` the one from which each of `members` goes on.
+pub(crate) fn replicate(
+    config: &Config,
+    data: &Data,
+    clock: &SystemClock,
+    members: Members,
+) -> Result<(), Failed> {
+    let mut config = config.clone();
+    data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
+    let schema = Arc::new(serve::schema(&config, "serve")?);
+    // A change may be in the log that is not copied yet to the file that a start goes by: then it is known afterwards.
+    for _ in 0..2 {
+        let file = data.settings().map_err(refused)?;
+        let mut record = file.record();
+        let changes = config.settle(&mut record, &mut SystemEntropy);
+        changes.map_err(|what| Failed::at(data.dir().display(), what))?;
+        let settled = Some(Settled { file, record });
+        let replicated =
+            with_wanted(&config, settled, data, Arc::clone(&schema), clock, |wanted| {
+                match data.begin_replication(wanted, members.clone()) {
+                    Err(DataError::Settings) => Ok(false),
+                    begun => begun.map(|()| true).map_err(refused),
+                }
+            })?;
+        if replicated {
+            return Ok(());
+        }
+    }
+    Err(Failed::at(data.dir().display(), "the settings in the log and in the file differ"))
+}
+
 /// What is wrong with a place for a new data directory. It is made, but not what it lies in: a name that asks for that is more
 /// likely a wrong one.
 pub(crate) fn no_folder_above(dir: &Path) -> Option<String> {
@@ -157,6 +189,35 @@ pub(crate) fn recover(
     schema: Arc<Schema>,
     (clock, mut auditor): (&SystemClock, Option<&mut Auditor>),
 ) -> Result<Option<Recovered>, Failed> {
+    with_wanted(config, settings, data, Arc::clone(&schema), clock, |wanted| {
+        let mut bar = RecoveryBar::new(false);
+        let mut on_progress = |stage| {
+            bar.show(stage);
+            if let Some(auditor) = &mut auditor {
+                auditor.keep_up(&schema);
+            }
+        };
+        let recovered = match data.recover(wanted, &mut on_progress) {
+            Err(DataError::Settings) => return Ok(None),
+            recovered => recovered.map_err(refused)?,
+        };
+        bar.finish(recovered.records, recovered.dsa.shard().entries());
+        for differs in &recovered.differences {
+            tracing::warn!("accepted: {differs}");
+        }
+        Ok(Some(recovered))
+    })
+}
+
+/// Does something with what a start of the directory in `data` wants, as it is configured.
+pub(crate) fn with_wanted<T>(
+    config: &Config,
+    settings: Option<Settled>,
+    data: &Data,
+    schema: Arc<Schema>,
+    clock: &SystemClock,
+    start: impl FnOnce(Wanted<'_>) -> Result<T, Failed>,
+) -> Result<T, Failed> {
     let superblock = data.initialise(&directory::superblock(config, &mut SystemEntropy)).map_err(refused)?;
     let record = settings.as_ref().map(|settled| settled.record.clone()).unwrap_or_default();
     let agent = directory::agent(config, &record, clock, &superblock);
@@ -168,31 +229,15 @@ pub(crate) fn recover(
             "the schema no longer has what this index needs: the directory is served without it"
         );
     }
-    let wanted = Wanted {
+    start(Wanted {
         config: agent,
-        schema: Arc::clone(&schema),
+        schema,
         log: wal::Settings { mode: config.sync, ..wal::Settings::default() },
         limits: limits(config),
         entropy: &mut SystemEntropy,
         accept_difference: config.accept_difference,
         settings,
-    };
-    let mut bar = RecoveryBar::new(false);
-    let mut on_progress = |stage| {
-        bar.show(stage);
-        if let Some(auditor) = &mut auditor {
-            auditor.keep_up(&schema);
-        }
-    };
-    let recovered = match data.recover(wanted, &mut on_progress) {
-        Err(DataError::Settings) => return Ok(None),
-        recovered => recovered.map_err(refused)?,
-    };
-    bar.finish(recovered.records, recovered.dsa.shard().entries());
-    for differs in &recovered.differences {
-        tracing::warn!("accepted: {differs}");
-    }
-    Ok(Some(recovered))
+    })
 }
 
 fn limits(config: &Config) -> Limits {

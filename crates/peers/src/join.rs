@@ -2,7 +2,7 @@
 
 use crate::address::{ADDRESSES_MAX, Address};
 use crate::authority::{Authority, AuthorityError, KEY_BYTES_MAX, REQUEST_BYTES_MAX};
-use crate::certificate::public_key_of;
+use crate::certificate::{Fingerprint, public_key_of};
 use crate::codec::{Malformed, Reader, put};
 use crate::frame::JOIN_BODY_BYTES_MAX;
 use crate::hello;
@@ -57,6 +57,14 @@ impl fmt::Debug for JoinAnswer {
             .field("cluster", &self.cluster)
             .field("node", &self.node)
             .finish_non_exhaustive()
+    }
+}
+
+impl JoinRequest {
+    /// Names the key that asks. `None` if the request for a certificate cannot be read.
+    pub fn key(&self) -> Option<Fingerprint> {
+        let (_, request) = X509CertificationRequest::from_der(&self.request).ok()?;
+        Some(Fingerprint::of(request.certification_request_info.subject_pki.raw))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Wiring only: listeners, connections, configuration, shutdown.
 
+pub mod cluster;
 pub mod config;
 mod connection;
 pub mod directory;
@@ -21,6 +22,6 @@ mod thread;
 pub mod tokens;
 
 pub use listener::{Endpoints, serve, serve_until};
-pub use logged::serve_logged;
+pub use logged::{Ended, Logged, serve_logged};
 pub use options::Options;
 pub use reload::Reloaded;

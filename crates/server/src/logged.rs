@@ -1,5 +1,6 @@
 //! Serving a directory that is logged.
 
+use crate::cluster::{Beside, Runtime};
 use crate::config::{Listen, OnLogFailure};
 use crate::listener::{Endpoints, serve_until};
 use crate::options::Options;
@@ -13,19 +14,38 @@ use std::io;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// A directory that is logged.
+pub struct Logged {
+    /// The one who writes it.
+    pub committer: Committer,
+    /// Its snapshots.
+    pub snapshots: SnapshotStore,
+    /// Its indexes.
+    pub indexes: IndexFile,
+    /// What there is beside it if it belongs to a node of a cluster.
+    pub beside: Option<Beside>,
+}
+
+/// How serving has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By a signal.
+    Over,
+    /// A node of a cluster has fetched a snapshot with which it is to start again.
+    Again,
+}
+
 /// As [`crate::serve`], with updates that go through a log. Everything that was answered is as safe as the mode promises.
 ///
 /// # Errors
 /// As [`crate::serve`]; and when the log failed.
 pub fn serve_logged(
-    committer: Committer,
-    snapshots: SnapshotStore,
-    indexes: IndexFile,
+    Logged { committer, snapshots, indexes, beside }: Logged,
     mut endpoints: Endpoints,
     options: Options,
     on_log_failure: OnLogFailure,
     on_ready: impl FnMut(Listen),
-) -> io::Result<()> {
+) -> io::Result<Ended> {
     let dsa = Arc::clone(committer.dsa());
     // It is there until all that others have applied is written down.
     let auditor = endpoints.auditor.take();
@@ -42,6 +62,13 @@ pub fn serve_logged(
             }
         })?
     };
+    let runtime = match beside {
+        None => None,
+        Some(Beside { node, links, transfer }) => {
+            let over = Arc::clone(&over);
+            Some(Runtime::start(node, links, transfer, move || over.notify_one())?)
+        }
+    };
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;
     let served = task::block_on(async {
         let mut termination = task::Termination::catch()?;
@@ -57,5 +84,6 @@ pub fn serve_logged(
     // Whatever came of serving, what was answered is written down.
     let stopped = indexer.stop().and(thread.stop());
     drop(audit);
-    served.flatten().and(stopped)
+    served.flatten().and(stopped)?;
+    Ok(if runtime.is_some_and(|runtime| runtime.has_fetched()) { Ended::Again } else { Ended::Over })
 }

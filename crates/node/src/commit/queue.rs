@@ -28,6 +28,8 @@ struct State {
     /// Do times of accounts wait?
     times_wait: bool,
     committer_waits: bool,
+    /// Did something come from other replicas?
+    is_woken: bool,
 }
 
 impl Queue {
@@ -70,7 +72,8 @@ impl Queue {
     /// Waits until there is something, `timeout` at most. False when the committer should end and nothing is left.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.lock();
-        if !state.updates.is_empty() || !state.barriers.is_empty() || state.times_wait {
+        let is_woken = std::mem::take(&mut state.is_woken);
+        if is_woken || !state.updates.is_empty() || !state.barriers.is_empty() || state.times_wait {
             return true;
         }
         if state.ending {
@@ -86,6 +89,16 @@ impl Queue {
         };
         state.committer_waits = false;
         true
+    }
+
+    /// Something came from other replicas, or another one is to be heard: the committer takes a step.
+    pub fn wake(&self) {
+        let mut state = self.lock();
+        state.is_woken = true;
+        if std::mem::take(&mut state.committer_waits) {
+            drop(state);
+            self.filled.notify_one();
+        }
     }
 
     /// Tells the committer to end when nothing is left.

@@ -4,7 +4,7 @@
 use super::dir::Data;
 use super::error::DataError;
 use super::snapshot::{self, Parts};
-use super::{backup, current};
+use super::{backup, current, settings};
 use crate::faults;
 use crate::transfer::Transfer;
 use consensus::links::Links;
@@ -68,6 +68,13 @@ impl Data {
             return Ok(backup::remove_folder(&*self.disk, &incoming)?);
         };
         let Parts { state, rules, settings, store, .. } = parts;
+        if let Some(text) = settings {
+            let record = settings::parse(text);
+            let record =
+                record.map_err(|what| DataError::Facts(incoming.join(wal::snapshot::MANIFEST), what))?;
+            // They may be later than what this directory has. A start puts those of its own log in force after them.
+            self.settings()?.write(record)?;
+        }
         let meta = state.join(rules.unwrap_or_default(), settings, &mark.encode(), store);
         let unfinished = all_of(&received, &manifest);
         received.commit(unfinished, manifest.index, meta)?;

@@ -4,7 +4,7 @@ use super::backup;
 use super::dir::Data;
 use super::error::DataError;
 use super::pass::{Maker, Pass, too_many};
-use super::recover::{Recovered, Stage, Wanted, make_room};
+use super::recover::{Recovered, Settled, Stage, Wanted, make_room};
 use super::rules::Rules;
 use super::snapshot::SnapshotStore;
 use crate::commit::{Committer, LogEnd, Queue};
@@ -45,8 +45,8 @@ impl Data {
     }
 
     /// Makes the directory that a replica's snapshot describes. What the log has after it is applied as the replica learns that it is
-    /// committed. Settings come with the log, and a difference of outcomes is not for one replica to accept: these wishes have no
-    /// meaning here.
+    /// committed. Settings come with the log: those that are wanted say where they are copied to. A difference of outcomes is not for one
+    /// replica to accept.
     ///
     /// # Errors
     /// See [`DataError`].
@@ -56,7 +56,7 @@ impl Data {
         Replication { id, links, retention }: Replication,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
-        let Wanted { mut config, schema, log, limits, entropy, .. } = wanted;
+        let Wanted { mut config, schema, log, limits, entropy, settings, .. } = wanted;
         let schema_time = self.schema_time(&schema, config.started_ms)?;
         config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
@@ -92,8 +92,11 @@ impl Data {
         make_room(&dsa, limits.memory_bytes_max);
         let queue = Arc::new(Queue::default());
         let end = LogEnd { time_ms: base.state.time_ms, rules: text, settings: base.settings };
-        let committer =
+        let mut committer =
             Committer::new(Arc::clone(&dsa), replay.applier, end, Box::new(log), Arc::clone(&queue), limits);
+        if let Some(Settled { file, .. }) = settings {
+            committer.copy_settings_to(file);
+        }
         dsa.journal_to(queue);
         Ok(Recovered {
             dsa,

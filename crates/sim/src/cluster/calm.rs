@@ -63,8 +63,6 @@ impl Cluster {
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {
-        let end = self.oracle.at();
-        let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
         let members = self.members().unwrap_or_default();
         for at in 0..self.replicas.len() {
             let id = self.replicas[at].id;
@@ -73,6 +71,9 @@ impl Cluster {
                 continue;
             }
             let view = self.read_everything(at)?;
+            // A read takes steps, and a leader may have begun a term in them.
+            let end = self.oracle.at();
+            let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
             let Some(node) = &mut self.replicas[at].node else { continue };
             let situation = Situation {
                 node,
@@ -91,6 +92,7 @@ impl Cluster {
             self.workload.check(&view).map_err(broken("only what was sent is there"))?;
         }
         self.tally.calms += 1;
+        let end = self.oracle.at();
         self.trace.note(format_args!("calm: {end} entries"));
         Ok(())
     }

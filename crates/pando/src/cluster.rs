@@ -1,0 +1,99 @@
+//! `pando cluster`: the nodes of a cluster.
+
+mod move_leader;
+mod ready;
+mod remove;
+mod status;
+mod token;
+
+use crate::failed::Failed;
+use clap::{Args as ClapArgs, Subcommand};
+use env::disk::RealDisk;
+use peers::Identity;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Show and change the nodes of a cluster.
+///
+/// A command goes to the running node whose data directory is named: with the certificate in it, by the address at which other nodes
+/// reach it. What only the leader can do that node passes on.
+#[derive(ClapArgs)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "\
+EXAMPLES:
+  Three nodes:
+    pando serve --data n1 --suffix dc=com --listen ldap://127.0.0.1:3891 --peer 127.0.0.1:4891 --init-cluster \\
+        --root-dn cn=admin,dc=com --root-password-file root.password
+    pando cluster token --data n1 -o token2
+    pando serve --data n2 --listen ldap://127.0.0.1:3892 --peer 127.0.0.1:4892 --join token2
+    pando cluster token --data n1 -o token3
+    pando serve --data n3 --listen ldap://127.0.0.1:3893 --peer 127.0.0.1:4893 --join token3
+    pando cluster status --data n1
+
+EXIT CODES:
+  0  done
+  1  it could not be done, or the node does not answer
+  2  the command line is wrong";
+
+#[derive(Subcommand)]
+enum Command {
+    Status(status::Args),
+    Token(token::Args),
+    MoveLeader(move_leader::Args),
+    Remove(remove::Args),
+    Ready(ready::Args),
+}
+
+/// The node that a command goes to.
+#[derive(ClapArgs)]
+struct Target {
+    /// Data directory of a running node
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> Result<(), Failed> {
+    match &args.command {
+        Command::Status(args) => status::run(args),
+        Command::Token(args) => token::run(args),
+        Command::MoveLeader(args) => move_leader::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Ready(args) => ready::run(args),
+    }
+}
+
+impl Target {
+    /// What the node answers to a command.
+    fn ask(&self, command: &Value) -> Result<Value, Failed> {
+        let identity = identity(&self.data)?;
+        let body = command.to_string();
+        let mut last = None;
+        for address in identity.peer_addresses() {
+            match peers::client::command(&identity, address, body.as_bytes()) {
+                Ok(answer) => {
+                    let answer: Value =
+                        serde_json::from_slice(&answer).map_err(|error| Failed::at(address, error))?;
+                    return match answer["error"].as_str() {
+                        Some(error) => Err(Failed::at(address, error)),
+                        None => Ok(answer),
+                    };
+                }
+                Err(error) => last = Some(Failed::at(address, error)),
+            }
+        }
+        Err(last.unwrap_or_else(|| Failed::at(self.data.display(), "this node has no address for others")))
+    }
+}
+
+fn identity(data: &Path) -> Result<Identity, Failed> {
+    Identity::load(&RealDisk, &peers::folder(data)).map_err(|error| {
+        let what = if data.is_dir() { error.to_string() } else { "there is no such directory".to_owned() };
+        Failed::at(data.display(), format!("this is not the directory of a node: {what}"))
+    })
+}

@@ -1,0 +1,43 @@
+//! `pando cluster status`.
+
+use super::Target;
+use crate::failed::Failed;
+use crate::output::print;
+use clap::Args as ClapArgs;
+use serde_json::{Value, json};
+
+/// Show the nodes: their roles, how far each is behind, and whether one more can be lost.
+#[derive(ClapArgs)]
+pub(super) struct Args {
+    #[command(flatten)]
+    target: Target,
+
+    /// Print one object in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failed> {
+    let status = args.target.ask(&json!({ "command": "status" }))?;
+    if args.json {
+        return print(&format!("{status}\n"));
+    }
+    let nodes = status["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut text =
+        format!("{:>4}  {:<9}{:>12}{:>10}  {:<10} address\n", "node", "role", "lag", "seconds", "version");
+    nodes.iter().for_each(|node| text.push_str(&line(node)));
+    let term = &status["term"];
+    text.push_str(&match status["can_lose_one"].as_bool() {
+        Some(true) => format!("term {term}; one more node can be lost\n"),
+        _ => format!("term {term}; no node can be lost\n"),
+    });
+    print(&text)
+}
+
+fn line(node: &Value) -> String {
+    let text = |name: &str| node[name].as_str().unwrap_or("-").to_owned();
+    let lag = node["lag_commands"].as_u64().map_or("-".to_owned(), |lag| lag.to_string());
+    let seconds = node["lag_seconds"].as_f64().map_or("-".to_owned(), |lag| format!("{lag:.1}"));
+    let (role, version, address) = (text("role"), text("version"), text("address"));
+    format!("{:>4}  {role:<9}{lag:>12}{seconds:>10}  {version:<10} {address}\n", node["id"])
+}

@@ -1,0 +1,368 @@
+//! Serving a node of a cluster: how a directory becomes the first node, how another joins, and every start of one.
+
+use crate::failed::Failed;
+use crate::output::{note, print_ready};
+use crate::progress::RecoveryBar;
+use crate::serve::{cannot_serve, fits};
+use crate::serve_data::{self, open, refused, with_wanted};
+use clap::Args as ClapArgs;
+use consensus::links::Channel;
+use consensus::{Members, ReplicaId, Retention, WantedSnapshot};
+use env::clock::{Clock as _, SystemClock};
+use env::disk::{RealDisk, replace_file};
+use env::entropy::{Entropy as _, SystemEntropy};
+use env::net;
+use env::poll::pause;
+use node::data::{Data, Recovered, Replication, Settled};
+use node::transfer::Progress;
+use peers::{Address, Authority, Boot, Identity, JoinRequest, NodeKey, Options, Peers, Token};
+use schema::Schema;
+use server::cluster::{Beside, Facts, JoinBody, Node};
+use server::config::{Config, Listen};
+use server::{Ended, Endpoints, Logged};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use wal::{Index, Position};
+
+/// The file in which a node that joins keeps what the cluster has told it, until it has a snapshot.
+const JOINED: &str = "joined";
+/// Between two looks at what was fetched.
+const LOOK: Duration = Duration::from_millis(2);
+/// A new fetch begins after one that failed.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What makes a server a node of a cluster.
+#[derive(ClapArgs, Default)]
+pub(crate) struct NodeArgs {
+    /// Address for the other nodes of the cluster; may be given several times. Later starts know it
+    #[arg(long, value_name = "HOST:PORT")]
+    peer: Vec<String>,
+
+    /// Make the directory in --data, new or not, the first node of a new cluster
+    #[arg(long, conflicts_with = "join")]
+    init_cluster: bool,
+
+    /// Join the cluster that made the token in FILE (`pando cluster token`), with a new directory in --data
+    #[arg(long, value_name = "FILE")]
+    join: Option<PathBuf>,
+
+    /// Where clients reach this node, if not where it listens
+    #[arg(long, value_name = "URL")]
+    advertise: Vec<String>,
+
+    /// Where other nodes reach this one, if not at --peer
+    #[arg(long, value_name = "HOST:PORT")]
+    peer_advertise: Vec<String>,
+}
+
+impl NodeArgs {
+    /// Does this start make a node, or a directory that is one?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.init_cluster || self.join.is_some() || !self.peer.is_empty()
+    }
+
+    /// Does this start get its directory from others?
+    pub(crate) fn joins(&self) -> bool {
+        self.join.is_some()
+    }
+
+    /// What is wrong with them.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let bad = |flag: &str, text: &String| {
+            let text = text.strip_prefix("ldap://").unwrap_or(text);
+            Address::parse(text).is_none().then(|| format!("--{flag}: `{text}` is not HOST:PORT"))
+        };
+        let mut faults: Vec<String> = self.peer.iter().filter_map(|text| bad("peer", text)).collect();
+        faults.extend(self.peer_advertise.iter().filter_map(|text| bad("peer-advertise", text)));
+        faults.extend(self.advertise.iter().filter_map(|text| bad("advertise", text)));
+        let is_wide = |text: &String| text.starts_with("0.0.0.0:") || text.starts_with("[::]:");
+        if self.peer_advertise.is_empty() && self.peer.iter().any(is_wide) {
+            faults.push(
+                "--peer: an address that is reached from elsewhere must be named by --peer-advertise"
+                    .to_owned(),
+            );
+        }
+        if (self.init_cluster || self.join.is_some()) && self.peer.is_empty() {
+            faults.push("--peer is missing: where do other nodes reach this one?".to_owned());
+        }
+        faults
+    }
+
+    fn addresses(&self, config: &Config) -> [Vec<Address>; 2] {
+        let parse = |texts: &[String]| -> Vec<Address> {
+            let stripped = texts.iter().map(|text| text.strip_prefix("ldap://").unwrap_or(text));
+            stripped.filter_map(Address::parse).collect()
+        };
+        let peer = if self.peer_advertise.is_empty() { &self.peer } else { &self.peer_advertise };
+        let listen = || {
+            let tcp = config.listen.iter().filter_map(|listen| match listen {
+                Listen::Tcp { host, port, .. } => Some(if host.contains(':') {
+                    format!("[{host}]:{port}")
+                } else {
+                    format!("{host}:{port}")
+                }),
+                Listen::Unix { .. } => None,
+            });
+            tcp.collect::<Vec<_>>()
+        };
+        let ldap = if self.advertise.is_empty() { parse(&listen()) } else { parse(&self.advertise) };
+        [parse(peer), ldap]
+    }
+}
+
+/// Is there the directory of a node?
+pub(crate) fn is_node(dir: &Path) -> bool {
+    dir.is_dir() && Identity::exists(&RealDisk, dir).unwrap_or(false)
+}
+
+/// The addresses at which a node is reached by clients, where no start names others.
+pub(crate) fn recorded_listen(dir: &Path) -> Vec<String> {
+    let identity = Identity::load(&RealDisk, &peers::folder(dir));
+    let addresses = identity.map(|identity| identity.ldap_addresses().to_vec()).unwrap_or_default();
+    addresses.iter().map(|address| format!("ldap://{address}")).collect()
+}
+
+fn at_cluster(error: impl ToString) -> Failed {
+    Failed::at("the cluster", error.to_string())
+}
+
+/// Serves the directory in `dir` as a node. It is made one first, if this start is to do that.
+pub(crate) fn serve(
+    args: &NodeArgs,
+    config: &Config,
+    dir: &Path,
+    endpoints: Endpoints,
+    clock: &SystemClock,
+) -> Result<(), Failed> {
+    if config.sync != wal::Mode::Always {
+        return Err(Failed::at("--sync", "a node of a cluster syncs what it answers: leave it at `always`"));
+    }
+    if !config.import.is_empty() {
+        return Err(Failed::at(
+            "--import",
+            "fill the directory first, then make it a node; or load into the cluster",
+        ));
+    }
+    if !is_node(dir) {
+        match &args.join {
+            Some(token) => join(args, config, dir, token)?,
+            None if args.init_cluster => {}
+            None => {
+                return Err(Failed::at(
+                    "--peer",
+                    "this directory belongs to no cluster: --init-cluster makes one of it, --join makes it a node of another",
+                ));
+            }
+        }
+    }
+    if args.init_cluster {
+        init(args, config, dir, clock)?;
+    }
+    serve_node(args, config, dir, endpoints, clock)
+}
+
+/// Makes a directory the first node of a new cluster. What is done already is left as it is.
+fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Result<(), Failed> {
+    let folder = peers::folder(dir);
+    let data = open(dir, refused)?;
+    if data.is_replica().map_err(refused)? {
+        return Ok(());
+    }
+    let addresses = args.addresses(config);
+    if !is_node(dir) {
+        let now_s = clock.wall_ms() / 1000;
+        let authority = Authority::new(now_s, &mut SystemEntropy).map_err(at_cluster)?;
+        let key = NodeKey::load_or_make(&RealDisk, &folder).map_err(at_cluster)?;
+        let certificate =
+            authority.issue(&key.request(), 1, now_s, &mut SystemEntropy).map_err(at_cluster)?;
+        Identity::create(&RealDisk, &folder, &authority, key, certificate, addresses.clone())
+            .map_err(at_cluster)?;
+    }
+    let identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
+    let [peer, ldap] = addresses;
+    let certificate = Some(identity.holder().fingerprint);
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let facts = Facts { peer, ldap, certificate, version, ..Facts::default() };
+    let mut members = Members::of_voters([ReplicaId(1)]);
+    members.facts.insert(ReplicaId(1), facts.encode());
+    serve_data::replicate(config, &data, clock, members)?;
+    note!("pando serve: this is node 1 of a new cluster; `pando cluster token` makes tokens for others");
+    Ok(())
+}
+
+/// Asks the cluster to take this node, and keeps what it is told.
+fn join(args: &NodeArgs, config: &Config, dir: &Path, token: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(token).map_err(|error| Failed::at(token.display(), error))?;
+    let token = Token::parse_given(&text).map_err(|error| Failed::at(token.display(), error))?;
+    let data = open(dir, refused)?;
+    if serve_data::is_made(dir) && data.has_snapshot().map_err(refused)? {
+        return Err(Failed::at("--join", "this directory has entries: a node that joins begins with none"));
+    }
+    let folder = peers::folder(dir);
+    let key = NodeKey::load_or_make(&RealDisk, &folder).map_err(at_cluster)?;
+    let [peer_addresses, ldap_addresses] = args.addresses(config);
+    let addresses = [peer_addresses.clone(), ldap_addresses.clone()];
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let request = JoinRequest { request: key.request(), peer_addresses, ldap_addresses, version };
+    let answer = peers::client::join(&token, &request).map_err(|error| Failed::at("--join", error))?;
+    let body = JoinBody::decode(&answer.body).map_err(|error| Failed::at("--join", error))?;
+    data.join(&body.founding).map_err(refused)?;
+    replace_file(&RealDisk, &folder, JOINED, &answer.body).map_err(at_cluster)?;
+    let authority = answer.to_authority().map_err(at_cluster)?;
+    // From here on it is a node.
+    Identity::create(&RealDisk, &folder, &authority, key, answer.certificate, addresses)
+        .map_err(at_cluster)?;
+    note!("pando serve: this is node {} of the cluster", answer.node);
+    Ok(())
+}
+
+/// Starts a node: its links, its replica, its directory.
+fn serve_node(
+    args: &NodeArgs,
+    config: &Config,
+    dir: &Path,
+    mut endpoints: Endpoints,
+    clock: &SystemClock,
+) -> Result<(), Failed> {
+    let folder = peers::folder(dir);
+    let log = wal::Settings { mode: config.sync, ..wal::Settings::default() };
+    let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
+    let authority = Arc::new(Authority::load(&RealDisk, &folder).map_err(at_cluster)?);
+    let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
+    let wanted = args.addresses(config);
+    if !args.peer.is_empty() && identity.peer_addresses() != wanted[0] {
+        let [_, ldap] = wanted;
+        let ldap = if ldap.is_empty() { identity.ldap_addresses().to_vec() } else { ldap };
+        identity
+            .advertise(&RealDisk, &folder, [args.addresses(config)[0].clone(), ldap])
+            .map_err(at_cluster)?;
+    }
+    let boot = Identity::boot(&RealDisk, &folder, &mut SystemEntropy).map_err(at_cluster)?;
+    let listen = listen(args, &boot)?;
+    let own = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
+    let node = Node::new(own, Arc::clone(&authority), data.founding().map_err(refused)?, *clock);
+    let node = Arc::new(node);
+    let of_links = Arc::downgrade(&node);
+    let wake = Arc::new(move || of_links.upgrade().iter().for_each(|node| node.wake()));
+    let service = Arc::clone(&node);
+    let links = Peers::start(Options { listen, boot, authority: Some(authority), service, wake });
+    let links = links.map_err(|error| Failed::at("--peer", error))?;
+    let transfer = data.transfer(links.links(Channel::Files));
+    if !data.has_snapshot().map_err(refused)? {
+        fetch_first(&folder, &links, transfer, clock)?;
+        drop((links, data, endpoints));
+        return Err(again());
+    }
+    let mut auditor = serve_data::auditor(config, &data, clock)?;
+    let mut config = config.clone();
+    data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
+    let schema = Arc::new(crate::serve::schema(&config, "serve")?);
+    let (config, recovered) = take_up(config, &data, &schema, clock, node.id(), &links)?;
+    if let Some(auditor) = &mut auditor {
+        let started_ms = recovered.dsa.config().started_ms;
+        auditor.recovered(&schema, recovered.committer.applied().0, started_ms);
+    }
+    endpoints.auditor = auditor;
+    let Recovered { committer, mut snapshots, control, .. } = recovered;
+    serve_data::archive(&config, &mut snapshots)?;
+    let seed = SystemEntropy.next_u64();
+    let committer = committer.forwarding(node.id(), links.links(Channel::Updates), seed);
+    node.begin(control.expect("a replica has one"), Arc::clone(committer.queue()));
+    let indexes = data.indexes().map_err(refused)?;
+    let beside = Some(Beside { node, links, transfer });
+    let (options, on_failure) = (config.options, config.on_log_failure);
+    let logged = Logged { committer, snapshots, indexes, beside };
+    let served = server::serve_logged(logged, endpoints, options, on_failure, print_ready);
+    match served.map_err(cannot_serve)? {
+        Ended::Over => Ok(()),
+        Ended::Again => {
+            drop(data);
+            Err(again())
+        }
+    }
+}
+
+/// Recovers the replica. Settings are those of the cluster: a start has none of its own but those of its machine.
+fn take_up(
+    mut config: Config,
+    data: &Data,
+    schema: &Arc<Schema>,
+    clock: &SystemClock,
+    id: ReplicaId,
+    links: &Peers,
+) -> Result<(Config, Recovered), Failed> {
+    let file = data.settings().map_err(refused)?;
+    let (before, mut record) = (file.record(), file.record());
+    let settled = config.settle(&mut record, &mut SystemEntropy);
+    settled.map_err(|what| Failed::at(data.dir().display(), what))?;
+    if record.values != before.values {
+        let text = "a setting of the directory is the same on all nodes: change it over LDAP, in cn=config, and take it out of this start";
+        return Err(Failed::at("the settings", text));
+    }
+    fits(&config, schema)?;
+    // What this start gave is of no other node, and so not recorded.
+    let settings = Some(Settled { file, record: before });
+    let replication =
+        Replication { id, links: links.links(Channel::Consensus), retention: Retention::default() };
+    let recovered = with_wanted(&config, settings, data, Arc::clone(schema), clock, |wanted| {
+        let mut bar = RecoveryBar::new(false);
+        let recovered =
+            data.recover_replica(wanted, replication, &mut |stage| bar.show(stage)).map_err(refused)?;
+        bar.finish(recovered.records, recovered.dsa.shard().entries());
+        Ok(recovered)
+    })?;
+    Ok((config, recovered))
+}
+
+/// Where this node listens for others.
+fn listen(args: &NodeArgs, boot: &Boot) -> Result<Vec<SocketAddr>, Failed> {
+    let own: Vec<Address> = match args.peer.is_empty() {
+        true => boot.identity.peer_addresses().to_vec(),
+        false => args.peer.iter().filter_map(|text| Address::parse(text)).collect(),
+    };
+    let mut all = Vec::new();
+    for address in own {
+        let resolved = net::resolve(address.host(), address.port());
+        all.extend(resolved.map_err(|error| Failed::at(format!("--peer {address}"), error))?);
+    }
+    Ok(all)
+}
+
+/// Fetches the snapshot with which a node begins that has joined. Returns when it is there.
+fn fetch_first(
+    folder: &Path,
+    links: &Peers,
+    mut transfer: node::transfer::Transfer,
+    clock: &SystemClock,
+) -> Result<(), Failed> {
+    let path = folder.join(JOINED);
+    let body = std::fs::read(&path).map_err(|error| Failed::at(path.display(), error))?;
+    let body = JoinBody::decode(&body).map_err(|error| Failed::at(path.display(), error))?;
+    links.set_members(&body.members);
+    let mut from = body.from;
+    loop {
+        // Whatever snapshot it has.
+        let wanted = WantedSnapshot { from: ReplicaId(from), at: Position { index: Index(0), term: 0 } };
+        match transfer.step(clock.monotonic_ns() / 1_000_000, Some(wanted)) {
+            Progress::Done => return Ok(()),
+            Progress::Failed => {
+                let ids = body.members.iter().map(|member| member.id);
+                from = ids.clone().find(|id| *id > from).or_else(|| ids.min()).unwrap_or(from);
+                tracing::warn!(from, "the first snapshot could not be fetched; another node is asked");
+                pause(AGAIN);
+            }
+            Progress::Idle | Progress::Sends | Progress::Goes => pause(LOOK),
+        }
+    }
+}
+
+/// Starts this program again, with the same arguments, in this process: what it has fetched becomes its directory then.
+fn again() -> Failed {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_default());
+    let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).exec();
+    Failed::at("the server cannot start again", error)
+}

@@ -1,0 +1,167 @@
+//! The commands of `pando cluster`, as the node executes them that they are sent to. What only the leader can do is passed on, once.
+
+use super::facts::Facts;
+use super::node::Node;
+use consensus::{Asked, Change, ReplicaId, View};
+use env::clock::Clock as _;
+use serde_json::{Value, json};
+use std::sync::PoisonError;
+
+/// A node has caught up that lacks no more entries than this.
+pub(super) const CAUGHT_UP: u64 = 5_000;
+
+impl Node {
+    /// Executes a command, an object with its name.
+    pub(super) fn execute(&self, body: &[u8]) -> Result<Value, String> {
+        let command: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let node = || command["node"].as_u64().map(ReplicaId).ok_or("which node?".to_owned());
+        match command["command"].as_str().unwrap_or_default() {
+            "ready" => Ok(json!({ "ready": self.is_ready() })),
+            "token" => self.token().map(|token| json!({ "token": token.to_string() })),
+            "status" => Ok(self.at_leader(&command).unwrap_or_else(|| self.status())),
+            "move-leader" => match self.at_leader(&command) {
+                Some(answer) => Ok(answer),
+                None => self.move_leader(node()?),
+            },
+            "remove" => match self.at_leader(&command) {
+                Some(answer) => Ok(answer),
+                None => self.remove(node()?),
+            },
+            other => Err(format!("this version has no command `{other}`")),
+        }
+    }
+
+    /// May this node serve? It has a leader, and is a member.
+    fn is_ready(&self) -> bool {
+        self.control().is_some_and(|control| {
+            let view = control.view();
+            view.leader.is_some() && view.members.all().any(|id| id == self.id())
+        })
+    }
+
+    /// What the leader answers, if another node leads and answers.
+    fn at_leader(&self, command: &Value) -> Option<Value> {
+        let view = self.control()?.view();
+        let leader = view.leader.filter(|leader| *leader != self.id() && command["passed_on"].is_null())?;
+        let mut command = command.clone();
+        command["passed_on"] = json!(true);
+        let body = command.to_string();
+        let addresses = Facts::of(&view.members, leader).peer;
+        let ask = |address| peers::client::command(&self.identity, address, body.as_bytes()).ok();
+        let answer = addresses.iter().find_map(ask)?;
+        serde_json::from_slice(&answer).ok()
+    }
+
+    fn status(&self) -> Value {
+        let Some(control) = self.control() else {
+            return json!({ "can_lose_one": false, "term": 0, "nodes": [], "recovers": true });
+        };
+        let view = control.view();
+        let nodes: Vec<Value> = view.members.all().map(|id| self.status_of(id, &view)).collect();
+        json!({
+            "can_lose_one": self.can_lose_one(&view),
+            "term": view.term,
+            "joint": view.members.is_joint(),
+            "cluster": self.identity.cluster().to_string(),
+            "nodes": nodes,
+        })
+    }
+
+    fn status_of(&self, id: ReplicaId, view: &View) -> Value {
+        let leads = view.leader == Some(self.id());
+        let other = view.others.iter().find(|other| other.id == id);
+        // A follower knows of itself that it runs, and of the others nothing.
+        let is_up = id == self.id() || other.is_some_and(|other| other.is_active);
+        let role = match (is_up, view.leader == Some(id)) {
+            (false, _) => "down",
+            (true, true) => "leader",
+            (true, false) if view.members.voters.contains(&id) => "follower",
+            (true, false) => "learner",
+        };
+        let matched = if id == self.id() { Some(view.commit) } else { other.map(|other| other.matched) };
+        let now_ms = self.clock.monotonic_ns() / 1_000_000;
+        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        let lag = matched.filter(|_| leads || id == self.id());
+        let seconds = lag.map(|matched| lags.seconds(now_ms, matched, view.commit));
+        let facts = Facts::of(&view.members, id);
+        json!({
+            "id": id.0,
+            "role": role,
+            "address": facts.ldap.first().map(|address| format!("ldap://{address}")),
+            "peer": facts.peer.first().map(ToString::to_string),
+            "lag_commands": lag.map(|matched| view.commit.saturating_sub(matched)),
+            "lag_seconds": seconds,
+            "version": facts.version,
+            "fetches_snapshot": other.is_some_and(|other| other.fetches),
+        })
+    }
+
+    /// Have all that vote caught up, and would a majority be left without any one of them?
+    fn can_lose_one(&self, view: &View) -> bool {
+        let has = |id: &ReplicaId| {
+            let caught_up = |other: &consensus::Other| {
+                other.id == *id && other.is_active && other.matched + CAUGHT_UP >= view.commit
+            };
+            *id == self.id() || view.others.iter().any(caught_up)
+        };
+        let voters = &view.members.voters;
+        let leads = view.leader == Some(self.id());
+        leads && voters.len() >= 3 && !view.members.is_joint() && voters.iter().all(has)
+    }
+
+    fn move_leader(&self, to: ReplicaId) -> Result<Value, String> {
+        let (control, view) = self.leading()?;
+        if !view.members.voters.contains(&to) {
+            return Err(format!("node {to} has no vote"));
+        }
+        if to != self.id() {
+            let asked = control.ask(Asked::Transfer(to)).map_err(|_| "too much is asked for".to_owned())?;
+            self.wake();
+            let refusal = || control.refusal(asked).map(|_| "this node does not lead any more".to_owned());
+            self.await_view(|view| view.leader == Some(to), refusal)?;
+        }
+        Ok(json!({ "leader": to.0 }))
+    }
+
+    /// Takes a node out. Where it has a vote, one that has none takes its place: there are never two votes.
+    fn remove(&self, gone: ReplicaId) -> Result<Value, String> {
+        let (_, view) = self.leading()?;
+        let members = &view.members;
+        if !members.all().any(|id| id == gone) {
+            return Ok(json!({ "removed": gone.0 }));
+        }
+        if gone == self.id() {
+            return Err(format!(
+                "node {gone} leads: let another one lead first, with `pando cluster move-leader`"
+            ));
+        }
+        let mut change = Change::of(members);
+        change.learners.remove(&gone);
+        if change.voters.remove(&gone) {
+            let caught_up = |other: &&consensus::Other| {
+                change.learners.contains(&other.id)
+                    && other.is_active
+                    && other.matched + CAUGHT_UP >= view.commit
+            };
+            let next = view.others.iter().find(caught_up).map(|other| other.id);
+            match next {
+                Some(next) => {
+                    change.learners.remove(&next);
+                    change.voters.insert(next);
+                }
+                None if change.voters.len().is_multiple_of(2) => {
+                    return Err(format!(
+                        "without node {gone} there would be {} votes: join another node first, which takes its place",
+                        change.voters.len()
+                    ));
+                }
+                None => {}
+            }
+        }
+        let is_gone =
+            |members: &consensus::Members| !members.is_joint() && members.all().all(|id| id != gone);
+        self.change(change, is_gone)?;
+        tracing::info!(node = gone.0, "a node was removed from the cluster");
+        Ok(json!({ "removed": gone.0 }))
+    }
+}

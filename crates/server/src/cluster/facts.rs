@@ -1,0 +1,93 @@
+//! What the members of a cluster know of a node: it stands in the log with the members.
+
+use consensus::{Members, ReplicaId};
+use peers::{Address, Fingerprint, Member};
+use serde_json::{Value, json};
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Where other nodes reach it.
+    pub peer: Vec<Address>,
+    /// Where clients reach it.
+    pub ldap: Vec<Address>,
+    /// Its certificate.
+    pub certificate: Option<Fingerprint>,
+    /// Its key, and the token with which it came: a token is used once, for one key.
+    pub key: String,
+    /// See `key`.
+    pub token: String,
+    /// The version that it joined with.
+    pub version: String,
+}
+
+impl Facts {
+    /// Their bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let texts = |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let certificate = self.certificate.map(|certificate| certificate.to_string());
+        let object = json!({
+            "peer": texts(&self.peer), "ldap": texts(&self.ldap), "certificate": certificate,
+            "key": self.key, "token": self.token, "version": self.version,
+        });
+        object.to_string().into_bytes()
+    }
+
+    /// Reads them. What is not there, or not understood, is empty.
+    pub fn decode(bytes: &[u8]) -> Facts {
+        let object: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
+        let addresses = |name: &str| {
+            let texts = object[name].as_array().map(Vec::as_slice).unwrap_or_default();
+            texts.iter().filter_map(|text| Address::parse(text.as_str()?)).collect()
+        };
+        Facts {
+            peer: addresses("peer"),
+            ldap: addresses("ldap"),
+            certificate: fingerprint(&text("certificate")),
+            key: text("key"),
+            token: text("token"),
+            version: text("version"),
+        }
+    }
+
+    /// Of a member.
+    pub fn of(members: &Members, id: ReplicaId) -> Facts {
+        members.facts.get(&id).map(|bytes| Facts::decode(bytes)).unwrap_or_default()
+    }
+}
+
+/// The members, as links know them.
+pub(super) fn linked(members: &Members) -> Vec<Member> {
+    let member = |id: ReplicaId| {
+        let Facts { peer, certificate, .. } = Facts::of(members, id);
+        Member { id: id.0, addresses: peer, certificates: certificate.into_iter().collect() }
+    };
+    members.all().map(member).collect()
+}
+
+fn fingerprint(text: &str) -> Option<Fingerprint> {
+    let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
+    let bytes: Vec<u8> = (0..32).map_while(byte).collect();
+    bytes.try_into().ok().filter(|_| text.len() == 64).map(Fingerprint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_come_back_and_others_are_empty() {
+        let facts = Facts {
+            peer: vec![Address::parse("127.0.0.1:4891").unwrap()],
+            ldap: vec![Address::parse("[::1]:389").unwrap()],
+            certificate: Some(Fingerprint([7; 32])),
+            key: "k".to_owned(),
+            token: "t".to_owned(),
+            version: "1".to_owned(),
+        };
+        assert_eq!(Facts::decode(&facts.encode()), facts);
+        assert_eq!(Facts::decode(b"no facts"), Facts::default());
+        assert_eq!(Facts::decode(b"{\"certificate\": \"\\u00e9\", \"peer\": 3}"), Facts::default());
+    }
+}

@@ -1,0 +1,250 @@
+//! What the links of a node call: joins and commands.
+
+use super::facts::{self, Facts};
+use super::lags::Lags;
+use consensus::{Asked, Change, Control, Members, ReplicaId, View};
+use env::clock::{Clock as _, SystemClock};
+use env::entropy::SystemEntropy;
+use node::commit::Queue;
+use node::data::Founding;
+use peers::{
+    Address, Authority, Caller, Fingerprint, Identity, JoinAnswer, JoinRequest, Member, Service, Token,
+};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long a change of members may take.
+const CHANGE_WITHIN: Duration = Duration::from_secs(10);
+/// Until it is looked again whether a change was made.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// See the module.
+pub struct Node {
+    pub(super) identity: Identity,
+    authority: Arc<Authority>,
+    founding: Founding,
+    pub(super) clock: SystemClock,
+    pub(super) lags: Mutex<Lags>,
+    /// There from the recovery on.
+    replica: OnceLock<(Control, Arc<Queue>)>,
+    /// One join at a time.
+    joins: Mutex<()>,
+}
+
+/// What a node that joins is told besides its certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinBody {
+    /// The files of which a directory is made.
+    pub founding: Founding,
+    /// The members.
+    pub members: Vec<Member>,
+    /// The one that has the snapshot to begin with.
+    pub from: u64,
+}
+
+impl JoinBody {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let member = |member: &Member| {
+            let addresses: Vec<_> = member.addresses.iter().map(ToString::to_string).collect();
+            let certificates: Vec<_> = member.certificates.iter().map(ToString::to_string).collect();
+            json!({ "id": member.id, "peer": addresses, "certificate": certificates.first() })
+        };
+        let members: Vec<_> = self.members.iter().map(member).collect();
+        let Founding { superblock, rules } = &self.founding;
+        let object =
+            json!({ "superblock": superblock, "rules": rules, "members": members, "from": self.from });
+        object.to_string().into_bytes()
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// In words, what is missing.
+    pub fn decode(bytes: &[u8]) -> Result<JoinBody, String> {
+        let object: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let text = |name: &str| {
+            let text = object[name].as_str().map(str::to_owned);
+            text.ok_or_else(|| format!("what the cluster says has no `{name}`"))
+        };
+        let founding = Founding { superblock: text("superblock")?, rules: text("rules")? };
+        let members = object["members"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let member = |value: &Value| {
+            let Facts { peer, certificate, .. } = Facts::decode(value.to_string().as_bytes());
+            let id = value["id"].as_u64()?;
+            Some(Member { id, addresses: peer, certificates: certificate.into_iter().collect() })
+        };
+        let from = object["from"].as_u64().ok_or("what the cluster says has no `from`")?;
+        Ok(JoinBody { founding, members: members.iter().filter_map(member).collect(), from })
+    }
+}
+
+impl Node {
+    /// Of a directory that belongs to a node.
+    pub fn new(
+        identity: Identity,
+        authority: Arc<Authority>,
+        founding: Founding,
+        clock: SystemClock,
+    ) -> Node {
+        let (lags, replica, joins) = Default::default();
+        Node { identity, authority, founding, clock, lags, replica, joins }
+    }
+
+    /// The replica is there: what is asked of it, and where its committer is woken.
+    ///
+    /// # Panics
+    /// If there is one already.
+    pub fn begin(&self, control: Control, queue: Arc<Queue>) {
+        assert!(self.replica.set((control, queue)).is_ok(), "a node has one replica");
+    }
+
+    /// Something came from others.
+    pub fn wake(&self) {
+        if let Some((_, queue)) = self.replica.get() {
+            queue.wake();
+        }
+    }
+
+    /// What is asked of the replica, once it is there.
+    pub(super) fn control(&self) -> Option<&Control> {
+        self.replica.get().map(|(control, _)| control)
+    }
+
+    /// This node.
+    pub fn id(&self) -> ReplicaId {
+        ReplicaId(self.identity.node())
+    }
+
+    /// How the replica fares, if it leads.
+    ///
+    /// # Errors
+    /// In words, which node leads.
+    pub(super) fn leading(&self) -> Result<(&Control, View), String> {
+        let control = self.control().ok_or("this node has not recovered its directory yet: try again")?;
+        let view = control.view();
+        match view.leader {
+            Some(leader) if leader == self.id() => Ok((control, view)),
+            Some(leader) => {
+                let at = Facts::of(&view.members, leader).peer;
+                let at = at.first().map_or(String::new(), |address| format!(" ({address})"));
+                Err(format!("node {leader}{at} leads the cluster, and this is node {}", self.id()))
+            }
+            None => Err("no node leads the cluster now: try again".to_owned()),
+        }
+    }
+
+    /// Changes members, and waits until `is_made` says that it is done.
+    ///
+    /// # Errors
+    /// In words, why not.
+    pub(super) fn change(&self, change: Change, is_made: impl Fn(&Members) -> bool) -> Result<View, String> {
+        let (control, view) = self.leading()?;
+        if is_made(&view.members) {
+            return Ok(view);
+        }
+        let asked = control.ask(Asked::Change(change)).map_err(refused)?;
+        self.wake();
+        self.await_view(|view| is_made(&view.members), || control.refusal(asked).map(refused))
+    }
+
+    /// Waits until the view is as wanted.
+    ///
+    /// # Errors
+    /// In words, why it is not.
+    pub(super) fn await_view(
+        &self,
+        is_so: impl Fn(&View) -> bool,
+        refusal: impl Fn() -> Option<String>,
+    ) -> Result<View, String> {
+        let control = self.control().ok_or("this node has no replica")?;
+        let until_ns = self.clock.monotonic_ns() + CHANGE_WITHIN.as_nanos() as u64;
+        while self.clock.monotonic_ns() < until_ns {
+            let view = control.view();
+            if is_so(&view) {
+                return Ok(view);
+            }
+            if let Some(refusal) = refusal() {
+                return Err(refusal);
+            }
+            env::poll::pause(LOOK);
+        }
+        Err("it was asked for, and not done within ten seconds: look at `pando cluster status`".to_owned())
+    }
+
+    fn lock_joins(&self) -> MutexGuard<'_, ()> {
+        self.joins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A token for one more node.
+    pub(super) fn token(&self) -> Result<Token, String> {
+        let view = self.control().ok_or("this node has not recovered its directory yet: try again")?.view();
+        // The leader first: it alone takes nodes.
+        let mut ids: Vec<ReplicaId> = view.leader.into_iter().collect();
+        ids.extend(view.members.all().filter(|id| Some(*id) != view.leader));
+        let addresses: Vec<Address> = ids
+            .into_iter()
+            .flat_map(|id| Facts::of(&view.members, id).peer)
+            .take(peers::ADDRESSES_MAX)
+            .collect();
+        if addresses.is_empty() {
+            return Err("no member has an address".to_owned());
+        }
+        Ok(Token::issue(&self.authority, &addresses, self.clock.wall_ms() / 1000, &mut SystemEntropy))
+    }
+}
+
+/// Why something was not done.
+fn refused(refusal: consensus::Refusal) -> String {
+    match refusal {
+        consensus::Refusal::NotLeader => "this node has ceased to lead, or has just begun to: try again",
+        consensus::Refusal::OtherChange => "another change of members is in progress: try again",
+        consensus::Refusal::Members => "there would be no node that votes, or too many nodes",
+        consensus::Refusal::Full => "the log has no room for it now: try again",
+        consensus::Refusal::Leads => {
+            "this node leads: let another one lead first, with `pando cluster move-leader`"
+        }
+    }
+    .to_owned()
+}
+
+impl Service for Node {
+    fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, String> {
+        let key = request.key().ok_or("the request for a certificate cannot be read")?.to_string();
+        let token: String = token.id().iter().map(|byte| format!("{byte:02x}")).collect();
+        let _one = self.lock_joins();
+        let (_, view) = self.leading()?;
+        let known: Vec<(ReplicaId, Facts)> =
+            view.members.facts.iter().map(|(id, bytes)| (*id, Facts::decode(bytes))).collect();
+        let used = known.iter().find(|(_, facts)| facts.token == token);
+        let id = match used {
+            Some((id, facts)) if facts.key == key => *id,
+            Some((id, _)) => return Err(format!("the token was used: it has become node {id}")),
+            None => ReplicaId(known.iter().map(|(id, _)| id.0).max().unwrap_or(0) + 1),
+        };
+        let now_s = self.clock.wall_ms() / 1000;
+        let certificate = self.authority.issue(&request.request, id.0, now_s, &mut SystemEntropy);
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        let mut change = Change::of(&view.members);
+        if !change.voters.contains(&id) {
+            change.learners.insert(id);
+        }
+        let JoinRequest { peer_addresses: peer, ldap_addresses: ldap, version, .. } = request;
+        let fingerprint = Fingerprint::of(&certificate);
+        let facts = Facts { peer, ldap, certificate: Some(fingerprint), key, token, version };
+        let facts = facts.encode();
+        change.facts.insert(id, facts.clone());
+        // The token is used, for this key, before there is a certificate outside.
+        let view = self.change(change, |members| members.facts.get(&id) == Some(&facts))?;
+        tracing::info!(node = id.0, "a node joins the cluster");
+        let (founding, members) = (self.founding.clone(), facts::linked(&view.members));
+        let body = JoinBody { founding, members, from: self.id().0 };
+        Ok(JoinAnswer::new(&self.authority, id.0, certificate, body.encode()))
+    }
+
+    fn command(&self, _: Caller, body: &[u8]) -> Vec<u8> {
+        let answer = self.execute(body).unwrap_or_else(|error| json!({ "error": error }));
+        answer.to_string().into_bytes()
+    }
+}

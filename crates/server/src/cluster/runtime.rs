@@ -1,0 +1,141 @@
+//! What goes on beside the log of a node: links follow the members, snapshots come and go, nodes that have caught up get their vote.
+
+use super::commands::CAUGHT_UP;
+use super::facts;
+use super::node::Node;
+use consensus::{Asked, Change, Control, Fetch, ReplicaId, View};
+use env::clock::Clock as _;
+use env::task::PlainThread;
+use node::transfer::{Progress, Transfer};
+use peers::Peers;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Between two looks, while nothing is fetched or sent.
+const LOOK: Duration = Duration::from_millis(20);
+/// The same while something is.
+const LOOK_BUSY: Duration = Duration::from_millis(1);
+/// Milliseconds between two changes of members that the leader makes by itself.
+const CHANGES_APART_MS: u64 = 1_000;
+
+/// The thread. Dropped, it ends, and the links with it.
+pub struct Runtime {
+    ends: Arc<AtomicBool>,
+    has_fetched: Arc<AtomicBool>,
+    thread: Option<PlainThread>,
+}
+
+impl Runtime {
+    /// Starts it, for a node whose replica is there. `on_fetched` is called when a snapshot of another node was fetched with which the
+    /// server is to start again.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(
+        node: Arc<Node>,
+        links: Peers,
+        transfer: Transfer,
+        on_fetched: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Runtime> {
+        let (ends, has_fetched) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (is_over, fetched) = (Arc::clone(&ends), Arc::clone(&has_fetched));
+        let thread = PlainThread::spawn("cluster", move || {
+            let mut work = Work { node, links, transfer, members_index: None, changed_ms: 0 };
+            while !is_over.load(Ordering::Acquire) {
+                match work.step() {
+                    Progress::Done => {
+                        tracing::info!(
+                            "a snapshot of another node was fetched: the server starts again with it"
+                        );
+                        fetched.store(true, Ordering::Release);
+                        return on_fetched();
+                    }
+                    Progress::Idle | Progress::Failed => env::poll::pause(LOOK),
+                    Progress::Sends | Progress::Goes => env::poll::pause(LOOK_BUSY),
+                }
+            }
+        })?;
+        Ok(Runtime { ends, has_fetched, thread: Some(thread) })
+    }
+
+    /// Is the server to start again?
+    pub fn has_fetched(&self) -> bool {
+        self.has_fetched.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Release);
+        // What has panicked has told so.
+        let _ = self.thread.take().map(PlainThread::join);
+    }
+}
+
+struct Work {
+    node: Arc<Node>,
+    links: Peers,
+    transfer: Transfer,
+    /// Of the members that the links have.
+    members_index: Option<u64>,
+    changed_ms: u64,
+}
+
+impl Work {
+    fn step(&mut self) -> Progress {
+        let node = Arc::clone(&self.node);
+        let Some(control) = node.control() else { return Progress::Idle };
+        let (view, now_ms) = (control.view(), node.clock.monotonic_ns() / 1_000_000);
+        node.lags.lock().unwrap_or_else(PoisonError::into_inner).note(now_ms, view.commit);
+        let is_known = !view.members.voters.is_empty();
+        if is_known && self.members_index != Some(view.members_index) {
+            self.links.set_members(&facts::linked(&view.members));
+            self.members_index = Some(view.members_index);
+        }
+        self.give_votes(control, &view, now_ms);
+        let progress = self.transfer.step(now_ms, view.wanted);
+        let fetch = match progress {
+            Progress::Goes => Some(Fetch::Goes),
+            Progress::Failed => Some(Fetch::Failed),
+            _ => None,
+        };
+        // What is refused is told again with the next piece.
+        let _ = fetch.map(|fetch| control.ask(Asked::Fetch(fetch)));
+        progress
+    }
+
+    /// A leader lets nodes vote that have caught up, if that makes an odd number of votes: two are worse than one.
+    fn give_votes(&mut self, control: &Control, view: &View, now_ms: u64) {
+        let members = &view.members;
+        let leads = view.leader == Some(self.node.id());
+        let is_early = now_ms < self.changed_ms + CHANGES_APART_MS;
+        if !leads || members.learners.is_empty() || members.is_joint() || is_early {
+            return;
+        }
+        let has_caught_up = |id: &ReplicaId| {
+            view.others.iter().any(|other| {
+                other.id == *id
+                    && other.is_active
+                    && !other.fetches
+                    && other.matched + CAUGHT_UP >= view.commit
+            })
+        };
+        let mut ready: Vec<ReplicaId> = members.learners.iter().copied().filter(has_caught_up).collect();
+        if (members.voters.len() + ready.len()).is_multiple_of(2) {
+            ready.pop();
+        }
+        if ready.is_empty() || members.voters.len() + ready.len() > consensus::member::VOTERS_MAX {
+            return;
+        }
+        let mut change = Change::of(members);
+        for id in ready {
+            change.learners.remove(&id);
+            change.voters.insert(id);
+        }
+        self.changed_ms = now_ms;
+        // It is looked again.
+        let _ = control.ask(Asked::Change(change));
+    }
+}
