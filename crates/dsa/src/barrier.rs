@@ -5,6 +5,15 @@ use crate::wakes::{Wakes, Waking};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+/// What a session knows of the input that it is offered next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Behind {
+    /// Bytes at its front for which a barrier was asked.
+    pub(crate) bytes: usize,
+    /// Nobody answered: the requests in them are refused.
+    pub(crate) is_refused: bool,
+}
+
 /// One question of one session. The session polls it; the owner of the log answers it once.
 #[derive(Debug, Default)]
 pub struct Barrier(Mutex<State>);

@@ -9,7 +9,7 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
-pub(crate) mod behind;
+mod behind;
 mod binds;
 mod deferred;
 mod group;
@@ -71,7 +71,7 @@ pub(crate) fn run(
         session.set_pace(parts.scratch.views.bounds(session.identity.requester().class).rates);
     }
     if parts.dsa.awaits_barriers() {
-        return behind::run(session, parts, input, out);
+        return behind::run(run_groups, session, parts, input, out);
     }
     run_groups(session, parts, input, out)
 }

@@ -1,10 +1,11 @@
 //! The way of an update in a directory that is logged: a session hands its updates over, they are made durable, then
 //! applied in log order by the [`crate::Applier`], and only then the session learns what became of them.
 
+mod forwarded;
 mod remote;
 
-pub use self::remote::{Handed, Outcome, Returns};
-use self::remote::{Remote, Way};
+use self::remote::Remote;
+pub use self::remote::{Forwarded, Front, Outcome, Returns};
 use crate::access::Reader;
 use crate::audit::Origin;
 use crate::barrier::Barrier;
@@ -422,11 +423,12 @@ impl Updates {
     fn give(&mut self, answers: Vec<u8>, is_applied: bool, waking: &mut Waking) {
         // From here on a drop answers nothing.
         let mut submission = self.0.take().expect("they are answered once");
-        let reply = match submission.take_way() {
-            Way::Session(reply) => reply,
-            Way::Server(remote) if is_applied => return remote.put(Outcome::Applied(answers)),
-            Way::Server(remote) => return remote.put(Outcome::Refused(answers)),
-        };
+        if let Some(remote) = submission.remote.take() {
+            // Whether they are applied says to the other server that it need not look for them in the log.
+            let outcome = if is_applied { Outcome::Applied(answers) } else { Outcome::Refused(answers) };
+            return remote.put(outcome);
+        }
+        let reply = submission.reply.take().expect("it was set when they were submitted");
         // Before the session is woken, which looks whether there is room for its next updates.
         submission.permit = None;
         assert!(submission.answers.is_empty(), "they were not answered before");

@@ -2,6 +2,7 @@
 //! come to stands in it as well ([`crate::chain`]). To the byte: `docs/formats/log.md`.
 
 use crate::account_times::{AccountTime, TIME_BYTES};
+pub use crate::journal::Front;
 use crate::journal::{Command, adds, messages};
 use std::borrow::Cow;
 
@@ -53,15 +54,6 @@ pub struct Head {
     pub keeps_superclasses: bool,
     /// A record that was applied when this parcel was made, and the outcome chain there.
     pub checked: Option<(u64, u64)>,
-}
-
-/// A server that took an update of a client, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Front {
-    /// Node and incarnation.
-    pub node: u64,
-    /// Number of the update there.
-    pub number: u64,
 }
 
 /// What comes with a command, whatever it is. A server alone sends none of it.

@@ -134,14 +134,14 @@ impl Forward {
         let mut has_times = false;
         while let Some((from, bytes)) = self.links.receive() {
             match Message::decode(&bytes) {
-                Ok(Message::Updates { name, lowest, term, not_after_ms: _, handed }) => {
+                Ok(Message::Updates { name, lowest, term, not_after_ms: _, forwarded }) => {
                     if leads != Some(term) {
                         let leader = leader.map_or(0, |(leader, _)| leader.0);
                         let outcome = Outcome::NotLeader;
                         self.send(from, &Message::Outcome { name, index: 0, leader, outcome });
                         continue;
                     }
-                    match self.taken.take(from, term, name, lowest, &handed) {
+                    match self.taken.take(from, term, name, lowest, &forwarded) {
                         Ok(None) => {}
                         Ok(Some(updates)) => coming.push_back(updates),
                         Err(reason) => {
@@ -200,7 +200,7 @@ impl Forward {
                 updates.return_unproposed();
                 continue;
             }
-            if let Err((code, text)) = updates.handed() {
+            if let Err((code, text)) = updates.forwarded() {
                 updates.refuse(code, text);
                 continue;
             }
@@ -218,8 +218,8 @@ impl Forward {
     /// For a planted fault: sends updates of another server again, whose outcome nobody here waits for.
     pub(crate) fn take_again(&mut self, updates: &Updates, now_ms: u64) {
         debug_assert!(planted::is(faults::TWO_SENDERS));
-        let copied = updates.handed().ok().and_then(|handed| {
-            Updates::received(&handed, Front { node: 1, number: 1 }, &journal::Returns::default()).ok()
+        let copied = updates.forwarded().ok().and_then(|forwarded| {
+            Updates::received(&forwarded, Front { node: 1, number: 1 }, &journal::Returns::default()).ok()
         });
         if let Some(updates) = copied {
             self.waiting.push_back(Waiting { updates, since_ms: now_ms, not_before_ms: now_ms });
@@ -334,9 +334,9 @@ impl Forward {
     fn send_try(&mut self, number: u64) {
         let lowest = self.sent.keys().next().copied().unwrap_or(number);
         let Some(sent) = self.sent.get(&number) else { return };
-        let Ok(handed) = sent.updates.handed() else { return };
+        let Ok(forwarded) = sent.updates.forwarded() else { return };
         let (name, term) = (Name { run: self.run, number, again: sent.again }, sent.term);
-        let message = Message::Updates { name, lowest, term, not_after_ms: 0, handed }.encode();
+        let message = Message::Updates { name, lowest, term, not_after_ms: 0, forwarded }.encode();
         match message {
             Some(message) => self.links.send(sent.to, message),
             None => {

@@ -5,7 +5,8 @@
 //! when it was asked for, and for none that came later. After updates of the session it is good for nothing more: a replica that does not
 //! lead may not have applied them when they are answered.
 
-use super::{group, run_groups};
+use super::group;
+use crate::barrier::Behind;
 use crate::faults;
 use crate::identity::Identity;
 use crate::op;
@@ -23,17 +24,12 @@ use proto::tag;
 const NO_MAJORITY: FixedRefusal =
     (ResultCode::Busy, "no majority of the cluster's servers answers: what is here may be out of date");
 
-/// What a session knows of the input that it is offered next.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Behind {
-    /// Bytes at its front for which a barrier was asked.
-    pub(crate) bytes: usize,
-    /// Nobody answered: the requests in them are refused.
-    pub(crate) is_refused: bool,
-}
+/// Runs groups of requests of a part of the input: that of [`super::run`].
+type RunGroups = fn(&mut Session, &mut Parts<'_>, &[u8], &mut Vec<u8>) -> (usize, usize);
 
-/// As [`super::run_groups`].
+/// As `run_groups`, which runs the parts of the input that may be run now.
 pub(super) fn run(
+    run_groups: RunGroups,
     session: &mut Session,
     parts: &mut Parts<'_>,
     input: &[u8],

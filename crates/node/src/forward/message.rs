@@ -2,7 +2,7 @@
 
 use dsa::account_times::{AccountTime, TIME_BYTES};
 use dsa::audit::Origin;
-use dsa::journal::Handed;
+use dsa::journal::Forwarded;
 use env::net::{Credentials, PeerAddress};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -68,7 +68,7 @@ pub(super) enum Message<'a> {
         term: u64,
         /// Unix time in milliseconds after which they must not be proposed; 0 if there is none.
         not_after_ms: u64,
-        handed: Handed<'a>,
+        forwarded: Forwarded<'a>,
     },
     /// What became of updates.
     Outcome {
@@ -89,9 +89,9 @@ impl Message<'_> {
         let mut out = vec![0; HEAD_BYTES];
         out[4] = VERSION;
         match self {
-            Message::Updates { name, lowest, term, not_after_ms, handed } => {
+            Message::Updates { name, lowest, term, not_after_ms, forwarded } => {
                 out[5] = UPDATES;
-                let Handed { actor, messages, conditions, origin } = handed;
+                let Forwarded { actor, messages, conditions, origin } = forwarded;
                 put_name(name, &mut out);
                 [lowest, term, not_after_ms].iter().for_each(|number| put_u64(**number, &mut out));
                 let origin = encode_origin(origin);
@@ -181,17 +181,17 @@ fn decode_updates<'a>(rest: &mut &'a [u8]) -> Result<Message<'a>, Malformed> {
     }
     let [origin, actor, conditions, messages] = lengths;
     let origin = decode_origin(take(rest, origin)?)?;
-    let handed = Handed {
+    let forwarded = Forwarded {
         actor: take(rest, actor)?,
         conditions: take(rest, conditions)?,
         messages: take(rest, messages)?,
         origin,
     };
-    let has_sense = lowest > 0 && lowest <= name.number && term > 0 && !handed.messages.is_empty();
+    let has_sense = lowest > 0 && lowest <= name.number && term > 0 && !forwarded.messages.is_empty();
     if !has_sense || actor > NAME_BYTES_MAX {
         return Err(Malformed::Content);
     }
-    Ok(Message::Updates { name, lowest, term, not_after_ms, handed })
+    Ok(Message::Updates { name, lowest, term, not_after_ms, forwarded })
 }
 
 fn put_u32(number: u32, out: &mut Vec<u8>) {

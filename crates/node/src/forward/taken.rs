@@ -2,7 +2,7 @@
 
 use super::message::Name;
 use consensus::ReplicaId;
-use dsa::journal::{Handed, Outcome, Returns, Updates};
+use dsa::journal::{Forwarded, Outcome, Returns, Updates};
 use dsa::parcel::Front;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -46,7 +46,7 @@ impl Taken {
         term: u64,
         name: Name,
         lowest: u64,
-        handed: &Handed<'_>,
+        forwarded: &Forwarded<'_>,
     ) -> Result<Option<Updates>, String> {
         assert!(self.term <= term, "terms go up");
         if replica_of(name.run) != from {
@@ -76,7 +76,7 @@ impl Taken {
             return Err("its server has too many on their way".to_owned());
         }
         let front = Front { node: name.run, number: name.number };
-        let updates = Updates::received(handed, front, &self.returns)?;
+        let updates = Updates::received(forwarded, front, &self.returns)?;
         run.tries.insert(name.number, None);
         Ok(Some(updates))
     }
@@ -127,8 +127,8 @@ mod tests {
 
         fn take(&mut self, term: u64, name: Name, lowest: u64) -> Result<Option<Updates>, String> {
             let Fixture(taken, messages) = self;
-            let handed = Handed { actor: b"", messages, conditions: b"", origin: Origin::default() };
-            taken.take(FRONT, term, name, lowest, &handed)
+            let forwarded = Forwarded { actor: b"", messages, conditions: b"", origin: Origin::default() };
+            taken.take(FRONT, term, name, lowest, &forwarded)
         }
     }
 

@@ -44,9 +44,9 @@ proptest! {
         origin in origin(),
         flip: prop::sample::Index,
     ) {
-        let handed = Handed { actor: &actor, messages: &messages, conditions: &conditions, origin };
+        let forwarded = Forwarded { actor: &actor, messages: &messages, conditions: &conditions, origin };
         let name = Name { run, number: lowest + more, again };
-        comes_back(&Message::Updates { name, lowest, term, not_after_ms, handed }, flip)?;
+        comes_back(&Message::Updates { name, lowest, term, not_after_ms, forwarded }, flip)?;
     }
 
     #[test]
@@ -86,21 +86,21 @@ proptest! {
 
 #[test]
 fn what_no_server_says_is_refused() {
-    let handed = Handed { actor: b"", messages: b"m", conditions: b"", origin: Origin::default() };
+    let forwarded = Forwarded { actor: b"", messages: b"m", conditions: b"", origin: Origin::default() };
     let name = Name { run: 1, number: 2, again: 0 };
-    let read = |name, lowest, term, handed: &Handed<'_>| {
-        let message = Message::Updates { name, lowest, term, not_after_ms: 0, handed: handed.clone() };
+    let read = |name, lowest, term, forwarded: &Forwarded<'_>| {
+        let message = Message::Updates { name, lowest, term, not_after_ms: 0, forwarded: forwarded.clone() };
         Message::decode(&message.encode().unwrap()).map(|_| ())
     };
-    assert_eq!(read(name, 2, 1, &handed), Ok(()));
+    assert_eq!(read(name, 2, 1, &forwarded), Ok(()));
     for name in [Name { run: 0, ..name }, Name { number: 0, ..name }] {
-        assert_eq!(read(name, 1, 1, &handed), Err(Malformed::Content));
+        assert_eq!(read(name, 1, 1, &forwarded), Err(Malformed::Content));
     }
-    assert_eq!(read(name, 3, 1, &handed), Err(Malformed::Content));
-    assert_eq!(read(name, 0, 1, &handed), Err(Malformed::Content));
-    assert_eq!(read(name, 2, 0, &handed), Err(Malformed::Content));
-    let empty = Handed { messages: b"", ..handed.clone() };
+    assert_eq!(read(name, 3, 1, &forwarded), Err(Malformed::Content));
+    assert_eq!(read(name, 0, 1, &forwarded), Err(Malformed::Content));
+    assert_eq!(read(name, 2, 0, &forwarded), Err(Malformed::Content));
+    let empty = Forwarded { messages: b"", ..forwarded.clone() };
     assert_eq!(read(name, 2, 1, &empty), Err(Malformed::Content));
     let long = vec![0; NAME_BYTES_MAX + 1];
-    assert_eq!(read(name, 2, 1, &Handed { actor: &long, ..handed }), Err(Malformed::Content));
+    assert_eq!(read(name, 2, 1, &Forwarded { actor: &long, ..forwarded }), Err(Malformed::Content));
 }
