@@ -96,7 +96,8 @@ impl Args {
         let mut faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
         faults.extend(bad.iter().map(|(_, fault)| fault.clone()));
         faults.extend(self.cluster.faults());
-        if config.listen.is_empty()
+        let names_listener = ["listen", "listener"].iter().any(|key| config.given.contains_key(key));
+        if !names_listener
             && let Some(dir) = config.data.as_deref().filter(|dir| serve_cluster::is_node(dir))
         {
             // A later start of a node needs nothing but its directory.

@@ -6,7 +6,7 @@ use consensus::links::Channel;
 /// Bytes before the body.
 pub const HEAD_BYTES: usize = 8;
 /// Bytes of an update, or its answer, at most.
-pub const UPDATE_BYTES_MAX: usize = 20 << 20;
+pub const UPDATE_BYTES_MAX: usize = (20 << 20) + (64 << 10);
 /// Bytes of a part of a file at most, with the head that says of which file it is.
 pub const FILE_BYTES_MAX: usize = (1 << 20) + 64;
 /// Bytes of the body of a command at most.

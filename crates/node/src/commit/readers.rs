@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wal::{Index, ShardLog, Ticket};
 
 /// Milliseconds after which nobody will answer.
-const WAIT_MS: u64 = 1_000;
+const WAIT_MS: u64 = 3_000;
 
 /// Those of a turn.
 struct Turn {
