@@ -97,8 +97,7 @@ impl Args {
         faults.extend(bad.iter().map(|(_, fault)| fault.clone()));
         faults.extend(self.cluster.faults());
         let names_listener = ["listen", "listener"].iter().any(|key| config.given.contains_key(key));
-        if !names_listener
-            && let Some(dir) = config.data.as_deref().filter(|dir| serve_cluster::is_node(dir))
+        if !names_listener && let Some(dir) = config.data.as_deref().filter(|dir| serve_cluster::is_node(dir))
         {
             // A later start of a node needs nothing but its directory.
             let known = serve_cluster::recorded_listen(dir);

@@ -73,7 +73,8 @@ impl NodeArgs {
     pub(crate) fn faults(&self) -> Vec<String> {
         let bad = |flag: &str, text: &String| {
             let text = text.strip_prefix("ldap://").unwrap_or(text);
-            Address::parse(text).is_none().then(|| format!("--{flag}: `{text}` is not HOST:PORT"))
+            let address = Address::parse(text).filter(|address| address.port() != 0);
+            address.is_none().then(|| format!("--{flag}: `{text}` is not HOST:PORT"))
         };
         let mut faults: Vec<String> = self.peer.iter().filter_map(|text| bad("peer", text)).collect();
         faults.extend(self.peer_advertise.iter().filter_map(|text| bad("peer-advertise", text)));
@@ -168,7 +169,7 @@ pub(crate) fn serve(
 fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Result<(), Failed> {
     let folder = peers::folder(dir);
     let data = open(dir, refused)?;
-    if data.is_replica().map_err(refused)? {
+    if data.members().map_err(refused)?.is_some() {
         return Ok(());
     }
     let addresses = args.addresses(config);
@@ -250,6 +251,9 @@ fn serve_node(
     let service = Arc::clone(&node);
     let links = Peers::start(Options { listen, boot, authority: Some(authority), service, wake });
     let links = links.map_err(|error| Failed::at("--peer", error))?;
+    if let Some(members) = data.members().map_err(refused)? {
+        links.set_members(&server::cluster::linked(&members));
+    }
     let transfer = data.transfer(links.links(Channel::Files));
     if !data.has_snapshot().map_err(refused)? {
         fetch_first(&folder, &links, transfer, clock)?;

@@ -6,7 +6,7 @@ mod lags;
 mod node;
 mod runtime;
 
-pub use facts::Facts;
+pub use facts::{Facts, linked};
 pub use node::{JoinBody, Node};
 pub use runtime::Runtime;
 

@@ -5,6 +5,7 @@ use super::dir::Data;
 use super::error::DataError;
 use super::facts::{read_text, unread};
 use super::{Rules, Superblock, rules, superblock};
+use consensus::{Members, SnapshotMark};
 use std::io;
 
 /// Their texts.
@@ -50,13 +51,20 @@ impl Data {
         Ok(self.snapshots()?.latest().is_some())
     }
 
-    /// Does this directory belong to a replica of a cluster?
+    /// The members as the snapshot has them: later ones may be in the log. `None` if this directory belongs to no replica of a cluster, or
+    /// has no snapshot yet.
     ///
     /// # Errors
     /// The snapshot is damaged.
-    pub fn is_replica(&self) -> Result<bool, DataError> {
-        let snapshots = self.snapshots()?;
-        let Some(latest) = snapshots.latest() else { return Ok(false) };
-        Ok(!super::snapshot::parts(&self.snapshot_dir(), &latest.meta)?.mark.is_empty())
+    pub fn members(&self) -> Result<Option<Members>, DataError> {
+        let (snapshots, dir) = (self.snapshots()?, self.snapshot_dir());
+        let Some(latest) = snapshots.latest() else { return Ok(None) };
+        let mark = super::snapshot::parts(&dir, &latest.meta)?.mark;
+        if mark.is_empty() {
+            return Ok(None);
+        }
+        let mark = SnapshotMark::decode(latest.index.0, mark);
+        let unread = |what| DataError::Facts(dir.join(wal::snapshot::MANIFEST), what);
+        Ok(Some(mark.map_err(unread)?.base.members))
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Failed> {
     let status = args.target.ask(&json!({ "command": "status" }))?;
     if args.json {
-        return print(&format!("{status}\n"));
+        return print(format!("{status}\n"));
     }
     let nodes = status["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text =

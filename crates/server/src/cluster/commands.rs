@@ -7,8 +7,9 @@ use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::sync::PoisonError;
 
-/// A node has caught up that lacks no more entries than this.
-pub(super) const CAUGHT_UP: u64 = 5_000;
+/// A node has caught up that lacks no more entries than this, and none that is older than this many seconds.
+const CAUGHT_UP: u64 = 5_000;
+const CAUGHT_UP_S: f64 = 1.0;
 
 impl Node {
     /// Executes a command, an object with its name.
@@ -96,14 +97,22 @@ impl Node {
         })
     }
 
+    /// Has another node what the others have, as a leader sees it, or nearly?
+    pub(super) fn has_caught_up(&self, id: ReplicaId, view: &View) -> bool {
+        let now_ms = self.clock.monotonic_ns() / 1_000_000;
+        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        view.others.iter().any(|other| {
+            other.id == id
+                && other.is_active
+                && !other.fetches
+                && other.matched + CAUGHT_UP >= view.commit
+                && lags.seconds(now_ms, other.matched, view.commit) <= CAUGHT_UP_S
+        })
+    }
+
     /// Have all that vote caught up, and would a majority be left without any one of them?
     fn can_lose_one(&self, view: &View) -> bool {
-        let has = |id: &ReplicaId| {
-            let caught_up = |other: &consensus::Other| {
-                other.id == *id && other.is_active && other.matched + CAUGHT_UP >= view.commit
-            };
-            *id == self.id() || view.others.iter().any(caught_up)
-        };
+        let has = |id: &ReplicaId| *id == self.id() || self.has_caught_up(*id, view);
         let voters = &view.members.voters;
         let leads = view.leader == Some(self.id());
         leads && voters.len() >= 3 && !view.members.is_joint() && voters.iter().all(has)
@@ -138,12 +147,7 @@ impl Node {
         let mut change = Change::of(members);
         change.learners.remove(&gone);
         if change.voters.remove(&gone) {
-            let caught_up = |other: &&consensus::Other| {
-                change.learners.contains(&other.id)
-                    && other.is_active
-                    && other.matched + CAUGHT_UP >= view.commit
-            };
-            let next = view.others.iter().find(caught_up).map(|other| other.id);
+            let next = change.learners.iter().copied().find(|id| self.has_caught_up(*id, &view));
             match next {
                 Some(next) => {
                     change.learners.remove(&next);

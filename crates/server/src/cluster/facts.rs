@@ -58,7 +58,7 @@ impl Facts {
 }
 
 /// The members, as links know them.
-pub(super) fn linked(members: &Members) -> Vec<Member> {
+pub fn linked(members: &Members) -> Vec<Member> {
     let member = |id: ReplicaId| {
         let Facts { peer, certificate, .. } = Facts::of(members, id);
         Member { id: id.0, addresses: peer, certificates: certificate.into_iter().collect() }

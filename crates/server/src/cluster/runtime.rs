@@ -1,6 +1,5 @@
 //! What goes on beside the log of a node: links follow the members, snapshots come and go, nodes that have caught up get their vote.
 
-use super::commands::CAUGHT_UP;
 use super::facts;
 use super::node::Node;
 use consensus::{Asked, Change, Control, Fetch, ReplicaId, View};
@@ -94,7 +93,7 @@ impl Work {
             self.links.set_members(&facts::linked(&view.members));
             self.members_index = Some(view.members_index);
         }
-        self.give_votes(control, &view, now_ms);
+        self.give_votes(&node, control, &view, now_ms);
         let progress = self.transfer.step(now_ms, view.wanted);
         let fetch = match progress {
             Progress::Goes => Some(Fetch::Goes),
@@ -107,22 +106,15 @@ impl Work {
     }
 
     /// A leader lets nodes vote that have caught up, if that makes an odd number of votes: two are worse than one.
-    fn give_votes(&mut self, control: &Control, view: &View, now_ms: u64) {
+    fn give_votes(&mut self, node: &Node, control: &Control, view: &View, now_ms: u64) {
         let members = &view.members;
-        let leads = view.leader == Some(self.node.id());
+        let leads = view.leader == Some(node.id());
         let is_early = now_ms < self.changed_ms + CHANGES_APART_MS;
         if !leads || members.learners.is_empty() || members.is_joint() || is_early {
             return;
         }
-        let has_caught_up = |id: &ReplicaId| {
-            view.others.iter().any(|other| {
-                other.id == *id
-                    && other.is_active
-                    && !other.fetches
-                    && other.matched + CAUGHT_UP >= view.commit
-            })
-        };
-        let mut ready: Vec<ReplicaId> = members.learners.iter().copied().filter(has_caught_up).collect();
+        let mut ready: Vec<ReplicaId> =
+            members.learners.iter().copied().filter(|id| node.has_caught_up(*id, view)).collect();
         if (members.voters.len() + ready.len()).is_multiple_of(2) {
             ready.pop();
         }

@@ -1,0 +1,379 @@
+"""Three servers, one directory: what was answered survives the loss of one, and each of them takes any request."""
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+import threading
+
+import ldap
+import pytest
+
+from conftest import ADMIN, PANDO, PATIENCE, SECRET, Server, connect, run, wait_for
+
+SUFFIX = "dc=com"
+ROOT = f"cn=admin,{SUFFIX}"
+PEOPLE = f"ou=people,{SUFFIX}"
+CONTAINER = f"dn: {SUFFIX}\nobjectClass: domain\ndc: com\n\ndn: {PEOPLE}\nobjectClass: organizationalUnit\nou: people\n"
+
+
+def free_port():
+    """A port that was free a moment ago: the others must know it before the server has it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Node(Server):
+    """A node of a cluster."""
+
+    def __init__(self, folder, *arguments):
+        super().__init__(arguments, folder, storage=("--data", folder / "data"))
+        self.admin = ["-x", "-H", self.url, "-D", ROOT, "-w", SECRET]
+
+
+class Cluster:
+    """Its nodes, by their numbers, each with a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.nodes, self.addresses = folder, {}, {}
+        (folder / "root.password").write_text(SECRET + "\n")
+        (folder / "root.password").chmod(0o600)
+
+    def first(self, *arguments):
+        """Makes node 1, of its directory if it has one."""
+        root = ["--root-dn", ROOT, "--root-password-file", self.folder / "root.password"]
+        self.begin(1, "--suffix", SUFFIX, *root, "--init-cluster", *arguments)
+
+    def begin(self, number, *arguments):
+        """The first start of a node."""
+        (self.folder / f"n{number}").mkdir(exist_ok=True)
+        self.addresses[number] = (f"ldap://127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}")
+        listen, peer = self.addresses[number]
+        self.start(number, "--listen", listen, "--peer", peer, *arguments)
+
+    def join(self, number, at=1):
+        self.token(f"token{number}", at)
+        self.begin(number, "--join", self.folder / f"token{number}")
+
+    def start(self, number, *arguments):
+        self.nodes[number] = Node(self.folder / f"n{number}", *arguments)
+
+    def token(self, name, at=1):
+        self.command(at, "token", "-o", self.folder / name)
+        assert stat.S_IMODE((self.folder / name).stat().st_mode) == 0o600
+
+    def command(self, at, name, *arguments, code=0):
+        return run(PANDO, "cluster", name, "--data", self.folder / f"n{at}/data", *arguments, code=code)
+
+    def status(self, at):
+        return json.loads(self.command(at, "status", "--json").out)
+
+    def roles(self, at):
+        return {node["id"]: node["role"] for node in self.status(at)["nodes"]}
+
+    def wait_for_safety(self, at):
+        wait_for(lambda: self.status(at)["can_lose_one"], "all nodes catch up")
+
+    def leader(self, at):
+        leads = lambda: [number for number, role in self.roles(at).items() if role == "leader"]
+        return wait_for(leads, "a node leads")[0]
+
+    def kill(self, number):
+        self.nodes.pop(number).kill()
+
+    def end(self):
+        for node in self.nodes.values():
+            node.process.send_signal(signal.SIGTERM)
+        for node in self.nodes.values():
+            node.end()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """None yet; all of it ends with the test."""
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.end()
+
+
+def three(cluster, *arguments):
+    """Makes a cluster of three, which could lose one."""
+    cluster.first(*arguments)
+    cluster.join(2)
+    cluster.join(3)
+    cluster.wait_for_safety(1)
+    cluster.nodes[1].modify(CONTAINER, "-a")
+    return cluster
+
+
+def bound(node):
+    return connect(node, ROOT, SECRET)
+
+
+def entries(node):
+    """Everything in the directory, as a node says it."""
+    found = bound(node).search_s(SUFFIX, ldap.SCOPE_SUBTREE, "(objectClass=*)", ["*", "+"])
+    return {dn: {name: sorted(values) for name, values in attributes.items()} for dn, attributes in found}
+
+
+def person(name):
+    attributes = [("objectClass", [b"person"]), ("cn", [name.encode()]), ("sn", [b"0"])]
+    return f"cn={name},{PEOPLE}", attributes
+
+
+def test_each_node_takes_any_request(cluster):
+    three(cluster)
+    connections = {number: bound(node) for number, node in cluster.nodes.items()}
+    for number, connection in connections.items():
+        connection.add_s(*person(f"of{number}"))
+        # What one node has answered, all others show.
+        for other in connections.values():
+            assert other.search_s(PEOPLE, ldap.SCOPE_ONELEVEL, f"(cn=of{number})", ["sn"]) == [
+                (f"cn=of{number},{PEOPLE}", {"sn": [b"0"]})
+            ]
+    for number, connection in connections.items():
+        connection.modify_s(f"cn=of1,{PEOPLE}", [(ldap.MOD_REPLACE, "sn", str(number).encode())])
+        assert connection.compare_s(f"cn=of1,{PEOPLE}", "sn", str(number).encode())
+    with pytest.raises(ldap.ALREADY_EXISTS):
+        connections[3].add_s(*person("of1"))
+    connections[2].delete_s(f"cn=of3,{PEOPLE}")
+    with pytest.raises(ldap.NO_SUCH_OBJECT):
+        connections[3].delete_s(f"cn=of3,{PEOPLE}")
+    assert entries(cluster.nodes[1]) == entries(cluster.nodes[2]) == entries(cluster.nodes[3])
+
+
+def age_of_transactions(node):
+    [(_, found)] = bound(node).search_s("cn=config", ldap.SCOPE_BASE, attrlist=["pandoTxnAgeMax"])
+    return found["pandoTxnAgeMax"][0]
+
+
+def test_a_setting_and_a_password_are_the_same_on_all_nodes(cluster):
+    three(cluster)
+    two = bound(cluster.nodes[2])
+    two.add_s(f"cn=bo,{PEOPLE}", [("objectClass", [b"person"]), ("cn", [b"bo"]), ("sn", [b"b"]), ("userPassword", [b"first"])])
+    assert connect(cluster.nodes[3], f"cn=bo,{PEOPLE}", "first").whoami_s() == f"dn:cn=bo,{PEOPLE}"
+    two.passwd_s(f"cn=bo,{PEOPLE}", "first", "second")
+    with pytest.raises(ldap.INVALID_CREDENTIALS):
+        connect(cluster.nodes[3], f"cn=bo,{PEOPLE}", "first")
+    connect(cluster.nodes[1], f"cn=bo,{PEOPLE}", "second")
+    cluster.command(1, "move-leader", 1)
+    change = [(ldap.MOD_REPLACE, "pandoTxnAgeMax", b"7000")]
+    with pytest.raises(ldap.UNWILLING_TO_PERFORM):
+        two.modify_s("cn=config", change)
+    bound(cluster.nodes[1]).modify_s("cn=config", change)
+    two.add_s(*person("after"))
+    for number in (2, 3):
+        wait_for(lambda: age_of_transactions(cluster.nodes[number]) == b"7000", "the setting is there")
+    # It is the cluster's, and not that of one start.
+    listen, peer = cluster.addresses[3]
+    cluster.nodes.pop(3).end()
+    node = ["--data", cluster.folder / "n3/data", "--listen", listen, "--peer", peer]
+    assert "the same on all nodes" in run(PANDO, "serve", *node, "--txn-age-max", 5000, code=1).err
+    cluster.start(3)
+    assert age_of_transactions(cluster.nodes[3]) == b"7000"
+
+
+def test_another_node_leads_at_once_when_it_is_asked_to(cluster):
+    three(cluster)
+    session = bound(cluster.nodes[1])
+    for to in (3, 2, 1):
+        cluster.command(1, "move-leader", to)
+        assert cluster.leader(2) == to
+        session.add_s(*person(f"under{to}"))
+    assert cluster.command(1, "move-leader", 9, code=1).err.count("node 9 has no vote") == 1
+    assert "can be lost" in cluster.command(3, "status").out
+    cluster.command(2, "ready")
+
+
+class Writers:
+    """Sessions that count entries up at a node until they are told to stop."""
+
+    def __init__(self, node, names):
+        self.counted, self.unknown, self.stop = {name: 0 for name in names}, [], threading.Event()
+        self.threads = [threading.Thread(target=self.count, args=(node, name)) for name in names]
+        [thread.start() for thread in self.threads]
+
+    def count(self, node, name):
+        session = bound(node)
+        number = 0
+        while not self.stop.is_set():
+            number += 1
+            change = [(ldap.MOD_REPLACE, "sn", str(number).encode())]
+            try:
+                session.modify_s(f"cn={name},{PEOPLE}", change)
+                self.counted[name] = number
+            except ldap.BUSY:
+                number -= 1
+            except ldap.UNAVAILABLE:
+                # It may have been done, or not.
+                self.unknown.append((name, number))
+
+    def end(self):
+        self.stop.set()
+        [thread.join(PATIENCE) for thread in self.threads]
+        return self.counted
+
+
+def test_a_killed_leader_loses_nothing_and_another_takes_over(cluster):
+    three(cluster)
+    names = [f"w{n}" for n in range(4)]
+    for name in names:
+        bound(cluster.nodes[1]).add_s(*person(name))
+    cluster.command(1, "move-leader", 1)
+    writers = Writers(cluster.nodes[2], names)
+    wait_for(lambda: min(writers.counted.values()) > 20, "they write")
+    before = dict(writers.counted)
+    cluster.kill(1)
+    # The sessions at a living node go on.
+    wait_for(lambda: all(writers.counted[name] > before[name] + 20 for name in names), "they write again")
+    counted = writers.end()
+    assert cluster.leader(2) in (2, 3)
+    # What was acknowledged is there; of the last update of each nobody may have known.
+    unknown = {}
+    for name, number in writers.unknown:
+        unknown.setdefault(name, set()).add(number)
+    for number in (2, 3):
+        for name in names:
+            [(_, found)] = bound(cluster.nodes[number]).search_s(f"cn={name},{PEOPLE}", ldap.SCOPE_BASE)
+            assert int(found["sn"][0]) in {counted[name]} | unknown.get(name, set())
+    cluster.start(1)
+    cluster.wait_for_safety(3)
+    assert entries(cluster.nodes[1]) == entries(cluster.nodes[2]) == entries(cluster.nodes[3])
+    bound(cluster.nodes[1]).add_s(*person("again"))
+
+
+def test_without_a_majority_nothing_is_read_or_written_and_all_comes_back(cluster):
+    three(cluster)
+    session = bound(cluster.nodes[1])
+    session.add_s(*person("before"))
+    cluster.kill(2)
+    cluster.kill(3)
+    for asked in (
+        lambda: session.search_s(PEOPLE, ldap.SCOPE_BASE),
+        lambda: session.delete_s(f"cn=before,{PEOPLE}"),
+    ):
+        with pytest.raises(ldap.BUSY) as refused:
+            asked()
+        assert "server" in str(refused.value)
+    assert cluster.command(1, "status").out.endswith("no node can be lost\n")
+    cluster.start(3)
+    found = wait_for(lambda: cluster.leader(3) and cluster.nodes[3].search("-b", PEOPLE, "(cn=before)", "dn"), "they agree")
+    assert found.dns == [f"cn=before,{PEOPLE}"]
+    session.delete_s(f"cn=before,{PEOPLE}")
+
+
+def test_a_node_that_was_away_for_long_starts_again_with_a_snapshot(cluster):
+    three(cluster, "--snapshot-after", "1048576")
+    cluster.command(1, "move-leader", 1)
+    cluster.nodes.pop(3).end()
+    session = bound(cluster.nodes[1])
+    session.add_s(*person("big"))
+    # More than the leader keeps in memory for those that are behind.
+    for number in range(90):
+        value = str(number % 10).encode() * 1_000_000
+        session.modify_s(f"cn=big,{PEOPLE}", [(ldap.MOD_REPLACE, "description", value)])
+    session.add_s(*person("last"))
+    cluster.start(3)
+    cluster.wait_for_safety(1)
+    assert "goes on with a snapshot from another one" in cluster.nodes[3].log
+    assert entries(cluster.nodes[3]) == entries(cluster.nodes[1])
+    cluster.nodes.pop(3).end()
+    cluster.start(3)
+    cluster.wait_for_safety(1)
+    assert entries(cluster.nodes[3]) == entries(cluster.nodes[1])
+
+
+def test_a_node_takes_the_place_of_another(cluster):
+    three(cluster)
+    cluster.command(1, "move-leader", 1)
+    refused = cluster.command(2, "remove", 3, code=1).err
+    assert "join another node first" in refused
+    cluster.join(4, at=2 if cluster.leader(2) == 2 else 1)
+    wait_for(lambda: cluster.roles(1).get(4) == "learner", "it has joined")
+    bound(cluster.nodes[4]).add_s(*person("of4"))
+    cluster.kill(3)
+    wait_for(lambda: cluster.command(2, "remove", 3, code=None).code == 0, "it has caught up")
+    assert cluster.roles(1) == {1: "leader", 2: "follower", 4: "follower"}
+    cluster.wait_for_safety(4)
+    assert entries(cluster.nodes[4]) == entries(cluster.nodes[1])
+    # The one that was taken out is refused, and nothing else happens.
+    listen, _ = cluster.addresses[3]
+    with open(cluster.folder / "n3/log", "w") as log:
+        stranger = subprocess.Popen([PANDO, "serve", "--data", cluster.folder / "n3/data"], stdout=log, stderr=log)
+        wait_for(lambda: "of no member" in cluster.nodes[1].log, "it is refused")
+        stranger.kill()
+        stranger.wait(PATIENCE)
+    bound(cluster.nodes[2]).add_s(*person("after"))
+
+
+def test_a_directory_that_was_served_alone_becomes_the_first_node(cluster, tmp_path):
+    root = ["--root-dn", ROOT, "--root-password-file", tmp_path / "root.password"]
+    (tmp_path / "n1").mkdir()
+    alone = Node(tmp_path / "n1", "--suffix", SUFFIX, *root, "--listen", "ldap://127.0.0.1:0")
+    alone.modify(CONTAINER, "-a")
+    before = entries(alone)
+    alone.end()
+    cluster.first()
+    assert entries(cluster.nodes[1]) == before
+    # The same start again changes nothing, and neither does one without anything.
+    number, [listen, peer] = 1, cluster.addresses[1]
+    cluster.nodes.pop(1).end()
+    cluster.start(number, "--listen", listen, "--peer", peer, "--init-cluster")
+    assert entries(cluster.nodes[1]) == before
+    cluster.nodes.pop(1).end()
+    cluster.start(1)
+    assert cluster.nodes[1].url == listen and entries(cluster.nodes[1]) == before
+    cluster.join(2)
+    assert entries(cluster.nodes[2]) == before
+    alone = run(PANDO, "export", "--data", tmp_path / "n2/data", code=None)
+    assert alone.code != 0, "it is in use, and belongs to a cluster"
+
+
+def test_a_token_is_used_once_and_for_its_own_cluster(cluster, tmp_path):
+    cluster.first()
+    cluster.join(2)
+
+    def refused(number, token):
+        (tmp_path / f"n{number}").mkdir()
+        peer, data = f"127.0.0.1:{free_port()}", tmp_path / f"n{number}/data"
+        command = [PANDO, "serve", "--data", data, "--listen", "ldap://127.0.0.1:0", "--peer", peer, "--join", token]
+        return run(*command, code=1).err
+
+    assert "the token was used: it has become node 2" in refused(5, tmp_path / "token2")
+    cluster.token("token6")
+    text = (tmp_path / "token6").read_text()
+    (tmp_path / "damaged").write_text(text.replace("expires 1", "expires 2"))
+    assert "pando serve" in refused(6, tmp_path / "damaged")
+    (tmp_path / "none").write_text("a token")
+    assert str(tmp_path / "none") in refused(7, tmp_path / "none")
+    assert cluster.roles(1) == {1: "leader", 2: "learner"}
+
+
+def test_garbage_at_the_port_of_nodes_ends_that_connection_only(cluster):
+    cluster.first()
+    node = cluster.nodes[1]
+    host, port = cluster.addresses[1][1].split(":")
+    for sent in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"x" * 400, b""):
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as stranger:
+            stranger.sendall(sent)
+            stranger.shutdown(socket.SHUT_WR)
+            while stranger.recv(4096):
+                pass
+    node.modify(CONTAINER, "-a")
+    assert "panic" not in node.log
+    cluster.join(2)
+
+
+def test_what_makes_no_node_is_refused(cluster, tmp_path):
+    serve = [PANDO, "serve", "--data", tmp_path / "data", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
+    said = lambda code, *arguments: run(*serve, *arguments, code=code).err
+    assert "--peer is missing" in said(2, "--init-cluster")
+    assert "is not HOST:PORT" in said(2, "--peer", "nowhere", "--init-cluster")
+    assert "--peer-advertise" in said(2, "--peer", "0.0.0.0:4891", "--init-cluster")
+    assert "belongs to no cluster" in said(1, "--peer", f"127.0.0.1:{free_port()}")
+    assert "always" in said(1, "--peer", f"127.0.0.1:{free_port()}", "--init-cluster", "--sync", "none")
+    said = run(PANDO, "cluster", "status", "--data", tmp_path / "nowhere", code=1).err
+    assert "not the directory of a node" in said
+    assert ADMIN
