@@ -128,6 +128,11 @@ impl Entries {
         }
     }
 
+    /// All that are in memory.
+    pub(crate) fn all_entries(&self) -> Vec<Entry> {
+        self.entries.iter().map(|(entry, _)| entry.clone()).collect()
+    }
+
     fn at(&self, index: u64) -> Result<&(Entry, Index)> {
         let at = index.checked_sub(self.before.index + 1).ok_or(Error::Store(StorageError::Compacted))?;
         self.entries.get(at as usize).ok_or(Error::Store(StorageError::Unavailable))

@@ -123,7 +123,7 @@ impl RaftLog {
             // There is nobody to wait for.
             core.campaign().expect("a replica that votes may want to lead");
         }
-        RaftLog {
+        let mut log = RaftLog {
             id,
             core,
             persist: Persist::new(writer),
@@ -142,7 +142,11 @@ impl RaftLog {
             control: Control::default(),
             published: (0, None, 0),
             published_ms: 0,
+        };
+        if planted::is(faults::CHANGES_APPLIED_AT_START) {
+            log.apply_all_changes();
         }
+        log
     }
 
     /// What others see of this replica and ask of it.

@@ -1,18 +1,12 @@
 //! Replicas make snapshots, and one that is behind takes that of another.
 
+use super::replica::Written;
 use super::{Cluster, broken};
+use crate::properties;
 use crate::world::Violation;
-use node::data::snapshot::{Step, Way, Writing};
+use node::data::snapshot::{Step, Way};
 use node::transfer::Progress;
 use wal::{Fetch, Index};
-
-/// A snapshot that a replica writes.
-pub(super) struct Written {
-    writing: Box<Writing>,
-    /// The last entry that it holds, and the last record that is not needed with it.
-    index: Index,
-    record: Index,
-}
 
 impl Cluster {
     /// A replica that runs and writes no snapshot begins one.
@@ -91,7 +85,7 @@ impl Cluster {
                 "replica {} had a snapshot up to entry {}, and has one up to {latest}",
                 replica.id, replica.snapshot
             );
-            return Err(broken("a snapshot goes forward")(what));
+            return Err(broken(properties::FORWARD)(what));
         }
         replica.snapshot = latest;
         Ok(())
