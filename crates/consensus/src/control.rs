@@ -23,7 +23,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    asked: VecDeque<(u64, Asked)>,
+    asked: VecDeque<(u64, Request)>,
     last: u64,
     refused: VecDeque<(u64, Refusal)>,
     view: View,
@@ -31,7 +31,7 @@ struct State {
 
 /// What may be asked of a replica: as a rule of one that leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Request {
     /// Members are to change. It is done when [`View::members`] says so, and they are not joint.
     Change(Change),
     /// This replica is to lead in its place.
@@ -101,7 +101,7 @@ impl Control {
     ///
     /// # Errors
     /// Too much is asked for.
-    pub fn ask(&self, asked: Asked) -> Result<u64, Refusal> {
+    pub fn ask(&self, asked: Request) -> Result<u64, Refusal> {
         let mut state = self.lock();
         if state.asked.len() == ASKED_MAX {
             return Err(Refusal::Full);
@@ -118,7 +118,7 @@ impl Control {
         self.lock().refused.iter().find(|(other, _)| *other == number).map(|(_, refusal)| *refusal)
     }
 
-    pub(crate) fn take(&self) -> Option<(u64, Asked)> {
+    pub(crate) fn take(&self) -> Option<(u64, Request)> {
         if !self.0.is_asked.load(Ordering::Acquire) {
             return None;
         }

@@ -128,6 +128,11 @@ impl Entries {
         }
     }
 
+    /// All that are in memory.
+    pub(crate) fn all_entries(&self) -> Vec<Entry> {
+        self.entries.iter().map(|(entry, _)| entry.clone()).collect()
+    }
+
     fn at(&self, index: u64) -> Result<&(Entry, Index)> {
         let at = index.checked_sub(self.before.index + 1).ok_or(Error::Store(StorageError::Compacted))?;
         self.entries.get(at as usize).ok_or(Error::Store(StorageError::Unavailable))
@@ -185,7 +190,7 @@ impl Storage for Entries {
         Ok(self.last())
     }
 
-    /// What a replica is told that needs entries which are not in memory any more. It fetches the files by itself.
+    /// What a replica gets that needs entries which are not in memory any more. It fetches the files by itself.
     fn snapshot(&self, at_least: u64, _: u64) -> Result<Snapshot> {
         if self.snapshot.index < at_least {
             return Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable));

@@ -19,6 +19,10 @@ env::faults! {
     SNAPSHOT_WITHOUT_MEMBERS = "snapshot-without-members";
     /// A joint state is left by nobody but the core.
     JOINT_NOT_LEFT = "joint-not-left";
+    /// A replica that does not lead goes on counting one that is no member any more.
+    REMOVED_STILL_COUNTED = "removed-node-still-votes";
+    /// A start applies changes of members that the log has, whether they are committed or not.
+    CHANGES_APPLIED_AT_START = "conf-of-heads";
     /// A barrier is passed without a question.
     BARRIER_NOT_AWAITED = "barrier-not-awaited";
 }

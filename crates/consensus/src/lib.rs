@@ -24,7 +24,7 @@ mod trace;
 mod transfers;
 
 pub use change::Change;
-pub use control::{Asked, Control, Other, Refusal, View};
+pub use control::{Control, Other, Refusal, Request, View};
 pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;

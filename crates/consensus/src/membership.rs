@@ -1,13 +1,13 @@
 //! How a replica takes part in changes of members.
 
 use crate::change::{self, Change};
-use crate::control::{Asked, Other, Refusal};
+use crate::control::{Other, Refusal, Request};
 use crate::faults;
 use crate::member::{FACTS_BYTES_MAX, KNOWN_MAX, ReplicaId, VOTERS_MAX};
 use crate::raft_log::RaftLog;
 use crate::transfers::Fetch;
 use env::planted;
-use raft::eraftpb::{ConfChangeV2, Entry};
+use raft::eraftpb::{ConfChangeType, ConfChangeV2, Entry, EntryType};
 use raft::{ProgressState, StateRole};
 
 /// Milliseconds between two views that are published, if nothing but numbers of entries changes.
@@ -24,9 +24,9 @@ impl RaftLog {
     pub(crate) fn serve(&mut self) {
         while let Some((number, asked)) = self.control.take() {
             let done = match asked {
-                Asked::Change(change) => self.change(&change),
-                Asked::Transfer(to) => self.transfer(to),
-                Asked::Fetch(fetch) => {
+                Request::Change(change) => self.change(&change),
+                Request::Transfer(to) => self.transfer(to),
+                Request::Fetch(fetch) => {
                     self.on_fetch(fetch);
                     Ok(())
                 }
@@ -111,6 +111,9 @@ impl RaftLog {
             tracing::error!(entry = entry.index, "a change of members cannot be read; nothing is changed");
             return;
         };
+        if planted::is(faults::REMOVED_STILL_COUNTED) && !self.leads() && removes(&change) {
+            return;
+        }
         let state = match self.core.apply_conf_change(&change) {
             Ok(state) => state,
             Err(error) => {
@@ -130,6 +133,13 @@ impl RaftLog {
         );
         entries.on_members(entry.index, members);
         self.published_ms = 0;
+    }
+
+    /// As a planted fault does.
+    pub(crate) fn apply_all_changes(&mut self) {
+        let entries = self.core.store().all_entries();
+        let changes = entries.into_iter().filter(|entry| entry.get_entry_type() != EntryType::EntryNormal);
+        changes.for_each(|entry| self.apply_change(&entry));
     }
 
     /// Publishes how this replica fares, if that is another than before or some time has passed.
@@ -160,6 +170,10 @@ impl RaftLog {
             view.others.sort_by_key(|other| other.id);
         });
     }
+}
+
+fn removes(change: &ConfChangeV2) -> bool {
+    change.changes.iter().any(|step| step.get_change_type() == ConfChangeType::RemoveNode)
 }
 
 fn numbers(ids: &[ReplicaId]) -> Vec<u64> {

@@ -54,10 +54,10 @@ pub struct RaftLog {
     transfers: Transfers,
     /// The snapshot of the leader without which this replica cannot go on.
     pub(crate) wanted: Option<WantedSnapshot>,
-    /// When the leader was last told how its fetch fares.
+    /// When it was last reported to the leader how its fetch fares.
     pub(crate) reported_ms: u64,
-    /// The term whose leader was told what this replica has.
-    told_term: u64,
+    /// The term to whose leader it was reported what this replica has.
+    reported_term: u64,
     pub(crate) control: Control,
     /// The term, the leader and the members that were published last.
     pub(crate) published: (u64, Option<ReplicaId>, u64),
@@ -121,7 +121,7 @@ impl RaftLog {
             // There is nobody to wait for.
             core.campaign().expect("a replica that votes may want to lead");
         }
-        RaftLog {
+        let mut log = RaftLog {
             id,
             core,
             persist: Persist::new(writer),
@@ -136,11 +136,15 @@ impl RaftLog {
             transfers: Transfers::default(),
             wanted: None,
             reported_ms: 0,
-            told_term: 0,
+            reported_term: 0,
             control: Control::default(),
             published: (0, None, 0),
             published_ms: 0,
+        };
+        if planted::is(faults::CHANGES_APPLIED_AT_START) {
+            log.apply_all_changes();
         }
+        log
     }
 
     /// What others see of this replica and ask of it.
@@ -246,10 +250,10 @@ impl RaftLog {
     /// Tells a leader of a term, once, what this replica certainly has of its log: one that has begun with a snapshot is asked by nobody.
     fn tell_leader(&mut self) {
         let raft = &self.core.raft;
-        if raft.leader_id == 0 || raft.leader_id == self.id.0 || self.told_term == raft.term {
+        if raft.leader_id == 0 || raft.leader_id == self.id.0 || self.reported_term == raft.term {
             return;
         }
-        self.told_term = raft.term;
+        self.reported_term = raft.term;
         let mut message =
             Message { from: self.id.0, to: raft.leader_id, term: raft.term, ..Message::default() };
         message.set_msg_type(MessageType::MsgAppendResponse);

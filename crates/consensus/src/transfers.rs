@@ -6,7 +6,7 @@ use raft::{Progress, ProgressState, ProgressTracker};
 use std::collections::BTreeMap;
 use wal::Position;
 
-/// After so long without a sign of it a fetch counts as given up, and the follower is told of the snapshot again.
+/// After so long without a sign of it a fetch counts as given up, and the follower hears of the snapshot again.
 const SILENT_MS: u64 = 5_000;
 
 /// Which entries that a snapshot has stay in memory for followers that are behind.
@@ -52,7 +52,7 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// Looks at all followers of the leader of `term`; returns those that must be told of the snapshot again. `last` is the last entry.
+    /// Looks at all followers of the leader of `term`; returns those that must hear of the snapshot again. `last` is the last entry.
     pub(crate) fn look(&mut self, term: u64, now_ms: u64, prs: &ProgressTracker, last: u64) -> Vec<u64> {
         if self.term != term {
             (self.heard_ms, self.term) = (BTreeMap::new(), term);

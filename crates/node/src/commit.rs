@@ -191,7 +191,7 @@ impl Committer {
         &self.queue
     }
 
-    /// How log and snapshots fare. It is to be told of snapshots.
+    /// How log and snapshots fare. Snapshots are to be reported to it.
     pub fn status(&self) -> &Status {
         self.queue.status()
     }
@@ -358,7 +358,11 @@ impl Committer {
         );
         let checkpoint = shard.writer().checkpoint(reader);
         let index = self.replica.applied();
-        Ok(Some((self.replica.point(checkpoint, self.log.mark(index)), index)))
+        let mark = self.log.mark(index);
+        if planted::is(faults::RELEASED_BEFORE_SNAPSHOT) {
+            let _ = self.log.files().release(mark.record, &mut |_| Ok(()));
+        }
+        Ok(Some((self.replica.point(checkpoint, mark), index)))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:

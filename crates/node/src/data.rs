@@ -40,7 +40,7 @@ pub use dir::{Data, open_to_others};
 pub use error::DataError;
 pub use examine::{Examined, View};
 pub use indexes::{IndexFile, Nowhere};
-pub use joining::Founding;
+pub use joining::JoinFiles;
 pub(crate) use recover::write_snapshot;
 pub use recover::{Recovered, Settled, Stage, Wanted};
 pub use replica::Replication;

@@ -23,6 +23,8 @@ env::faults! {
     RESTORE_NOT_SYNCED = "restore-not-synced";
     /// A point in time is taken for the last one that there is.
     POINT_PASSED_OVER = "point-passed-over";
+    /// Log files are used again when the snapshot that is to replace them is begun.
+    RELEASED_BEFORE_SNAPSHOT = "log-cleared-before-manifest";
     /// A snapshot from another replica comes into the folder of the own one.
     INCOMING_OVER_OWN_FILES = "incoming-over-own-files";
 }

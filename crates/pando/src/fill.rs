@@ -4,8 +4,9 @@ use crate::failed::Failed;
 use crate::flags::{Flags, Which};
 use crate::progress::Bar;
 use crate::remote::Remote;
-use crate::serve::{self, log_to_stderr};
+use crate::serve::log_to_stderr;
 use crate::serve_data::{is_made, open, recover, refused};
+use crate::start;
 use bulk::{Operational, Passwords, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
 use env::clock::{Clock, SystemClock};
@@ -182,7 +183,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
         is_made(&dir).then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
     let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
     let config = args.settings(config, made)?;
-    let schema = serve::schema(&config, doing.command)?;
+    let schema = start::schema(&config, doing.command)?;
     let data = match existing {
         Some(data) => data,
         None => open(&dir, not_ours)?,

@@ -26,6 +26,7 @@ mod restore;
 mod serve;
 mod serve_cluster;
 mod serve_data;
+mod start;
 mod whole_file;
 
 use clap::{Parser, Subcommand};

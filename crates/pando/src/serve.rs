@@ -3,10 +3,9 @@
 use crate::failed::Failed;
 use crate::flags::{All, Flags, flag_fault};
 use crate::output::{note, print_ready};
-use crate::progress::Bar;
+use crate::start::{cannot_serve, load, schema};
 use crate::{serve_cluster, serve_data};
 use clap::Args as ClapArgs;
-use dsa::Dsa;
 use dsa::contexts::Contexts;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
@@ -15,10 +14,9 @@ use env::net::{self, Bound, TcpBound, UnixBound};
 use env::task::Signal;
 use node::data::Nowhere;
 use node::indexer;
-use schema::Schema;
 use server::config::{self, Config, Listen};
 use server::tokens::TokenKeys;
-use server::{Endpoints, Reloaded, directory, import};
+use server::{Endpoints, Reloaded, directory};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -171,34 +169,6 @@ fn serve(config: &Config, cluster: &serve_cluster::NodeArgs) -> Result<(), Faile
     let indexer = indexer::Thread::start(Arc::clone(&dsa), Nowhere).map_err(cannot_serve)?;
     let served = server::serve(dsa, endpoints, config.options, ready);
     served.and(indexer.stop()).map_err(cannot_serve)
-}
-
-/// The schema of this configuration, which fits it. What is worth telling of it is reported as by `command`.
-pub(crate) fn schema(config: &Config, command: &str) -> Result<Schema, Failed> {
-    let schema = directory::schema(config).map_err(Failed::configured)?;
-    directory::warnings(&schema).iter().for_each(|warning| note!("pando {command}: {warning}"));
-    fits(config, &schema)?;
-    Ok(schema)
-}
-
-/// Whether what is configured fits the schema.
-pub(crate) fn fits(config: &Config, schema: &Schema) -> Result<(), Failed> {
-    let unknown = directory::unknown_to_schema(config, schema);
-    Failed::configured(unknown.iter().map(|p| format!("{}: {}", p.key, p.message))).if_any()
-}
-
-pub(crate) fn cannot_serve(error: io::Error) -> Failed {
-    Failed::at("cannot serve", error)
-}
-
-/// Loads the configured file.
-pub(crate) fn load(config: &Config, dsa: &Dsa, clock: &SystemClock) -> Result<(), Failed> {
-    let mut bar = Bar::new("importing", "imported", &[], false);
-    let loaded = import::load(config, dsa.shard(), clock, &mut |progress, total| bar.show(progress, total));
-    if let Some(summary) = loaded.map_err(Failed::all)? {
-        bar.finish(summary);
-    }
-    Ok(())
 }
 
 /// The sockets of an address.

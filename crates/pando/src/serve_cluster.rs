@@ -3,8 +3,8 @@
 use crate::failed::Failed;
 use crate::output::{note, print_ready};
 use crate::progress::RecoveryBar;
-use crate::serve::{cannot_serve, fits};
 use crate::serve_data::{self, open, refused, with_wanted};
+use crate::start::{self, cannot_serve, fits};
 use clap::Args as ClapArgs;
 use consensus::links::Channel;
 use consensus::{Members, ReplicaId, Retention, WantedSnapshot};
@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wal::{Index, Position};
 
-/// The file in which a node that joins keeps what the cluster has told it, until it has a snapshot.
+/// The file in which a node that joins keeps what the cluster has answered, until it has a snapshot.
 const JOINED: &str = "joined";
 /// Between two looks at what was fetched.
 const LOOK: Duration = Duration::from_millis(2);
@@ -194,7 +194,7 @@ fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Re
     Ok(())
 }
 
-/// Asks the cluster to take this node, and keeps what it is told.
+/// Asks the cluster to take this node, and keeps what it answers.
 fn join(args: &NodeArgs, config: &Config, dir: &Path, token: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(token).map_err(|error| Failed::at(token.display(), error))?;
     let token = Token::parse_given(&text).map_err(|error| Failed::at(token.display(), error))?;
@@ -210,7 +210,7 @@ fn join(args: &NodeArgs, config: &Config, dir: &Path, token: &Path) -> Result<()
     let request = JoinRequest { request: key.request(), peer_addresses, ldap_addresses, version };
     let answer = peers::client::join(&token, &request).map_err(|error| Failed::at("--join", error))?;
     let body = JoinBody::decode(&answer.body).map_err(|error| Failed::at("--join", error))?;
-    data.join(&body.founding).map_err(refused)?;
+    data.join(&body.files).map_err(refused)?;
     replace_file(&RealDisk, &folder, JOINED, &answer.body).map_err(at_cluster)?;
     let authority = answer.to_authority().map_err(at_cluster)?;
     // From here on it is a node.
@@ -244,7 +244,7 @@ fn serve_node(
     let boot = Identity::boot(&RealDisk, &folder, &mut SystemEntropy).map_err(at_cluster)?;
     let listen = listen(args, &boot)?;
     let own = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
-    let node = Node::new(own, Arc::clone(&authority), data.founding().map_err(refused)?, *clock);
+    let node = Node::new(own, Arc::clone(&authority), data.join_files().map_err(refused)?, *clock);
     let node = Arc::new(node);
     let of_links = Arc::downgrade(&node);
     let wake = Arc::new(move || of_links.upgrade().iter().for_each(|node| node.wake()));
@@ -263,7 +263,7 @@ fn serve_node(
     let mut auditor = serve_data::auditor(config, &data, clock)?;
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
-    let schema = Arc::new(crate::serve::schema(&config, "serve")?);
+    let schema = Arc::new(start::schema(&config, "serve")?);
     let (config, recovered) = take_up(config, &data, &schema, clock, node.id(), &links)?;
     if let Some(auditor) = &mut auditor {
         let started_ms = recovered.dsa.config().started_ms;

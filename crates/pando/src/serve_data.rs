@@ -3,7 +3,7 @@
 use crate::failed::Failed;
 use crate::output::print_ready;
 use crate::progress::RecoveryBar;
-use crate::serve::{self, cannot_serve, load};
+use crate::start::{self, cannot_serve, load};
 use consensus::Members;
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
@@ -31,7 +31,7 @@ pub(crate) fn serve(
     let mut auditor = auditor(config, &data, clock)?;
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
-    let schema = Arc::new(schema.map_or_else(|| serve::schema(&config, "serve"), Ok)?);
+    let schema = Arc::new(schema.map_or_else(|| start::schema(&config, "serve"), Ok)?);
     let mut taken = take_up(&config, &data, &schema, clock, auditor.as_mut())?;
     if taken.is_none() {
         // A change was logged when the process was killed, and not yet copied to the file that a start goes by.
@@ -105,7 +105,7 @@ fn take_up(
     let changes = config.settle(&mut record, &mut SystemEntropy);
     let changes = changes.map_err(|what| Failed::at(data.dir().display(), what))?;
     skip_recorded_indexes(&mut config, schema);
-    serve::fits(&config, schema)?;
+    start::fits(&config, schema)?;
     let settled = Some(Settled { file, record });
     let recovered = recover(&config, settled, data, Arc::clone(schema), (clock, auditor))?;
     Ok(recovered.map(|recovered| (config, recovered, changes)))
@@ -135,7 +135,7 @@ pub(crate) fn replicate(
 ) -> Result<(), Failed> {
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
-    let schema = Arc::new(serve::schema(&config, "serve")?);
+    let schema = Arc::new(start::schema(&config, "serve")?);
     // A change may be in the log that is not copied yet to the file that a start goes by: then it is known afterwards.
     for _ in 0..2 {
         let file = data.settings().map_err(refused)?;

@@ -94,6 +94,12 @@ pub const FILES: &str = "files of a replica have what is committed";
 pub const AGREEMENT: &str = "all replicas get the same, and no term has two leaders";
 /// See [`AGREEMENT`].
 pub const ONCE: &str = "an update is applied once";
+/// See [`AGREEMENT`].
+pub const LEFT: &str = "a joint state is left";
+/// See [`AGREEMENT`].
+pub const MEMBERS: &str = "all replicas have the same members";
+/// See [`AGREEMENT`].
+pub const FORWARD: &str = "a snapshot goes forward";
 
 /// Of a reader that lasts, by name.
 pub const REVOKED: &str = "a reader sees the same until it is revoked, and then nothing";

@@ -3,7 +3,7 @@
 
 use consensus::links::Channel;
 use consensus::{
-    Asked, Base, Fetch, Members, RaftLog, Recovery, ReplicaId, Retention, SnapshotMark, WantedSnapshot,
+    Base, Fetch, Members, RaftLog, Recovery, ReplicaId, Request, Retention, SnapshotMark, WantedSnapshot,
 };
 use env::entropy::SeededEntropy;
 use sim::disk::{Faults, SimDisk};
@@ -71,7 +71,7 @@ impl Group {
     }
 
     fn fetch(&mut self, id: u64, fetch: Fetch) {
-        self.log(id).control().ask(Asked::Fetch(fetch)).expect("it takes steps");
+        self.log(id).control().ask(Request::Fetch(fetch)).expect("it takes steps");
     }
 
     fn kill(&mut self, id: u64) {
@@ -427,7 +427,7 @@ fn a_leader_waits_for_a_replica_that_fetches_and_tells_it_again_of_the_snapshot(
     group.steps(1);
     assert_eq!(group.wanted(follower), None);
     group.steps(200);
-    assert!(group.wanted(follower).is_some(), "it is told again");
+    assert!(group.wanted(follower).is_some(), "it hears of it again");
     // One that is gone is not waited for.
     group.kill(follower);
     group.steps(3 * LONG);

@@ -37,14 +37,15 @@ impl Data {
 
     /// What sends this directory's snapshot to other replicas, and fetches theirs.
     pub fn transfer(&self, links: Box<dyn Links>) -> Transfer {
-        Transfer::new(Arc::clone(&self.disk), self.snapshot_dir(), self.incoming_dir(), links)
+        let incoming = match planted::is(faults::INCOMING_OVER_OWN_FILES) {
+            true => self.snapshot_dir(),
+            false => self.incoming_dir(),
+        };
+        Transfer::new(Arc::clone(&self.disk), self.snapshot_dir(), incoming, links)
     }
 
     /// The folder into which a snapshot from another replica comes.
     fn incoming_dir(&self) -> PathBuf {
-        if planted::is(faults::INCOMING_OVER_OWN_FILES) {
-            return self.snapshot_dir();
-        }
         current::folder(&self.dir, self.generation + 1)
     }
 

@@ -10,7 +10,7 @@ use std::io;
 
 /// Their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Founding {
+pub struct JoinFiles {
     /// Of the file that never changes.
     pub superblock: String,
     /// Of the file of suffixes and schema.
@@ -22,25 +22,25 @@ impl Data {
     ///
     /// # Errors
     /// One is not there: the directory was never served.
-    pub fn founding(&self) -> Result<Founding, DataError> {
+    pub fn join_files(&self) -> Result<JoinFiles, DataError> {
         let read = |name: &str| -> Result<String, DataError> {
             let missing = || DataError::Facts(self.dir.join(name), "it is not there".to_owned());
             read_text(&*self.disk, &self.dir, name)?.ok_or_else(missing)
         };
-        Ok(Founding { superblock: read(superblock::NAME)?, rules: read(rules::NAME)? })
+        Ok(JoinFiles { superblock: read(superblock::NAME)?, rules: read(rules::NAME)? })
     }
 
     /// Makes this directory one of the same: durable when it returns.
     ///
     /// # Errors
     /// The texts are not what a server writes, or what the disk says.
-    pub fn join(&self, founding: &Founding) -> Result<(), DataError> {
+    pub fn join(&self, files: &JoinFiles) -> Result<(), DataError> {
         let wrong = |name: &str, what: Unread| unread(self.dir.join(name), what);
-        Superblock::parse(&founding.superblock).map_err(|what| wrong(superblock::NAME, what))?;
-        Rules::parse(&founding.rules).map_err(|what| wrong(rules::NAME, what.into()))?;
+        Superblock::parse(&files.superblock).map_err(|what| wrong(superblock::NAME, what))?;
+        Rules::parse(&files.rules).map_err(|what| wrong(rules::NAME, what.into()))?;
         let write = |name: &str, text: &str| -> io::Result<()> { self.write_facts(name, text) };
-        write(superblock::NAME, &founding.superblock)?;
-        Ok(write(rules::NAME, &founding.rules)?)
+        write(superblock::NAME, &files.superblock)?;
+        Ok(write(rules::NAME, &files.rules)?)
     }
 
     /// Has this directory a snapshot, or does it wait for its first one?

@@ -44,7 +44,7 @@ impl Sender {
         Sender { disk, dir, held: BTreeMap::new(), budget: 0, now_ms: 0 }
     }
 
-    /// A replica wants something. Returns what it is told at once, if it is.
+    /// A replica wants something. Returns what it is answered at once, if it is.
     pub(super) fn on_want(&mut self, from: ReplicaId, place: Place) -> Option<Message> {
         // The first piece of a manifest begins anew: the last snapshot may be a later one by now.
         if place.file == MANIFEST && place.offset == 0 {

@@ -1,6 +1,6 @@
 //! `pando cluster remove`.
 
-use super::Target;
+use super::target::Target;
 use crate::failed::Failed;
 use clap::Args as ClapArgs;
 use serde_json::json;

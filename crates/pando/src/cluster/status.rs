@@ -1,6 +1,6 @@
 //! `pando cluster status`.
 
-use super::Target;
+use super::target::Target;
 use crate::failed::Failed;
 use crate::output::print;
 use clap::Args as ClapArgs;

@@ -1,6 +1,6 @@
 //! `pando cluster token`.
 
-use super::Target;
+use super::target::Target;
 use crate::failed::Failed;
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::node::Node;
-use consensus::{Asked, Change, ReplicaId, View};
+use consensus::{Change, ReplicaId, Request, View};
 use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::sync::PoisonError;
@@ -124,7 +124,7 @@ impl Node {
             return Err(format!("node {to} has no vote"));
         }
         if to != self.id() {
-            let asked = control.ask(Asked::Transfer(to)).map_err(|_| "too much is asked for".to_owned())?;
+            let asked = control.ask(Request::Transfer(to)).map_err(|_| "too much is asked for".to_owned())?;
             self.wake();
             let refusal = || control.refusal(asked).map(|_| "this node does not lead any more".to_owned());
             self.await_view(|view| view.leader == Some(to), refusal)?;

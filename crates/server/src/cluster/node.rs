@@ -2,11 +2,11 @@
 
 use super::facts::{self, Facts};
 use super::lags::Lags;
-use consensus::{Asked, Change, Control, Members, ReplicaId, View};
+use consensus::{Change, Control, Members, ReplicaId, Request, View};
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use node::commit::Queue;
-use node::data::Founding;
+use node::data::JoinFiles;
 use peers::{
     Address, Authority, Caller, Fingerprint, Identity, JoinAnswer, JoinRequest, Member, Service, Token,
 };
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Node {
     pub(super) identity: Identity,
     authority: Arc<Authority>,
-    founding: Founding,
+    files: JoinFiles,
     pub(super) clock: SystemClock,
     pub(super) lags: Mutex<Lags>,
     /// There from the recovery on.
@@ -32,11 +32,11 @@ pub struct Node {
     joins: Mutex<()>,
 }
 
-/// What a node that joins is told besides its certificate.
+/// What a node that joins gets besides its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinBody {
     /// The files of which a directory is made.
-    pub founding: Founding,
+    pub files: JoinFiles,
     /// The members.
     pub members: Vec<Member>,
     /// The one that has the snapshot to begin with.
@@ -52,7 +52,7 @@ impl JoinBody {
             json!({ "id": member.id, "peer": addresses, "certificate": certificates.first() })
         };
         let members: Vec<_> = self.members.iter().map(member).collect();
-        let Founding { superblock, rules } = &self.founding;
+        let JoinFiles { superblock, rules } = &self.files;
         let object =
             json!({ "superblock": superblock, "rules": rules, "members": members, "from": self.from });
         object.to_string().into_bytes()
@@ -68,7 +68,7 @@ impl JoinBody {
             let text = object[name].as_str().map(str::to_owned);
             text.ok_or_else(|| format!("what the cluster says has no `{name}`"))
         };
-        let founding = Founding { superblock: text("superblock")?, rules: text("rules")? };
+        let files = JoinFiles { superblock: text("superblock")?, rules: text("rules")? };
         let members = object["members"].as_array().map(Vec::as_slice).unwrap_or_default();
         let member = |value: &Value| {
             let Facts { peer, certificate, .. } = Facts::decode(value.to_string().as_bytes());
@@ -76,20 +76,15 @@ impl JoinBody {
             Some(Member { id, addresses: peer, certificates: certificate.into_iter().collect() })
         };
         let from = object["from"].as_u64().ok_or("what the cluster says has no `from`")?;
-        Ok(JoinBody { founding, members: members.iter().filter_map(member).collect(), from })
+        Ok(JoinBody { files, members: members.iter().filter_map(member).collect(), from })
     }
 }
 
 impl Node {
     /// Of a directory that belongs to a node.
-    pub fn new(
-        identity: Identity,
-        authority: Arc<Authority>,
-        founding: Founding,
-        clock: SystemClock,
-    ) -> Node {
+    pub fn new(identity: Identity, authority: Arc<Authority>, files: JoinFiles, clock: SystemClock) -> Node {
         let (lags, replica, joins) = Default::default();
-        Node { identity, authority, founding, clock, lags, replica, joins }
+        Node { identity, authority, files, clock, lags, replica, joins }
     }
 
     /// The replica is there: what is asked of it, and where its committer is woken.
@@ -144,7 +139,7 @@ impl Node {
         if is_made(&view.members) {
             return Ok(view);
         }
-        let asked = control.ask(Asked::Change(change)).map_err(refused)?;
+        let asked = control.ask(Request::Change(change)).map_err(refused)?;
         self.wake();
         self.await_view(|view| is_made(&view.members), || control.refusal(asked).map(refused))
     }
@@ -238,8 +233,8 @@ impl Service for Node {
         // The token is used, for this key, before there is a certificate outside.
         let view = self.change(change, |members| members.facts.get(&id) == Some(&facts))?;
         tracing::info!(node = id.0, "a node joins the cluster");
-        let (founding, members) = (self.founding.clone(), facts::linked(&view.members));
-        let body = JoinBody { founding, members, from: self.id().0 };
+        let (files, members) = (self.files.clone(), facts::linked(&view.members));
+        let body = JoinBody { files, members, from: self.id().0 };
         Ok(JoinAnswer::new(&self.authority, id.0, certificate, body.encode()))
     }
 

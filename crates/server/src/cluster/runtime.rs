@@ -2,7 +2,7 @@
 
 use super::facts;
 use super::node::Node;
-use consensus::{Asked, Change, Control, Fetch, ReplicaId, View};
+use consensus::{Change, Control, Fetch, ReplicaId, Request, View};
 use env::clock::Clock as _;
 use env::task::PlainThread;
 use node::transfer::{Progress, Transfer};
@@ -68,7 +68,7 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // What has panicked has told so.
+        // A thread that has panicked has reported it.
         let _ = self.thread.take().map(PlainThread::join);
     }
 }
@@ -100,8 +100,8 @@ impl Work {
             Progress::Failed => Some(Fetch::Failed),
             _ => None,
         };
-        // What is refused is told again with the next piece.
-        let _ = fetch.map(|fetch| control.ask(Asked::Fetch(fetch)));
+        // What is refused is reported again with the next piece.
+        let _ = fetch.map(|fetch| control.ask(Request::Fetch(fetch)));
         progress
     }
 
@@ -128,6 +128,6 @@ impl Work {
         }
         self.changed_ms = now_ms;
         // It is looked again.
-        let _ = control.ask(Asked::Change(change));
+        let _ = control.ask(Request::Change(change));
     }
 }

@@ -1,9 +1,11 @@
 //! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
 
+use super::replica::Replica;
 use super::{Cluster, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Situation};
 use crate::world::Violation;
+use consensus::{Members, ReplicaId};
 
 /// Turns within which all is well: twelve seconds of the simulated time, as a turn takes two milliseconds.
 const CALM_WITHIN: usize = 6_000;
@@ -39,10 +41,15 @@ impl Cluster {
                 // It had failed before all was mended, and has ended now.
                 self.start(at)?;
             }
-            if self.is_calm() {
-                self.must_not_be_joint()?;
+            if self.is_calm() && self.has_same_members() {
                 return self.look_at_all();
             }
+        }
+        if let Some(members) = self.members().filter(Members::is_joint) {
+            return Err(broken(properties::LEFT)(format!("the members are {members:?}")));
+        }
+        if self.is_calm() {
+            return Err(broken(properties::MEMBERS)(self.differing_members()));
         }
         let ends: Vec<_> =
             self.replicas.iter().map(|replica| replica.node.as_ref().map(|node| node.applied())).collect();
@@ -60,6 +67,24 @@ impl Cluster {
         let no_answer = self.sent.iter().all(Option::is_none);
         let have_all = all.iter().all(|replica| replica.node.as_ref().is_some_and(has_all));
         no_answer && have_all && !members.is_joint()
+    }
+
+    /// Does every member see the members that the leader sees?
+    fn has_same_members(&self) -> bool {
+        let Some(members) = self.members() else { return false };
+        let mut all = self.replicas.iter().filter(|replica| members.all().any(|id| id == replica.id));
+        all.all(|replica| replica.members().as_ref() == Some(&members))
+    }
+
+    /// Who votes, and who learns, as each member sees it.
+    fn differing_members(&self) -> String {
+        let of = |replica: &Replica| {
+            let members = replica.members()?;
+            let numbers = |ids: &[ReplicaId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
+            let (voters, learners) = (numbers(&members.voters), numbers(&members.learners));
+            Some(format!("replica {} has {voters:?} and {learners:?}", replica.id))
+        };
+        self.replicas.iter().filter_map(of).collect::<Vec<_>>().join(", ")
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {

@@ -1,12 +1,13 @@
 //! Members come and go: an operator asks the leader for changes, and servers that join fetch a snapshot before they start.
 
-use super::{Cluster, DIR, broken};
+use super::replica::{Joining, Replica};
+use super::{Cluster, DIR};
 use crate::disk::SimDisk;
 use crate::world::Violation;
 use consensus::links::Channel;
-use consensus::{Asked, Change, Control, Members, ReplicaId, WantedSnapshot};
+use consensus::{Change, Control, Members, ReplicaId, Request, WantedSnapshot};
 use node::data::Data;
-use node::transfer::{Progress, Transfer};
+use node::transfer::Progress;
 use std::path::Path;
 use std::sync::Arc;
 use wal::{Index, Position};
@@ -14,22 +15,12 @@ use wal::{Index, Position};
 /// Replicas that a world has at most, with those that have gone.
 const REPLICAS_MAX: usize = 8;
 
-/// A server that fetches its first snapshot.
-pub(super) struct Joining {
-    transfer: Transfer,
-    from: ReplicaId,
-    /// It holds the directory.
-    _data: Data,
-}
-
 impl Cluster {
     /// The replica that leads and is not cut off for all that it knows, and what it may be asked for.
     fn leading(&self) -> Option<(ReplicaId, Control)> {
-        let leads = |replica: &&super::replica::Replica| {
-            replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_open())
-        };
-        let term =
-            |replica: &&super::replica::Replica| replica.control().map_or(0, |control| control.view().term);
+        let leads =
+            |replica: &&Replica| replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_open());
+        let term = |replica: &&Replica| replica.control().map_or(0, |control| control.view().term);
         let leader = self.replicas.iter().filter(leads).max_by_key(term)?;
         leader.control().map(|control| (leader.id, control))
     }
@@ -49,7 +40,7 @@ impl Cluster {
             0..=1 if self.replicas.len() < REPLICAS_MAX => {
                 let id = ReplicaId(self.replicas.len() as u64 + 1);
                 let disk = SimDisk::new(self.random.number());
-                self.replicas.push(super::replica::Replica::new(id, disk, &mut self.random));
+                self.replicas.push(Replica::new(id, disk, &mut self.random));
                 change.learners.insert(id);
                 change.facts.insert(id, format!("replica {id}").into_bytes());
             }
@@ -62,7 +53,7 @@ impl Cluster {
             }
             5 if !others.is_empty() => {
                 let to = *self.random.one_of(&others);
-                let _ = control.ask(Asked::Transfer(to));
+                let _ = control.ask(Request::Transfer(to));
                 return Ok(());
             }
             _ => return Ok(()),
@@ -73,7 +64,7 @@ impl Cluster {
         ));
         self.tally.changes += 1;
         // What is refused is asked for again some time.
-        let _ = control.ask(Asked::Change(change));
+        let _ = control.ask(Request::Change(change));
         Ok(())
     }
 
@@ -114,15 +105,5 @@ impl Cluster {
             self.end(at);
         }
         Ok(())
-    }
-
-    /// In a calm no joint state stays.
-    pub(super) fn must_not_be_joint(&self) -> Result<(), Violation> {
-        match self.members() {
-            Some(members) if members.is_joint() => {
-                Err(broken("a joint state is left")(format!("the members are {members:?}")))
-            }
-            _ => Ok(()),
-        }
     }
 }

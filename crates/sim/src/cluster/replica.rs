@@ -1,13 +1,30 @@
 //! A replica: its disk and its clock, and the process, if it runs.
 
-use super::membership::Joining;
-use super::snapshots::Written;
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::node::Node;
 use crate::random::Random;
-use consensus::{Control, ReplicaId};
+use consensus::{Control, Members, ReplicaId};
+use node::data::Data;
+use node::data::snapshot::Writing;
 use node::transfer::Transfer;
+use wal::Index;
+
+/// A snapshot that a replica writes.
+pub(super) struct Written {
+    pub(super) writing: Box<Writing>,
+    /// The last entry that it holds, and the last record that is not needed with it.
+    pub(super) index: Index,
+    pub(super) record: Index,
+}
+
+/// A server that fetches its first snapshot.
+pub(super) struct Joining {
+    pub(super) transfer: Transfer,
+    pub(super) from: ReplicaId,
+    /// It holds the directory.
+    pub(super) _data: Data,
+}
 
 /// See the module.
 pub(super) struct Replica {
@@ -68,6 +85,11 @@ impl Replica {
     /// What is asked of it, if it runs.
     pub(super) fn control(&self) -> Option<Control> {
         self.node.as_ref().and_then(|node| node.recovered.control.clone())
+    }
+
+    /// The members as it sees them, if it runs.
+    pub(super) fn members(&self) -> Option<Members> {
+        self.control().map(|control| control.view().members)
     }
 
     pub(super) fn pass_ns(&mut self, ns: u64) {

@@ -1,19 +1,13 @@
 //! Replicas make snapshots, and one that is behind takes that of another.
 
+use super::replica::Written;
 use super::{Cluster, broken};
+use crate::properties;
 use crate::world::Violation;
-use consensus::{Asked, Fetch};
-use node::data::snapshot::{Step, Way, Writing};
+use consensus::{Fetch, Request};
+use node::data::snapshot::{Step, Way};
 use node::transfer::Progress;
 use wal::Index;
-
-/// A snapshot that a replica writes.
-pub(super) struct Written {
-    writing: Box<Writing>,
-    /// The last entry that it holds, and the last record that is not needed with it.
-    index: Index,
-    record: Index,
-}
 
 impl Cluster {
     /// A replica that runs and writes no snapshot begins one.
@@ -68,7 +62,7 @@ impl Cluster {
             return Ok(());
         };
         // Too much is asked for only of one that does nothing.
-        let tell = |fetch| _ = control.ask(Asked::Fetch(fetch));
+        let tell = |fetch| _ = control.ask(Request::Fetch(fetch));
         let now_ms = replica.clock.monotonic_ms();
         match transfer.step(now_ms, control.view().wanted) {
             Progress::Idle | Progress::Sends => {}
@@ -95,7 +89,7 @@ impl Cluster {
                 "replica {} had a snapshot up to entry {}, and has one up to {latest}",
                 replica.id, replica.snapshot
             );
-            return Err(broken("a snapshot goes forward")(what));
+            return Err(broken(properties::FORWARD)(what));
         }
         replica.snapshot = latest;
         Ok(())
