@@ -327,8 +327,8 @@ def test_a_directory_that_was_served_alone_becomes_the_first_node(cluster, tmp_p
     assert cluster.nodes[1].url == listen and entries(cluster.nodes[1]) == before
     cluster.join(2)
     assert entries(cluster.nodes[2]) == before
-    alone = run(PANDO, "export", "--data", tmp_path / "n2/data", code=None)
-    assert alone.code != 0, "it is in use, and belongs to a cluster"
+    refused = run(PANDO, "backup", "--data", tmp_path / "n1/data", "--to", tmp_path / "backups", code=1).err
+    assert "belongs to a node of a cluster" in refused
 
 
 def test_a_token_is_used_once_and_for_its_own_cluster(cluster, tmp_path):
@@ -373,7 +373,10 @@ def test_what_makes_no_node_is_refused(cluster, tmp_path):
     assert "is not HOST:PORT" in said(2, "--peer", "nowhere", "--init-cluster")
     assert "--peer-advertise" in said(2, "--peer", "0.0.0.0:4891", "--init-cluster")
     assert "belongs to no cluster" in said(1, "--peer", f"127.0.0.1:{free_port()}")
-    assert "always" in said(1, "--peer", f"127.0.0.1:{free_port()}", "--init-cluster", "--sync", "none")
+    first = ["--peer", f"127.0.0.1:{free_port()}", "--init-cluster"]
+    assert "always" in said(2, *first, "--sync", "none")
+    assert "exit" in said(2, *first, "--on-log-failure", "read-only")
+    assert "--import" in said(1, *first, "--import", "/dev/null")
     said = run(PANDO, "cluster", "status", "--data", tmp_path / "nowhere", code=1).err
     assert "not the directory of a node" in said
     assert ADMIN

@@ -18,7 +18,7 @@ use node::transfer::Progress;
 use peers::{Address, Authority, Boot, Identity, JoinRequest, NodeKey, Options, Peers, Token};
 use schema::Schema;
 use server::cluster::{Beside, Facts, JoinBody, Node};
-use server::config::{Config, Listen};
+use server::config::{Config, Listen, OnLogFailure};
 use server::{Ended, Endpoints, Logged};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
@@ -139,7 +139,12 @@ pub(crate) fn serve(
     clock: &SystemClock,
 ) -> Result<(), Failed> {
     if config.sync != wal::Mode::Always {
-        return Err(Failed::at("--sync", "a node of a cluster syncs what it answers: leave it at `always`"));
+        let text = "--sync: a node of a cluster syncs what it answers: leave it at `always`";
+        return Err(Failed::configured([text]));
+    }
+    if config.on_log_failure == OnLogFailure::ReadOnly {
+        let text = "a node of a cluster that cannot write its log must not answer as one that has everything: leave it at `exit`";
+        return Err(Failed::configured([format!("--on-log-failure: {text}")]));
     }
     if !config.import.is_empty() {
         return Err(Failed::at(
@@ -183,6 +188,12 @@ fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Re
             .map_err(at_cluster)?;
     }
     let identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
+    if identity.node() != 1 {
+        return Err(Failed::at(
+            "--init-cluster",
+            "this directory belongs to a node that joins another cluster",
+        ));
+    }
     let [peer, ldap] = addresses;
     let certificate = Some(identity.holder().fingerprint);
     let version = env!("CARGO_PKG_VERSION").to_owned();

@@ -60,7 +60,7 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-/// Becomes a member: asks the nodes of the token, in its order, until one answers. Only a node of the cluster whose CA the token names is sent
+/// Becomes a member: asks the nodes of the token, in its order, until one takes it. Only a node of the cluster whose CA the token names is sent
 /// anything. With the same key it may be called again.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ pub fn join(token: &Token, request: &JoinRequest) -> Result<JoinAnswer, RequestE
     }
     let config = secure::joining(token.authority()).map_err(process)?;
     let body = join::encode(token, request);
-    let mut tried = Vec::new();
+    let (mut tried, mut refused) = (Vec::new(), None);
     for address in token.addresses() {
         match waiting(ask(
             address,
@@ -82,11 +82,12 @@ pub fn join(token: &Token, request: &JoinRequest) -> Result<JoinAnswer, RequestE
             Ok((Kind::Joined, bytes)) => {
                 return joined(token, request, &zeroize::Zeroizing::new(bytes.to_vec()));
             }
-            Ok((_, why)) => return Err(RequestError::Refused(String::from_utf8_lossy(&why).into_owned())),
+            // The one that leads by now may be another one of them.
+            Ok((_, why)) => refused = Some(String::from_utf8_lossy(&why).into_owned()),
             Err(ended) => tried.push((address.clone(), ended.to_string())),
         }
     }
-    Err(RequestError::Unreachable(tried))
+    Err(refused.map_or(RequestError::Unreachable(tried), RequestError::Refused))
 }
 
 /// Sends a command to a node, with the certificate of the node whose data directory this is, and waits for the answer for as long as the node

@@ -15,6 +15,7 @@ use env::net::{Listener as _, PeerAddress, Pending as _, TcpListener, TcpPending
 use env::task;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::{AsyncWriteExt as _, ReadHalf, split};
@@ -116,6 +117,12 @@ async fn serve(shared: Arc<Shared>, pending: TcpPending, from: PeerAddress, plac
                 // A program has its answer, or the node has gone on.
                 Ended::Closed | Ended::Replaced => {
                     tracing::debug!("the link from node {node} for {class} ended: {ended}")
+                }
+                // A program ends with its answer, without a word.
+                Ended::Io(error)
+                    if class == Class::Requests && error.kind() == io::ErrorKind::UnexpectedEof =>
+                {
+                    tracing::debug!("the link from node {node} for {class} ended: {error}");
                 }
                 ended => tracing::warn!("the link from node {node} for {class} ended: {ended}"),
             }

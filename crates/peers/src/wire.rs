@@ -52,6 +52,9 @@ pub(crate) enum Ended {
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Ended::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                f.write_str("the other end has gone")
+            }
             Ended::Closed => f.write_str("the other end closed it"),
             Ended::Io(error) => error.fmt(f),
             Ended::Frame(fault) => write!(f, "a frame is wrong: {fault}"),

@@ -7,6 +7,7 @@ use super::{BackupError, folder, hold, log_dir, snapshot_dir};
 use crate::data::current;
 use crate::data::error::DataError;
 use crate::data::facts::write_text;
+use crate::data::snapshot::parts;
 use env::disk::Disk;
 use std::collections::BTreeMap;
 use std::io;
@@ -135,7 +136,14 @@ impl Work<'_> {
         let log_copy = log_dir(self.new);
         disk.create_dir(&log_copy)?;
         let before = facts(disk, self.data)?;
-        let snapshot = hold(disk, &current::snapshot_dir(disk, self.data)?)?;
+        let from = current::snapshot_dir(disk, self.data)?;
+        let snapshot = hold(disk, &from)?;
+        if let Some(held) = &snapshot
+            && !parts(&from, &held.manifest.meta)?.mark.is_empty()
+        {
+            let text = "it belongs to a node of a cluster: `pando export --url` makes a copy of a cluster";
+            return Err(folder(self.data, text));
+        }
         let from = snapshot.as_ref().map_or(Index(0), |held| held.manifest.index);
         let known_log = self.known.map(|known| log_dir(&known.dir));
         let log = wal::copy_log(disk, &log_dir(self.data), from, &log_copy, known_log.as_deref())?;
