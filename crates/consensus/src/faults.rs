@@ -11,8 +11,6 @@ env::faults! {
     OVERWRITTEN_TAIL_KEPT = "overwritten-tail-kept";
     /// The hard state is written when the next entries are, behind what it allowed to be sent.
     HARD_STATE_IN_LATER_BLOCK = "hard-state-in-later-block";
-    /// After a snapshot of another replica the log goes on with entries of another history.
-    TAIL_OF_OTHER_HISTORY = "tail-of-other-history";
     /// After a snapshot of another replica the log goes on where it went on after the own one.
     MANIFEST_DOES_NOT_WIN = "manifest-does-not-win";
     /// A snapshot says that the members are those of the snapshot before it.

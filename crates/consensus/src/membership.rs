@@ -36,9 +36,15 @@ impl RaftLog {
             }
         }
         // The core leaves a joint state by itself only if no leader changes meanwhile.
-        let is_joint = self.core.store().members().1.is_joint();
+        let members = self.core.store().members().1;
+        let (is_joint, votes) = (members.is_joint(), members.voters.contains(&self.id));
         if self.leads() && is_joint && !planted::is(faults::JOINT_NOT_LEFT) {
             let _ = self.propose_change(ConfChangeV2::default());
+        }
+        // Its own removal was in its log when it was elected, and it has learned only then that this is committed. The core goes on leading and
+        // drops every proposal.
+        if self.leads() && !is_joint && !votes && self.core.raft.lead_transferee.is_none() {
+            self.next_leader().into_iter().for_each(|next| self.core.transfer_leader(next));
         }
     }
 

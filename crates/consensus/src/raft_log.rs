@@ -339,6 +339,18 @@ impl RaftLog {
         has_room
     }
 
+    /// Of the others that vote and were heard of, the one that has most of the log.
+    pub(crate) fn next_leader(&self) -> Option<u64> {
+        let votes = |id: u64| self.core.store().members().1.voters.contains(&ReplicaId(id));
+        let others = self
+            .core
+            .raft
+            .prs()
+            .iter()
+            .filter(|(id, progress)| **id != self.id.0 && progress.recent_active && votes(**id));
+        others.max_by_key(|(id, progress)| (progress.matched, **id)).map(|(id, _)| *id)
+    }
+
     /// A leader whose disk has no room for another file has one lead that has more of the log than others: it refuses every update, and
     /// the others may have room.
     fn transfer_for_room(&mut self) {
@@ -347,9 +359,7 @@ impl RaftLog {
         if !std::mem::take(&mut self.lacks_room) || raft.state != StateRole::Leader || is_early {
             return;
         }
-        let others = raft.prs().iter().filter(|(id, progress)| **id != self.id.0 && progress.recent_active);
-        let Some((next, _)) = others.max_by_key(|(id, progress)| (progress.matched, **id)) else { return };
-        let next = *next;
+        let Some(next) = self.next_leader() else { return };
         tracing::warn!(to = next, "the disk has no room for the log: another replica is to lead");
         self.transferred_ms = Some(self.now_ms);
         self.core.transfer_leader(next);

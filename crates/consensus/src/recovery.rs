@@ -105,7 +105,7 @@ impl Recovery {
         if commit >= base.index {
             return Ok(None);
         }
-        let is_same = entries.term(base.index) == Ok(base.term) || planted::is(faults::TAIL_OF_OTHER_HISTORY);
+        let is_same = entries.term(base.index) == Ok(base.term);
         let record = entries.record(base.index).ok().filter(|_| is_same);
         if term < base.term {
             (term, vote) = (base.term, 0);

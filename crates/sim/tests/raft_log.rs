@@ -3,7 +3,8 @@
 
 use consensus::links::Channel;
 use consensus::{
-    Base, Fetch, Members, RaftLog, Recovery, ReplicaId, Request, Retention, SnapshotMark, WantedSnapshot,
+    Base, Change, Fetch, Members, RaftLog, Recovery, ReplicaId, Request, Retention, SnapshotMark,
+    WantedSnapshot,
 };
 use env::entropy::SeededEntropy;
 use sim::disk::{Faults, SimDisk};
@@ -432,4 +433,35 @@ fn a_leader_waits_for_a_replica_that_fetches_and_tells_it_again_of_the_snapshot(
     group.kill(follower);
     group.steps(3 * LONG);
     group.propose(leader, &text).unwrap();
+}
+
+#[test]
+fn a_replica_that_learns_as_leader_that_it_was_removed_lets_another_one_lead() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    let [removed, other] = group.others(old)[..] else { panic!("there are three") };
+    group.network.cut(ReplicaId(old), ReplicaId(other));
+    let control = group.log(old).control();
+    let mut change = Change::of(&control.view().members);
+    change.voters.remove(&ReplicaId(removed));
+    control.ask(Request::Change(change)).unwrap();
+    let last = group.log(removed).status().last;
+    while group.log(removed).status().last == last {
+        group.steps(1);
+    }
+    // It has the entry, and nobody lets it know that it is committed.
+    group.network.cut(ReplicaId(old), ReplicaId(removed));
+    group.steps(10);
+    assert!(!control.view().members.voters.contains(&ReplicaId(removed)));
+    group.kill(old);
+    group.network.mend();
+    group.steps(2 * LONG);
+    group.start(old);
+    group.steps(4 * LONG);
+    let leader = group.leader();
+    assert_ne!(leader, removed);
+    group.propose(leader, "it goes on").unwrap();
+    group.steps(LONG);
+    assert_eq!((group.texts(old), group.texts(other)), (vec!["it goes on"], vec!["it goes on"]));
 }
