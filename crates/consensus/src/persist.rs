@@ -121,6 +121,11 @@ impl Persist {
 
     /// When all that was pushed is on the disk, the core gets `number`, and these messages go.
     pub(crate) fn wait(&mut self, number: u64, messages: Vec<Message>) {
+        if !self.unwritten.is_empty() {
+            // A commit index that was known before these records counts with them: the last one of an earlier set of members must not be
+            // forgotten when a later one relies on it.
+            self.push_what_is_late();
+        }
         self.waiting.push_back(Waiting { last: self.last, number, messages });
     }
 

@@ -187,6 +187,7 @@ impl RaftLog {
                 tracing::warn!(%from, reason, "a message from another replica is ignored");
                 continue;
             }
+            self.transfers.on_message(message.from, self.now_ms);
             match message.get_msg_type() {
                 MessageType::MsgSnapshot => self.on_snapshot(message),
                 MessageType::MsgSnapStatus => self.on_fetch_of_follower(&message),
@@ -269,7 +270,7 @@ impl RaftLog {
         if raft.state == StateRole::Leader {
             let last = raft.raft_log.last_index();
             let silent = self.transfers.look(raft.term, self.now_ms, raft.prs(), last);
-            until = self.transfers.needed_by_none(self.id.0, raft.prs());
+            until = self.transfers.needed_by_none(self.id.0, self.now_ms, raft.prs());
             for id in silent {
                 self.core.report_snapshot(id, SnapshotStatus::Failure);
             }
@@ -277,10 +278,10 @@ impl RaftLog {
             self.transfers = Transfers::default();
         }
         let Retention { bytes, bytes_for_followers } = self.retention;
-        let is_active = self.transfers.is_active();
+        let is_waited_for = self.transfers.is_waited_for(self.now_ms);
         let entries = self.core.mut_store();
         entries.release(bytes, until);
-        if !is_active {
+        if !is_waited_for {
             entries.release(bytes_for_followers, u64::MAX);
         }
     }
@@ -470,8 +471,8 @@ impl ShardLog for RaftLog {
         if self.core.raft.state != StateRole::Leader {
             return Err(Refused::NotLeader);
         }
-        let is_waited_for =
-            self.transfers.is_active() && self.core.store().bytes() >= self.retention.bytes_for_followers;
+        let is_waited_for = self.transfers.is_waited_for(self.now_ms)
+            && self.core.store().bytes() >= self.retention.bytes_for_followers;
         if self.persist.is_full() || is_waited_for {
             return Err(Refused::Full);
         }

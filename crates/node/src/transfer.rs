@@ -106,13 +106,14 @@ impl Transfer {
             self.receiver = None;
             return Progress::Idle;
         };
-        match &self.receiver {
-            Some(receiver) if !receiver.is_for(wanted) => self.receiver = None,
-            Some(receiver) if receiver.is_silent(now_ms) => {
+        if let Some(receiver) = &mut self.receiver {
+            let is_silent = receiver.is_silent(now_ms);
+            if is_silent || !receiver.is_for(wanted) {
                 self.receiver = None;
+            }
+            if is_silent {
                 return Progress::Failed;
             }
-            _ => {}
         }
         let (disk, dir) = (&self.disk, &self.incoming);
         self.receiver.get_or_insert_with(|| Receiver::new(Arc::clone(disk), dir, wanted, now_ms));

@@ -23,7 +23,7 @@ use server::{Ended, Endpoints, Logged};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use wal::{Index, Position};
 
@@ -239,6 +239,8 @@ fn serve_node(
     mut endpoints: Endpoints,
     clock: &SystemClock,
 ) -> Result<(), Failed> {
+    // Later its file may be another one.
+    let program = std::env::current_exe().map_err(|error| Failed::at("the program", error))?;
     let folder = peers::folder(dir);
     let log = wal::Settings { mode: config.sync, ..wal::Settings::default() };
     let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
@@ -269,7 +271,7 @@ fn serve_node(
     if !data.has_snapshot().map_err(refused)? {
         fetch_first(&folder, &links, transfer, clock)?;
         drop((links, data, endpoints));
-        return Err(again());
+        return Err(again(&program));
     }
     let mut auditor = serve_data::auditor(config, &data, clock)?;
     let mut config = config.clone();
@@ -295,7 +297,7 @@ fn serve_node(
         Ended::Over => Ok(()),
         Ended::Again => {
             drop(data);
-            Err(again())
+            Err(again(&program))
         }
     }
 }
@@ -375,9 +377,7 @@ fn fetch_first(
 }
 
 /// Starts this program again, with the same arguments, in this process: what it has fetched becomes its directory then.
-fn again() -> Failed {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_default());
+fn again(program: &Path) -> Failed {
     let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).exec();
     Failed::at("the server cannot start again", error)
 }

@@ -81,9 +81,12 @@ pub fn serve_logged(
         };
         serve_until(dsa, endpoints, options, on_ready, stop).await
     });
+    // What is fetched from here on is of the next start.
+    let has_fetched = runtime.as_ref().is_some_and(Runtime::has_fetched);
     // Whatever came of serving, what was answered is written down.
     let stopped = indexer.stop().and(thread.stop());
     drop(audit);
     served.flatten().and(stopped)?;
-    Ok(if runtime.is_some_and(|runtime| runtime.has_fetched()) { Ended::Again } else { Ended::Over })
+    drop(runtime);
+    Ok(if has_fetched { Ended::Again } else { Ended::Over })
 }

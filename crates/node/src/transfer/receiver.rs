@@ -44,6 +44,8 @@ pub(super) struct Receiver {
     /// When the last piece came, and when it was last asked again.
     came_ms: u64,
     asked_ms: u64,
+    /// Something came in the last step, which may have taken its time: files that an earlier fetch left are read.
+    has_come: bool,
 }
 
 enum Part {
@@ -74,6 +76,7 @@ impl Receiver {
             asked: 0,
             came_ms: now_ms,
             asked_ms: now_ms,
+            has_come: false,
         }
     }
 
@@ -83,7 +86,10 @@ impl Receiver {
     }
 
     /// Has nothing come for so long that it is given up?
-    pub(super) fn is_silent(&self, now_ms: u64) -> bool {
+    pub(super) fn is_silent(&mut self, now_ms: u64) -> bool {
+        if std::mem::take(&mut self.has_come) {
+            self.came_ms = now_ms;
+        }
         now_ms >= self.came_ms + SILENT_MS
     }
 
@@ -128,6 +134,7 @@ impl Receiver {
         if from != self.from || place.offset != self.received() || !(is_first || place.index == self.index) {
             return Ok(Fetched::Nothing);
         }
+        self.has_come = true;
         match &mut self.part {
             Part::Manifest(bytes) if place.file == MANIFEST && total <= MANIFEST_BYTES_MAX => {
                 bytes.extend_from_slice(data);

@@ -29,6 +29,8 @@ pub(super) struct Sender {
     /// Bytes that may be sent.
     budget: u64,
     now_ms: u64,
+    /// The replica that got the last piece.
+    last: ReplicaId,
 }
 
 /// The snapshot that one replica fetches.
@@ -41,7 +43,7 @@ struct Holding {
 
 impl Sender {
     pub(super) fn new(disk: Arc<dyn Disk>, dir: PathBuf) -> Sender {
-        Sender { disk, dir, held: BTreeMap::new(), budget: 0, now_ms: 0 }
+        Sender { disk, dir, held: BTreeMap::new(), budget: 0, now_ms: 0, last: ReplicaId(0) }
     }
 
     /// A replica wants something. Returns what it is answered at once, if it is.
@@ -88,20 +90,30 @@ impl Sender {
         self.now_ms = now_ms;
         self.budget = (self.budget + passed_ms.saturating_mul(BYTES_PER_MS)).min(BYTES_AT_ONCE);
         self.held.retain(|_, holding| now_ms < holding.asked_ms + HELD_MS);
-        for (to, holding) in &mut self.held {
-            while self.budget > 0
-                && let Some(place) = holding.wanted.pop_front()
-            {
-                let message = holding.piece(place).unwrap_or_else(|error| {
-                    tracing::warn!(%to, %error, "the own snapshot cannot be read for another server");
-                    Message::Gone(place)
-                });
-                if let Message::Piece(_, _, data) = &message {
-                    self.budget = self.budget.saturating_sub(data.len() as u64);
-                }
-                send(*to, message);
+        while self.budget > 0
+            && let Some((to, message)) = self.next_piece()
+        {
+            if let Message::Piece(_, _, data) = &message {
+                self.budget = self.budget.saturating_sub(data.len() as u64);
             }
+            send(to, message);
         }
+    }
+
+    /// The next piece for the replica that comes after the last one that got one: they take turns.
+    fn next_piece(&mut self) -> Option<(ReplicaId, Message)> {
+        let waits = |(_, holding): &(&ReplicaId, &mut Holding)| !holding.wanted.is_empty();
+        let last = self.last;
+        let mut waiting: Vec<_> = self.held.iter_mut().filter(waits).collect();
+        waiting.sort_by_key(|(id, _)| (**id <= last, **id));
+        let (to, holding) = waiting.into_iter().next()?;
+        let place = holding.wanted.pop_front()?;
+        let message = holding.piece(place).unwrap_or_else(|error| {
+            tracing::warn!(%to, %error, "the own snapshot cannot be read for another server");
+            Message::Gone(place)
+        });
+        self.last = *to;
+        Some((*to, message))
     }
 
     /// Is something wanted that was not sent yet?
