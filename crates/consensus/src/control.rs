@@ -81,7 +81,7 @@ pub struct Other {
     pub id: ReplicaId,
     /// The last entry that it certainly has.
     pub matched: u64,
-    /// Was it heard of within the last election timeout?
+    /// Was it heard of within the last second and a half?
     pub is_active: bool,
     /// Does it fetch a snapshot?
     pub fetches: bool,

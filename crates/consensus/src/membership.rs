@@ -170,7 +170,7 @@ impl RaftLog {
             view.others.extend(others.map(|(id, progress)| Other {
                 id: ReplicaId(*id),
                 matched: progress.matched,
-                is_active: progress.recent_active,
+                is_active: self.transfers.is_heard(*id, self.now_ms),
                 fetches: progress.state == ProgressState::Snapshot,
             }));
             view.others.sort_by_key(|other| other.id);

@@ -51,7 +51,7 @@ pub struct RaftLog {
     /// When it last wanted another replica to lead, for want of room.
     transferred_ms: Option<u64>,
     retention: Retention,
-    transfers: Transfers,
+    pub(crate) transfers: Transfers,
     /// The snapshot of the leader without which this replica cannot go on.
     pub(crate) wanted: Option<WantedSnapshot>,
     /// When it was last reported to the leader how its fetch fares.

@@ -10,6 +10,8 @@ use wal::Position;
 const SILENT_MS: u64 = 5_000;
 /// A replica is there that was heard of within this time.
 const SEEN_MS: u64 = 5_000;
+/// A replica runs that was heard of within this time.
+const HEARD_MS: u64 = 1_500;
 /// For so long the entries are kept for a follower that has fetched a snapshot and starts with it: it reads all of that before it is heard of.
 const STARTS_WITHIN_MS: u64 = 600_000;
 
@@ -112,6 +114,11 @@ impl Transfers {
     /// Does the leader propose less until a follower has caught up that fetches a snapshot, or has fetched one?
     pub(crate) fn is_waited_for(&self, now_ms: u64) -> bool {
         self.followers.keys().any(|id| self.is_seen(*id, now_ms))
+    }
+
+    /// Was a replica heard of lately? Heartbeats are answered ten times in a second.
+    pub(crate) fn is_heard(&self, id: u64, now_ms: u64) -> bool {
+        self.seen_ms.get(&id).is_some_and(|seen_ms| now_ms < seen_ms + HEARD_MS)
     }
 
     fn is_seen(&self, id: u64, now_ms: u64) -> bool {
