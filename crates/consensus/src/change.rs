@@ -32,21 +32,21 @@ impl Change {
         Change { voters: set(&members.voters), learners: set(&members.learners), facts: BTreeMap::new() }
     }
 
+    /// The step by which a replica becomes what it is to be.
+    fn kind(&self, id: &ReplicaId) -> ConfChangeType {
+        match (self.voters.contains(id), self.learners.contains(id)) {
+            (true, _) => ConfChangeType::AddNode,
+            (false, true) => ConfChangeType::AddLearnerNode,
+            (false, false) => ConfChangeType::RemoveNode,
+        }
+    }
+
     /// The change in the core's words. More than one step at a time goes by a joint state, which is left by another change.
     pub(crate) fn steps(&self, now: &Members) -> ConfChangeV2 {
-        let kind = |id: &ReplicaId| match (self.voters.contains(id), self.learners.contains(id)) {
-            (true, _) => ConfChangeType::AddNode,
-            (false, true) => ConfChangeType::AddLearnerNode,
-            (false, false) => ConfChangeType::RemoveNode,
-        };
-        let kind_now = |id: &ReplicaId| match (now.voters.contains(id), now.learners.contains(id)) {
-            (true, _) => ConfChangeType::AddNode,
-            (false, true) => ConfChangeType::AddLearnerNode,
-            (false, false) => ConfChangeType::RemoveNode,
-        };
+        let before = Change::of(now);
         let all: BTreeSet<ReplicaId> =
             self.voters.iter().chain(&self.learners).copied().chain(now.all()).collect();
-        let mut steps: Vec<_> = all.iter().filter(|id| kind(id) != kind_now(id)).collect();
+        let mut steps: Vec<_> = all.iter().filter(|id| self.kind(id) != before.kind(id)).collect();
         if steps.is_empty() {
             // Without any step it would mean that a joint state is left.
             steps.extend(now.voters.first());
@@ -58,7 +58,7 @@ impl Change {
         });
         for id in steps {
             let mut step = ConfChangeSingle { node_id: id.0, ..ConfChangeSingle::default() };
-            step.set_change_type(kind(id));
+            step.set_change_type(self.kind(id));
             change.changes.push(step);
         }
         let mut context = (self.facts.len() as u32).to_le_bytes().to_vec();

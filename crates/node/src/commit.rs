@@ -186,14 +186,9 @@ impl Committer {
         self.replica.applied()
     }
 
-    /// Where updates of its sessions go.
+    /// Where updates of its sessions go, and its status, to which snapshots are to be reported.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
-    }
-
-    /// How log and snapshots fare. Snapshots are to be reported to it.
-    pub fn status(&self) -> &Status {
-        self.queue.status()
     }
 
     /// The directory.

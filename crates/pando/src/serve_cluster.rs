@@ -246,13 +246,10 @@ fn serve_node(
     let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
     let authority = Arc::new(Authority::load(&RealDisk, &folder).map_err(at_cluster)?);
     let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
-    let wanted = args.addresses(config);
-    if !args.peer.is_empty() && identity.peer_addresses() != wanted[0] {
-        let [_, ldap] = wanted;
+    let [peer, ldap] = args.addresses(config);
+    if !args.peer.is_empty() && identity.peer_addresses() != peer {
         let ldap = if ldap.is_empty() { identity.ldap_addresses().to_vec() } else { ldap };
-        identity
-            .advertise(&RealDisk, &folder, [args.addresses(config)[0].clone(), ldap])
-            .map_err(at_cluster)?;
+        identity.advertise(&RealDisk, &folder, [peer, ldap]).map_err(at_cluster)?;
     }
     let boot = Identity::boot(&RealDisk, &folder, &mut SystemEntropy).map_err(at_cluster)?;
     let listen = listen(args, &boot)?;
@@ -264,15 +261,18 @@ fn serve_node(
     let service = Arc::clone(&node);
     let links = Peers::start(Options { listen, boot, authority: Some(authority), service, wake });
     let links = links.map_err(|error| Failed::at("--peer", error))?;
-    if let Some(members) = data.members().map_err(refused)? {
-        links.set_members(&server::cluster::linked(&members));
-    }
     let transfer = data.transfer(links.links(Channel::Files));
-    if !data.has_snapshot().map_err(refused)? {
+    let Some(members) = data.members().map_err(refused)? else {
+        if data.has_snapshot().map_err(refused)? {
+            let text = "it is not a node yet: start it with --init-cluster again";
+            return Err(Failed::at(dir.display(), text));
+        }
+        // It has joined, and has no snapshot yet.
         fetch_first(&folder, &links, transfer, clock)?;
         drop((links, data, endpoints));
         return Err(again(&program));
-    }
+    };
+    links.set_members(&server::cluster::linked(&members));
     let mut auditor = serve_data::auditor(config, &data, clock)?;
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));

@@ -42,7 +42,7 @@ impl Cluster {
         match step {
             Some(Step::Goes(writing)) => replica.written = Some(Written { writing, index, record }),
             Some(Step::Written(_)) => {
-                node.recovered.committer.status().on_snapshot(index, 0);
+                node.recovered.committer.queue().status().on_snapshot(index, 0);
                 let log = node.recovered.committer.log();
                 // What fails is tried again after the next.
                 let _ = node.recovered.snapshots.release(log, record, &mut |_| ());
