@@ -31,8 +31,8 @@ def free_port():
 class Node(Server):
     """A node of a cluster."""
 
-    def __init__(self, folder, *arguments):
-        super().__init__(arguments, folder, storage=("--data", folder / "data"))
+    def __init__(self, folder, *arguments, env=None):
+        super().__init__(arguments, folder, storage=("--data", folder / "data"), env=env)
         self.admin = ["-x", "-H", self.url, "-D", ROOT, "-w", SECRET]
 
 
@@ -115,9 +115,9 @@ def bound(node):
     return connect(node, ROOT, SECRET)
 
 
-def entries(node):
+def entries(node, base=SUFFIX):
     """Everything in the directory, as a node says it."""
-    found = bound(node).search_s(SUFFIX, ldap.SCOPE_SUBTREE, "(objectClass=*)", ["*", "+"])
+    found = bound(node).search_s(base, ldap.SCOPE_SUBTREE, "(objectClass=*)", ["*", "+"])
     return {dn: {name: sorted(values) for name, values in attributes.items()} for dn, attributes in found}
 
 

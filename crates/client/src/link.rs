@@ -39,10 +39,18 @@ impl Link {
     /// # Errors
     /// When the server cannot be reached, or refuses the bind.
     pub fn open(server: &Server) -> Result<Link, ClientError> {
+        Link::open_for(server, SILENCE_S)
+    }
+
+    /// As [`Link::open`], but a server that says nothing for `silence_s` seconds is given up, also when it is asked to bind.
+    ///
+    /// # Errors
+    /// As [`Link::open`].
+    pub fn open_for(server: &Server, silence_s: u64) -> Result<Link, ClientError> {
         let connection = Connection::connect(&server.host, server.port).map_err(|error| {
             io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
         })?;
-        let mut link = Link::over(connection, SILENCE_S)?;
+        let mut link = Link::over(connection, silence_s)?;
         if let Some((name, password)) = &server.credentials {
             let authentication = Authentication::Simple(password);
             let bind = Bind { version: 3, name: name.as_bytes(), authentication };

@@ -63,7 +63,7 @@ pub(super) fn turn(
             .transaction(&updates, how, shared.forms.draw(chance))
             .map(|ended| matches!(ended, Ended::Committed(_)))
     };
-    match done.inspect_err(|_| recorder.unknown())? {
+    match done.inspect_err(|lost| recorder.lost(lost))? {
         true => recorder.ok(vec![transfer(from, to, amount)]),
         false => recorder.fail(),
     }
@@ -99,7 +99,7 @@ fn update(number: u64, held: &Balances, changes: &[(&'static str, i64)]) -> Upda
 /// One search for all of them.
 pub(super) fn scan(client: &mut Client, recorder: &mut Recorder<'_>) -> Result<(), Lost> {
     recorder.invoke(&[Step::Scan { balances: None }]);
-    let found = client.read_below(BASE, &PURSES).inspect_err(|_| recorder.unknown())?;
+    let found = client.read_below(BASE, &PURSES).inspect_err(|lost| recorder.lost(lost))?;
     let mut all = BTreeMap::new();
     for number in 0..ENTRIES {
         let entry =

@@ -20,8 +20,12 @@ pub(super) type Entry = BTreeMap<String, String>;
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Lost {
-    /// The connection has ended.
+    /// The connection has ended, or the server said that it does not know the outcome.
     Connection,
+    /// The server said nothing for so long that the client gave up.
+    Silent,
+    /// The server is `busy`, as a node without a majority is, and did not read, start a transaction, or add what comes before all.
+    Busy,
     /// The server answers something that it must not.
     Strange(String),
 }
@@ -30,6 +34,8 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lost::Connection => f.write_str("the connection has ended"),
+            Lost::Silent => f.write_str("the server does not answer"),
+            Lost::Busy => f.write_str("the server is busy"),
             Lost::Strange(what) => f.write_str(what),
         }
     }
@@ -39,6 +45,7 @@ impl From<ClientError> for Lost {
     fn from(error: ClientError) -> Lost {
         match error {
             ClientError::Io(_) | ClientError::Closed(_) => Lost::Connection,
+            ClientError::Silent(_) => Lost::Silent,
             other => Lost::Strange(other.to_string()),
         }
     }
@@ -66,9 +73,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects and binds.
-    pub(super) fn connect(server: &Server) -> Result<Client, ClientError> {
-        Ok(Client { link: Link::open(server)?, chosen: 0 })
+    /// Connects and binds. A server that says nothing for `silence_s` seconds is given up.
+    pub(super) fn connect(server: &Server, silence_s: u64) -> Result<Client, ClientError> {
+        Ok(Client { link: Link::open_for(server, silence_s)?, chosen: 0 })
     }
 
     /// Adds an entry, which may be there already.
@@ -80,6 +87,8 @@ impl Client {
         self.link.push(|out, id| Request::Add(add).encode(out, id, &[]));
         match self.link.receive(result)? {
             ResultCode::Success | ResultCode::EntryAlreadyExists => Ok(()),
+            ResultCode::Busy => Err(Lost::Busy),
+            ResultCode::Unavailable => Err(Lost::Connection),
             code => Err(Lost::Strange(format!("adding {dn}: {code:?}"))),
         }
     }
@@ -122,6 +131,7 @@ impl Client {
             match next {
                 Ok((dn, entry)) => _ = entries.insert(dn, entry),
                 Err(ResultCode::Success) => return Ok(entries),
+                Err(ResultCode::Busy) => return Err(Lost::Busy),
                 Err(code) => return Err(Lost::Strange(format!("searching {dn}: {code:?}"))),
             }
         }
@@ -173,7 +183,7 @@ fn result(reply: &Reply<'_>) -> ResultCode {
 fn done(reply: &Reply<'_>) -> Result<Done, Lost> {
     match result(reply) {
         ResultCode::Success => Ok(Ok(post_read(reply.controls)?)),
-        // The log fails, and nobody knows what it has.
+        // The log fails, or the leader was lost: nobody knows what the log has.
         ResultCode::Unavailable => Err(Lost::Connection),
         code => Ok(Err(code)),
     }

@@ -112,7 +112,7 @@ fn read_one(
     number: u64,
 ) -> Result<(), Lost> {
     recorder.invoke(&[Step::List { list: name_of(generation, number), elements: None }]);
-    let read = read_held(client, generation, number).inspect_err(|_| recorder.unknown())?;
+    let read = read_held(client, generation, number).inspect_err(|lost| recorder.lost(lost))?;
     recorder.ok(vec![list(&read)]);
     Ok(())
 }
@@ -126,7 +126,7 @@ fn read_held(client: &mut Client, generation: u64, number: u64) -> Result<Held, 
 fn scan(client: &mut Client, recorder: &mut Recorder<'_>, generation: u64) -> Result<(), Lost> {
     let steps = (0..LISTS).map(|number| Step::List { list: name_of(generation, number), elements: None });
     recorder.invoke(&steps.collect::<Vec<Step>>());
-    let found = client.read_below(&above(generation), &[VALUE]).inspect_err(|_| recorder.unknown())?;
+    let found = client.read_below(&above(generation), &[VALUE]).inspect_err(|lost| recorder.lost(lost))?;
     let steps = (0..LISTS).map(|number| {
         let dn = format!("cn=l{number},{}", above(generation));
         let entry = found.get(&dn).ok_or_else(|| Lost::Strange(format!("a scan did not find {dn}")))?;
@@ -165,27 +165,26 @@ fn append(
     let reads = numbers.iter().map(|number| read_held(client, generation, *number));
     // Nothing was asked to change yet.
     let before: Vec<Held> = reads.collect::<Result<_, _>>().inspect_err(|_| recorder.fail())?;
-    let updates: Vec<Update> = before.iter().zip(&new).map(|(held, new)| update(held, *new)).collect();
+    let read = shared.reads_back(chance).then_some(VALUE);
+    let updates: Vec<Update> = before.iter().zip(&new).map(|(held, new)| update(held, *new, read)).collect();
     let alone = !shared.transactions || chance.next_u64().is_multiple_of(2);
     let after = match (&updates[..], alone) {
         ([single], true) => client.update(single).map(|done| done.map(|read| vec![read])),
         _ => whole(client, &updates, chance, shared),
     };
-    match after.inspect_err(|lost| {
-        if matches!(lost, Lost::Connection) {
-            recorder.unknown()
-        }
-    })? {
+    match after.inspect_err(|lost| recorder.lost(lost))? {
         Err(_) => recorder.fail(),
         Ok(after) => {
             let mut steps = Vec::new();
-            for ((held_before, new), (number, read)) in
+            for ((held_before, new), (number, after)) in
                 before.iter().zip(&new).zip(numbers.iter().zip(&after))
             {
                 let list_name = held_before.name.clone();
                 steps.push(list(held_before));
                 steps.extend(new.map(|element| Step::Append { list: list_name, element }));
-                steps.push(list(&held(generation, *number, read)?));
+                if read.is_some() {
+                    steps.push(list(&held(generation, *number, after)?));
+                }
             }
             recorder.ok(steps);
         }
@@ -201,14 +200,14 @@ fn next_element(shared: &Shared) -> u64 {
     shared.generation.next_element.fetch_add(1, Ordering::Relaxed)
 }
 
-fn update(held: &Held, new: Option<u64>) -> Update {
+fn update(held: &Held, new: Option<u64>, read: Option<&'static str>) -> Update {
     let text = match (new, held.elements.is_empty()) {
         (None, _) => held.text.clone(),
         (Some(element), true) => element.to_string(),
         (Some(element), false) => format!("{},{element}", held.text),
     };
     let only_if = format!("({VALUE}={})", held.text);
-    Update { dn: held.dn.clone(), set: vec![(VALUE, text)], only_if, read: Some(VALUE) }
+    Update { dn: held.dn.clone(), set: vec![(VALUE, text)], only_if, read }
 }
 
 /// All in one transaction, which is given up now and then.

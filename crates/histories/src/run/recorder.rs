@@ -1,5 +1,6 @@
 //! What one client asked for and was answered, with the time of each.
 
+use super::client::Lost;
 use super::cut_at;
 use env::clock::{Clock as _, SystemClock};
 use histories::{Event, Step, What};
@@ -69,8 +70,11 @@ impl<'a> Recorder<'a> {
         self.push(What::Fail, self.asked.clone());
     }
 
-    /// It will never be answered: it goes on as another process.
-    pub(super) fn unknown(&mut self) {
+    /// There is no answer that tells what happened: it goes on as another process. Who is busy has done nothing.
+    pub(super) fn lost(&mut self, why: &Lost) {
+        if matches!(why, Lost::Busy) {
+            return self.fail();
+        }
         self.push(What::Unknown, self.asked.clone());
         self.process = self.processes.fetch_add(1, Ordering::Relaxed);
     }

@@ -43,12 +43,14 @@ pub(super) fn turn(
         4 | 5 => {
             let value = NEXT.fetch_add(1, Ordering::Relaxed);
             let step = |_| Step::Write { register: register.clone(), value };
-            write(client, recorder, &register, value, String::new(), form, step)
+            write(client, recorder, &register, value, (String::new(), None), form, step)
         }
         _ => {
             let (from, to) = (read(client, recorder, &register)?, NEXT.fetch_add(1, Ordering::Relaxed));
             let step = |done| Step::Swap { register: register.clone(), from, to, done };
-            write(client, recorder, &register, to, format!("({VALUE}={from})"), form, step)
+            // What depends on nothing is a plain modify: in a transaction it is prepared as it comes, and installed at the end.
+            let how = (format!("({VALUE}={from})"), shared.reads_back(chance).then_some(VALUE));
+            write(client, recorder, &register, to, how, form, step)
         }
     }
 }
@@ -60,26 +62,25 @@ pub(super) fn survey(client: &mut Client, recorder: &mut Recorder<'_>) -> Result
 
 fn read(client: &mut Client, recorder: &mut Recorder<'_>, register: &str) -> Result<u64, Lost> {
     recorder.invoke(&[Step::Read { register: register.to_owned(), value: None }]);
-    let entry = client.read(&dn(register), &[VALUE]).inspect_err(|_| recorder.unknown())?;
+    let entry = client.read(&dn(register), &[VALUE]).inspect_err(|lost| recorder.lost(lost))?;
     let value = entry.get(VALUE).and_then(|value| value.parse().ok());
     let value = value.ok_or_else(|| Lost::Strange(format!("{register} holds {entry:?}")))?;
     recorder.ok(vec![Step::Read { register: register.to_owned(), value: Some(value) }]);
     Ok(value)
 }
 
-/// Writes one, alone or in a transaction; `step` says how it is recorded, once it is known whether it was done.
+/// Writes one, alone or in a transaction, if it fits a filter, and reads it back or not; `step` says how it is recorded, once
+/// it is known whether it was done.
 fn write(
     client: &mut Client,
     recorder: &mut Recorder<'_>,
     register: &str,
     value: u64,
-    only_if: String,
+    (only_if, reads): (String, Option<&'static str>),
     form: Option<Form>,
     step: impl Fn(Option<bool>) -> Step,
 ) -> Result<(), Lost> {
     recorder.invoke(&[step(None)]);
-    // What depends on nothing is a plain modify: in a transaction it is prepared as it comes, and installed at the end.
-    let reads = (!only_if.is_empty()).then_some(VALUE);
     let update = Update { dn: dn(register), set: vec![(VALUE, value.to_string())], only_if, read: reads };
     let done = match form {
         None => client.update(&update),
@@ -91,7 +92,7 @@ fn write(
             })
         }
     };
-    match done.inspect_err(|_| recorder.unknown())? {
+    match done.inspect_err(|lost| recorder.lost(lost))? {
         Ok(read) if reads.is_some() && read.get(VALUE) != Some(&value.to_string()) => {
             return Err(Lost::Strange(format!("{register} was set to {value}, and post-read says {read:?}")));
         }

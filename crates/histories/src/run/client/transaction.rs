@@ -42,7 +42,7 @@ impl Client {
         form: Form,
     ) -> Result<Ended, Lost> {
         let identifier = match self.begin(form) {
-            Err(Lost::Connection) => return Ok(Ended::Nothing(ResultCode::Unavailable)),
+            Err(Lost::Connection | Lost::Silent) => return Ok(Ended::Nothing(ResultCode::Unavailable)),
             begun => begun?,
         };
         let ids = self.push_members(&identifier, updates, form);
@@ -50,7 +50,7 @@ impl Client {
             return self.end_at_once(&identifier, &ids, how);
         }
         let refused = match self.look(&ids) {
-            Err(Lost::Connection) => return Ok(Ended::Nothing(ResultCode::Unavailable)),
+            Err(Lost::Connection | Lost::Silent) => return Ok(Ended::Nothing(ResultCode::Unavailable)),
             looked => looked?,
         };
         match (how, refused) {
@@ -106,6 +106,7 @@ impl Client {
             Response::Extended(answer) if result(reply) == ResultCode::Success => {
                 Ok(answer.value.unwrap_or_default().to_vec())
             }
+            _ if result(reply) == ResultCode::Busy => Err(Lost::Busy),
             _ => Err(Lost::Strange(format!("starting a transaction: {:?}", result(reply)))),
         })?
     }
