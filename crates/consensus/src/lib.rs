@@ -6,6 +6,7 @@
 //! server, with no second log and no second sync ([`record`]).
 
 mod change;
+pub mod committed;
 mod control;
 mod entries;
 pub mod faults;
@@ -24,6 +25,7 @@ mod trace;
 mod transfers;
 
 pub use change::Change;
+pub use committed::CommittedEntries;
 pub use control::{Control, Other, Refusal, Request, View};
 pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};

@@ -7,7 +7,7 @@ use raft::eraftpb::{Entry, EntryType};
 use wal::Kind;
 
 /// The one group of replicas that there is; records name it, so that there may be more.
-const GROUP: u32 = 1;
+pub const GROUP: u32 = 1;
 /// Bytes before the payload of an entry.
 pub const ENTRY_HEAD_BYTES: usize = 24;
 const HARD_STATE_BYTES: usize = 32;

@@ -44,6 +44,11 @@ impl Barrier {
         Poll::Pending
     }
 
+    /// Whether it is passed, once that is known: for one who is no session, and looks again after a while.
+    pub fn is_passed(&self) -> Option<bool> {
+        self.lock().is_passed
+    }
+
     /// The session may read: whatever was acknowledged before it asked can be read here. It is woken with others.
     pub fn pass(&self, waking: &mut Waking) {
         self.end(true, waking);

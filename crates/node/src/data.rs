@@ -19,6 +19,7 @@ mod checksummed;
 mod current;
 mod dir;
 pub mod dump;
+mod entries;
 mod error;
 mod examine;
 mod facts;
@@ -37,6 +38,7 @@ pub mod snapshot;
 mod superblock;
 
 pub use dir::{Data, open_to_others};
+pub use entries::LogRead;
 pub use error::DataError;
 pub use examine::{Examined, View};
 pub use indexes::{IndexFile, Nowhere};

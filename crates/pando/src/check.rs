@@ -4,7 +4,7 @@ use crate::failed::Failed;
 use crate::local;
 use crate::output::print;
 use clap::Args as ClapArgs;
-use node::data::Examined;
+use node::data::{Examined, LogRead};
 use server::config::{Config, Problem};
 use server::directory::{self, IndexKind};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const FINDINGS_MAX: usize = 100;
 ///
 /// Verifies every checksum of snapshot and log, replays the log after the snapshot in memory, and checks every entry,
 /// name, value set and count of the result. Nothing is changed on the disk. A torn end of the log, as a power failure
-/// leaves it, is reported and is not a fault.
+/// leaves it, is reported and is not a fault. Entries of a node of a cluster that may not be committed are left out and reported.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -75,14 +75,18 @@ fn text(examined: &Examined) -> String {
         }
         None => "snapshot   none yet".to_owned(),
     });
-    lines.push(match examined.log.and_then(|log| log.indexes) {
+    let LogRead { found, uncommitted } = examined.log;
+    lines.push(match found.and_then(|log| log.indexes) {
         Some((first, next)) if next > first => {
             format!("log        whole, records {first} to {}", next.0 - 1)
         }
         _ => "log        no records".to_owned(),
     });
-    if let Some(log) = examined.log.filter(|log| log.torn > 0) {
+    if let Some(log) = found.filter(|log| log.torn > 0) {
         lines.push(format!("           torn end after {}: the last end was no clean one", log.end));
+    }
+    if uncommitted > 0 {
+        lines.push(format!("           {}", local::left_out(uncommitted)));
     }
     lines.push(match examined.findings.len() {
         0 => format!("directory  {} entries, all as it should be", examined.entries),

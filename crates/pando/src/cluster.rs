@@ -7,6 +7,8 @@ mod status;
 mod target;
 mod token;
 
+pub(crate) use target::ask;
+
 use crate::failed::Failed;
 use clap::{Args as ClapArgs, Subcommand};
 

@@ -1,9 +1,10 @@
 //! `pando dump`: what a data directory holds, to be read by people.
 
 use crate::failed::Failed;
+use crate::local;
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
-use node::data::{Data, DataError, dump};
+use node::data::{Data, DataError, LogRead, dump};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ const PIECE_BYTES: usize = 1 << 20;
 /// new entries. Files of the snapshot are listed first, as comments; log records that the snapshot replaced may be
 /// gone. Updates are printed as clients sent them, also those that were refused, and with their passwords. Nothing is
 /// changed on the disk.
+///
+/// Of a node of a cluster, entries behind the snapshot that are known to be committed are printed.
 ///
 /// Controls are printed as `control:` lines (RFC 2849), which ldapmodify sends: an update with an assertion is
 /// refused again where the assertion is false. Only the transaction specification control is left out. `pando import`
@@ -64,12 +67,13 @@ fn print(args: &Args, to: &mut dyn Write) -> Result<(), DataError> {
         }
         None => writeln!(to, "# no snapshot\n")?,
     }
+    let group = data.group()?;
     let (mut out, mut failed) = (Vec::new(), None);
     let read = data.read_log(&mut |record| {
         if record.index.0 < args.from {
             return Ok(());
         }
-        dump::write(record, &mut out)?;
+        dump::write(group, record, &mut out)?;
         if out.len() >= PIECE_BYTES {
             let written = to.write_all(&out);
             out.clear();
@@ -82,8 +86,12 @@ fn print(args: &Args, to: &mut dyn Write) -> Result<(), DataError> {
     }
     // What comes before damage is printed too.
     to.write_all(&out)?;
-    if let Some(log) = read?.filter(|log| log.torn > 0) {
+    let LogRead { found, uncommitted } = read?;
+    if let Some(log) = found.filter(|log| log.torn > 0) {
         writeln!(to, "# torn end after {}: the last end was no clean one", log.end)?;
+    }
+    if uncommitted > 0 {
+        writeln!(to, "# {}", local::left_out(uncommitted))?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Write a directory as LDIF.
 ///
 /// Writes all entries of a data directory that is not being served, superiors before subordinates, with all
-/// attributes, passwords included. `pando import` and `pando serve --import` read the result. Nothing is changed in
+/// attributes, passwords included. Of a node of a cluster it writes what is known to be committed. `pando import` and `pando serve --import` read the result. Nothing is changed in
 /// the data directory. A file gets its name when all of it is on the disk; until then it is FILE.*.part, which
 /// remains if the export is killed.
 ///

@@ -1,6 +1,7 @@
 //! A data directory that nobody serves, as `check`, `export` and `index` read it.
 
 use crate::failed::Failed;
+use crate::output::note;
 use crate::progress::RecoveryBar;
 use env::disk::RealDisk;
 use node::data::{Data, View};
@@ -30,7 +31,16 @@ pub(crate) fn view(
 ) -> Result<Option<View>, Failed> {
     let mut bar = RecoveryBar::new(quiet);
     let view = data.view_with(schema, config.memory_bytes_max(), indexes, &mut |stage| bar.show(stage));
-    view.map_err(Failed::of)
+    let view = view.map_err(Failed::of)?;
+    if let Some(uncommitted) = view.as_ref().map(|view| view.log.uncommitted).filter(|count| *count > 0) {
+        note!("{}: {}", data.dir().display(), left_out(uncommitted));
+    }
+    Ok(view)
+}
+
+/// What to tell of entries of a node's log that nobody knows to be committed.
+pub(crate) fn left_out(uncommitted: u64) -> String {
+    format!("{uncommitted} entries of the log may not be committed; they are left out")
 }
 
 /// The schema that is configured.

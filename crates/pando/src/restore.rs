@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// that names what is missing. An import, or a start with another schema, suffix or schema-check, cannot be passed:
 /// use a backup that was taken after it.
 ///
+/// Of a backup of a node of a cluster it makes the directory of a server by itself, with what was committed:
+/// `pando serve --peer ... --init-cluster` makes the first node of a new cluster of it. The log that is added must be of the
+/// same node.
+///
 /// Existing files are not touched: --data must not exist, or be empty. The new directory is assembled beside it, in a
 /// folder whose name ends in `.restoring`; it gets its name after every checksum was verified. A restore that was
 /// killed can be started again. Serve the directory with the settings that it had; the first start replays the log.
@@ -90,6 +94,9 @@ fn tell(restored: &Restored, until: Until) {
     note!("of backup {generation}: up to record {}, {} of them in the log", restored.last, restored.records);
     if let Some(ms) = restored.last_ms {
         note!("the last change was given at {}", model::timestamp(ms));
+    }
+    if restored.uncommitted > 0 {
+        note!("{} entries of the node's log may not be committed; they are left out", restored.uncommitted);
     }
     if matches!(until, Until::Time(_)) && !restored.goes_on {
         note!(

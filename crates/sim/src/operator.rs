@@ -28,7 +28,7 @@ pub const ARCHIVE: &str = "archive";
 pub const TARGET: &str = "target";
 
 /// Bytes of memory that a directory may take that is only looked at.
-const MEMORY_BYTES_MAX: u64 = 48 << 20;
+pub(crate) const MEMORY_BYTES_MAX: u64 = 48 << 20;
 
 /// When it imports.
 const NOW_MS: u64 = 1_750_000_000_000;
@@ -66,7 +66,7 @@ impl Operator {
         let stay = &there[there.len().saturating_sub(KEEP - 1)..];
         self.must.retain(|dir| stay.contains(dir));
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-        let taken = take(&disk, data, Path::new(BACKUPS), Some(KEEP), now_ms, on_bytes)?;
+        let taken = take(&disk, data, Path::new(BACKUPS), Some(KEEP), now_ms, 0, on_bytes)?;
         self.must.push(taken.generation.dir.clone());
         Ok(taken)
     }

@@ -130,7 +130,7 @@ impl Place {
         self.backups_taken += 1;
         let now_ms = 1_700_000_000_000 + self.backups_taken;
         let (data, backups) = (self.path("data"), self.path("backups"));
-        let taken = take(&self.disk, &data, &backups, Some(keep), now_ms, &mut |_, _| ());
+        let taken = take(&self.disk, &data, &backups, Some(keep), now_ms, 0, &mut |_, _| ());
         taken.map(|taken| taken.generation.dir).map_err(|error| error.to_string())
     }
 

@@ -113,7 +113,7 @@ impl Run {
         let (digest, now_ms) = (digest(&self.node().recovered.dsa), 1_700_000_000_000 + self.jobs);
         self.job(digest, |run| {
             let (data, backups) = (run.root.join("data"), run.root.join("backups"));
-            let taken = take(&run.disk, &data, &backups, None, now_ms, &mut |_, _| ());
+            let taken = take(&run.disk, &data, &backups, None, now_ms, 0, &mut |_, _| ());
             taken.expect("nothing fails").generation.dir
         });
     }
@@ -215,7 +215,7 @@ fn after(run: &Run, disk: &Arc<dyn Disk>, begun: u64, done: u64) -> Result<(), S
     }
     // Where this one ended the next begins.
     let backups = run.root.join("backups");
-    let again = take(disk, &source, &backups, None, 1_800_000_000_000, &mut |_, _| ());
+    let again = take(disk, &source, &backups, None, 1_800_000_000_000, 0, &mut |_, _| ());
     again.map_err(|error| error.to_string())?;
     let to = run.root.join("again");
     restored(disk, &run.root, &to, Until::End)?;
@@ -283,7 +283,7 @@ fn what_is_removed_does_not_come_back_in_part() {
     disk.kill();
     let back_up = |disk: &SimDisk, now_ms| {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-        take(&disk, data, backups, Some(1), now_ms, &mut |_, _| ()).is_ok()
+        take(&disk, data, backups, Some(1), now_ms, 0, &mut |_, _| ()).is_ok()
     };
     assert!(back_up(&disk, 1_000));
     let before = disk.copy();

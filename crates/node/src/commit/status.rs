@@ -30,6 +30,11 @@ impl Status {
         self.applied.store(index.0, Ordering::Relaxed);
     }
 
+    /// The last record that was applied.
+    pub fn applied(&self) -> Index {
+        Index(self.applied.load(Ordering::Relaxed))
+    }
+
     /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
     pub fn on_snapshot(&self, index: Index, wall_ms: u64) {
         assert!(self.snapshot.load(Ordering::Relaxed) <= index.0, "a snapshot is not older than the last");

@@ -13,11 +13,13 @@
 mod generation;
 mod restore;
 mod take;
+mod until;
 
 pub(super) use generation::remove_folder;
 pub use generation::{Backups, Generation};
-pub use restore::{Restored, Until, restore};
+pub use restore::{Restored, restore};
 pub use take::{TakenBackup, take};
+pub use until::Until;
 
 use super::error::DataError;
 use env::disk::Disk;
@@ -85,6 +87,6 @@ fn hold(disk: &dyn Disk, dir: &Path) -> Result<Option<Held>, DataError> {
 }
 
 /// Is there anything by that name? One that may not be looked at is taken for something.
-fn exists(disk: &dyn Disk, dir: &Path) -> bool {
+pub(super) fn exists(disk: &dyn Disk, dir: &Path) -> bool {
     !matches!(disk.list(dir), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }

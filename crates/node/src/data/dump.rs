@@ -13,14 +13,14 @@ use proto::op::ModifyKind;
 use std::io::Write as _;
 use wal::{Kind, Record};
 
-/// Appends a record.
+/// Appends a record of the log of a group: see [`super::Data::group`].
 ///
 /// # Errors
 /// In words, if it is none that this program could have written.
-pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+pub fn write(group: u32, record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     let Record { index, place, kind, payload } = record;
     match kind {
-        Kind::Parcel => return parcel(record, out),
+        Kind::Parcel => return parcel(group, record, out),
         Kind::Rules => {
             let (ms, rules) = Rules::of_note(payload)?;
             let _ = write!(out, "# record {index} at {place}, ");
@@ -30,6 +30,7 @@ pub fn write(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
             let _ = write!(out, "# record {index} at {place}, ");
             updates(&Command::decode(payload)?, &Envelope::default(), out);
         }
+        Kind::Checkpoint => _ = writeln!(out, "# record {index} at {place}: nothing\n"),
         other => _ = writeln!(out, "# record {index} at {place}: {other:?}\n"),
     }
     Ok(())
@@ -44,13 +45,13 @@ fn from_here_on<'t>(what: &str, ms: u64, lines: impl Iterator<Item = &'t str>, o
 }
 
 /// Appends the commands of a parcel, each with the name by which a restore ends at it.
-fn parcel(record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+fn parcel(group: u32, record: Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     let mut parcel = Parcel::decode(record.index.0, record.payload)?;
     let Record { index, place, .. } = record;
     let mut number = 0;
     while let Some(item) = parcel.next_command()? {
         number += 1;
-        let _ = write!(out, "# command 0:{index}.{number} at {place}, ");
+        let _ = write!(out, "# command {group}:{index}.{number} at {place}, ");
         match item.body {
             Body::Updates(command) => updates(&command, &item.envelope, out),
             Body::Rules(text) => from_here_on("rules", parcel.head.time_ms, text.lines().skip(1), out),
@@ -175,7 +176,7 @@ mod tests {
         command.encode(&mut payload);
         let place = Place { file: 2, offset: 4096 };
         let record = Record { index: Index(5), kind: Kind::Commands, payload: &payload, place };
-        write(record, &mut out).expect("it is regular");
+        write(0, record, &mut out).expect("it is regular");
         String::from_utf8(out).expect("LDIF is text")
     }
 
@@ -216,13 +217,13 @@ changetype: delete
         parcel::push_updates(&command, &Envelope::default(), &mut payload);
         parcel::push_nothing(&mut payload);
         let place = Place { file: 2, offset: 4096 };
-        write(Record { index: Index(5), kind: Kind::Parcel, payload: &payload, place }, &mut out).unwrap();
+        write(1, Record { index: Index(5), kind: Kind::Parcel, payload: &payload, place }, &mut out).unwrap();
         let expected = "\
-# command 0:5.1 at file 2 offset 4096, 19700101000000Z, by \"cn=r\"
+# command 1:5.1 at file 2 offset 4096, 19700101000000Z, by \"cn=r\"
 dn: cn=a
 changetype: delete
 
-# command 0:5.2 at file 2 offset 4096, 19700101000000Z: nothing
+# command 1:5.2 at file 2 offset 4096, 19700101000000Z: nothing
 
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);

@@ -2,21 +2,23 @@
 //! that the directory they make must hold to. Changes nothing.
 
 use super::Rules;
+use super::backup::Generation;
 use super::dir::Data;
+use super::entries::{self, LogRead, Tail};
 use super::error::DataError;
-use super::pass::Maker;
+use super::pass::{Maker, Pass};
 use super::recover::Stage;
 use super::rules_epochs::Decided;
+use consensus::SnapshotMark;
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
 use env::disk::Disk;
 use schema::Schema;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use store::IndexSettings;
 use wal::snapshot::{Manifest, Snapshots};
-use wal::{Found, Index, Record};
+use wal::{Index, Visitor};
 
 /// What there is.
 #[derive(Clone, Debug)]
@@ -27,8 +29,8 @@ pub struct Examined {
     pub snapshot: Option<Index>,
     /// Bytes of the snapshot's files.
     pub snapshot_bytes: u64,
-    /// The log; `None` if there is no file of it.
-    pub log: Option<Found>,
+    /// The log.
+    pub log: LogRead,
     /// What does not hold, in words: entries that no index leads to, wrong counts and the like. Empty if all is well.
     pub findings: Vec<String>,
 }
@@ -41,8 +43,8 @@ pub struct View {
     pub snapshot: Option<Index>,
     /// Bytes of the snapshot's files.
     pub snapshot_bytes: u64,
-    /// The log; `None` if there is no file of it.
-    pub log: Option<Found>,
+    /// The log.
+    pub log: LogRead,
 }
 
 impl Data {
@@ -113,13 +115,32 @@ impl Data {
         indexes: &[IndexSettings],
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Option<View>, DataError> {
+        let replayed = self.replay_to(Tail::Committed, schema, memory_bytes_max, indexes, on_progress)?;
+        let Some((Pass { dsa, .. }, log)) = replayed else { return Ok(None) };
         let snapshots = self.snapshots()?;
-        let Some(mut rules) = self.rules()? else { return Ok(None) };
         let snapshot = snapshots.latest().map(|manifest| manifest.index);
         let snapshot_bytes = snapshots.latest().iter().flat_map(|m| &m.files).map(|file| file.bytes).sum();
-        let (mut base, from) = (self.base_alone(&snapshots, Some(&rules))?, snapshot.unwrap_or_default());
+        dsa.shard().writer().find_free_ids();
+        Ok(Some(View { dsa, snapshot, snapshot_bytes, log }))
+    }
+
+    /// The last pass over snapshot and log, that of a replica up to `tail`. Nothing is changed on the disk. `None` as [`Data::view`].
+    ///
+    /// # Errors
+    /// As [`Data::view`].
+    pub(super) fn replay_to(
+        &self,
+        tail: Tail,
+        schema: &Arc<Schema>,
+        memory_bytes_max: u64,
+        indexes: &[IndexSettings],
+        on_progress: &mut dyn FnMut(Stage),
+    ) -> Result<Option<(Pass, LogRead)>, DataError> {
+        let snapshots = self.snapshots()?;
+        let Some(mut rules) = self.rules()? else { return Ok(None) };
+        let mut base = self.base(&snapshots, Some(&rules))?;
         let mut others = None;
-        let (dsa, log) = loop {
+        let (pass, log) = loop {
             // As a start makes it with this schema, with the naming contexts that were served last.
             let wanted = rules.with_schema(schema);
             let maker = match others.take() {
@@ -132,25 +153,25 @@ impl Data {
             };
             let is_wanted = maker.rules.agree(&wanted);
             let mut pass = self.begin_pass(&base, &snapshots, maker, on_progress)?;
-            let log = self.run_pass(&mut pass, base.from, on_progress)?;
+            let log = self.run_pass(&mut pass, base.from, tail, on_progress)?;
             others = pass.next_rules(self, &wanted)?;
             let (epochs, stopped) = (&pass.replay.epochs, pass.replay.stopped);
             rules = epochs.rules().clone();
             if stopped.is_none() && is_wanted && rules.with_schema(schema).agree(&wanted) {
-                break (pass.dsa, log);
+                break (pass, log);
             }
             if stopped != Some(Decided::First) {
                 base = pass.held()?;
             }
         };
-        if let Some((first, next)) = log.and_then(|log| log.indexes)
+        let from = entries::last_record(&self.snapshot_dir(), snapshots.latest())?;
+        if let Some((first, next)) = log.found.and_then(|log| log.indexes)
             && (first > from.plus(1) || next <= from)
         {
             let (wanted, last) = (from.plus(1), Some(Index(next.0 - 1)));
             return Err(wal::OpenError::Missing { wanted, first, last }.into());
         }
-        dsa.shard().writer().find_free_ids();
-        Ok(Some(View { dsa, snapshot, snapshot_bytes, log }))
+        Ok(Some((pass, log)))
     }
 
     /// What the last snapshot is made of.
@@ -161,19 +182,54 @@ impl Data {
         Ok(self.snapshots()?.latest().cloned())
     }
 
-    /// Hands out every record of the log, also those that the snapshot holds.
+    /// The mark of the last snapshot; `None` if this directory has no replicas, or no snapshot yet.
+    ///
+    /// # Errors
+    /// The snapshot is damaged.
+    pub(super) fn mark(&self, snapshots: &Snapshots) -> Result<Option<SnapshotMark>, DataError> {
+        let mark =
+            snapshots.latest().map(|manifest| entries::mark(&self.snapshot_dir(), manifest)).transpose()?;
+        Ok(mark.flatten())
+    }
+
+    /// The group whose log this directory has, as names of commands have it: 0 if it is that of a server by itself.
+    ///
+    /// # Errors
+    /// The snapshot is damaged.
+    pub fn group(&self) -> Result<u32, DataError> {
+        Ok(self.mark(&self.snapshots()?)?.map_or(0, |_| consensus::record::GROUP))
+    }
+
+    /// Hands out every record of the log, also those that the snapshot holds. Of a replica's log it hands out entries, those behind the
+    /// snapshot that are known to be committed, as records with their indexes.
     ///
     /// # Errors
     /// Damage.
-    pub fn read_log(
-        &self,
-        visit: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
-    ) -> Result<Option<Found>, DataError> {
-        let from = self.snapshots()?.latest().map_or(Index(0), |manifest| manifest.index);
-        match wal::read_after(&*self.disk, &self.log_dir(), from, visit) {
-            Err(wal::OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => Ok(read?),
-        }
+    pub fn read_log(&self, visit: Visitor<'_>) -> Result<LogRead, DataError> {
+        self.read_log_to(Tail::Committed, visit)
+    }
+
+    /// As [`Data::read_log`], of a replica's log up to a place.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn read_log_to(&self, tail: Tail, visit: Visitor<'_>) -> Result<LogRead, DataError> {
+        let snapshots = self.snapshots()?;
+        let Some(mark) = self.mark(&snapshots)? else {
+            let from = snapshots.latest().map_or(Index(0), |manifest| manifest.index);
+            return Ok(LogRead {
+                found: entries::read_files(&*self.disk, &self.log_dir(), from, visit)?,
+                uncommitted: 0,
+            });
+        };
+        let known = match tail {
+            Tail::Committed => {
+                Generation::read(&*self.disk, self.dir())?.map_or(0, |backup| backup.committed)
+            }
+            Tail::Whole => u64::MAX,
+        };
+        let (found, read) = entries::read_entries(&*self.disk, &self.log_dir(), &mark, known, visit)?;
+        Ok(LogRead { found, uncommitted: read.left() })
     }
 
     pub(super) fn snapshots(&self) -> Result<Snapshots, DataError> {

@@ -5,7 +5,7 @@ use super::dir::Data;
 use super::error::DataError;
 use super::facts::{read_text, unread};
 use super::{Rules, Superblock, rules, superblock};
-use consensus::{Members, SnapshotMark};
+use consensus::Members;
 use std::io;
 
 /// Their texts.
@@ -57,14 +57,6 @@ impl Data {
     /// # Errors
     /// The snapshot is damaged.
     pub fn members(&self) -> Result<Option<Members>, DataError> {
-        let (snapshots, dir) = (self.snapshots()?, self.snapshot_dir());
-        let Some(latest) = snapshots.latest() else { return Ok(None) };
-        let mark = super::snapshot::parts(&dir, &latest.meta)?.mark;
-        if mark.is_empty() {
-            return Ok(None);
-        }
-        let mark = SnapshotMark::decode(latest.index.0, mark);
-        let unread = |what| DataError::Facts(dir.join(wal::snapshot::MANIFEST), what);
-        Ok(Some(mark.map_err(unread)?.base.members))
+        Ok(self.mark(&self.snapshots()?)?.map(|mark| mark.base.members))
     }
 }

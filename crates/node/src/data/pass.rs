@@ -3,6 +3,7 @@
 
 use super::Rules;
 use super::dir::Data;
+use super::entries::{LogRead, Tail};
 use super::error::{DataError, OF_A_CLUSTER};
 use super::recover::Stage;
 use super::replay::Replay;
@@ -14,7 +15,7 @@ use std::io;
 use std::sync::Arc;
 use store::Reader;
 use wal::snapshot::Snapshots;
-use wal::{Found, Index, Mark};
+use wal::{Index, Mark};
 
 /// What a pass begins with.
 #[derive(Default)]
@@ -115,8 +116,8 @@ impl Data {
         Ok(Pass { dsa, replay })
     }
 
-    /// Applies what the log has after record `from`, and changes nothing on the disk: to its end, or to the first command by
-    /// other rules.
+    /// Applies what the log has after record `from`, and changes nothing on the disk: to its end, that of a replica up to `tail`, or to
+    /// the first command by other rules.
     ///
     /// # Errors
     /// Damage, or what cannot be applied.
@@ -124,15 +125,16 @@ impl Data {
         &self,
         pass: &mut Pass,
         from: Index,
+        tail: Tail,
         on_progress: &mut dyn FnMut(Stage),
-    ) -> Result<Option<Found>, DataError> {
+    ) -> Result<LogRead, DataError> {
         let Pass { replay, .. } = pass;
-        let read = self.read_log(&mut |record| match record.index > from {
+        let read = self.read_log_to(tail, &mut |record| match record.index > from {
             true => replay.apply(record, on_progress),
             false => Ok(()),
         });
         match read {
-            Err(_) if replay.stopped.is_some() => Ok(None),
+            Err(_) if replay.stopped.is_some() => Ok(LogRead::default()),
             read => read.map_err(|error| replay.reason(error)),
         }
     }
@@ -162,7 +164,7 @@ impl Pass {
     ///
     /// # Errors
     /// When there are too many readers.
-    fn point(&self) -> Result<(Point, Index), DataError> {
+    pub(super) fn point(&self) -> Result<(Point, Index), DataError> {
         let shard = self.dsa.shard();
         let reader = Reader::register(shard).ok_or_else(too_many)?;
         let checkpoint = shard.writer().checkpoint(reader);

@@ -1,6 +1,7 @@
 //! Recovery: the last snapshot, then what the log says after it.
 
 use super::dir::Data;
+use super::entries::Tail;
 use super::error::DataError;
 use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
@@ -227,7 +228,7 @@ impl Data {
         let base = self.base_alone(snapshots.snapshots(), of_file)?;
         let mut pass = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         accepted.begin(&mut pass.replay);
-        self.run_pass(&mut pass, base.from, on_progress)?;
+        self.run_pass(&mut pass, base.from, Tail::Committed, on_progress)?;
         accepted.end(&mut pass.replay);
         let records = pass.replay.records;
         tracing::info!(records, "changes were replayed by the rules that were in force when they were made");

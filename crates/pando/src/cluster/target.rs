@@ -18,24 +18,29 @@ pub(super) struct Target {
 impl Target {
     /// What the node answers to a command.
     pub(super) fn ask(&self, command: &Value) -> Result<Value, Failed> {
-        let identity = identity(&self.data)?;
-        let body = command.to_string();
-        let mut last = None;
-        for address in identity.peer_addresses() {
-            match peers::client::command(&identity, address, body.as_bytes()) {
-                Ok(answer) => {
-                    let answer: Value =
-                        serde_json::from_slice(&answer).map_err(|error| Failed::at(address, error))?;
-                    return match answer["error"].as_str() {
-                        Some(error) => Err(Failed::at(address, error)),
-                        None => Ok(answer),
-                    };
-                }
-                Err(error) => last = Some(Failed::at(address, error)),
-            }
-        }
-        Err(last.unwrap_or_else(|| Failed::at(self.data.display(), "this node has no address for others")))
+        ask(&self.data, command)
     }
+}
+
+/// What the running node whose data directory is `data` answers to a command.
+pub(crate) fn ask(data: &Path, command: &Value) -> Result<Value, Failed> {
+    let identity = identity(data)?;
+    let body = command.to_string();
+    let mut last = None;
+    for address in identity.peer_addresses() {
+        match peers::client::command(&identity, address, body.as_bytes()) {
+            Ok(answer) => {
+                let answer: Value =
+                    serde_json::from_slice(&answer).map_err(|error| Failed::at(address, error))?;
+                return match answer["error"].as_str() {
+                    Some(error) => Err(Failed::at(address, error)),
+                    None => Ok(answer),
+                };
+            }
+            Err(error) => last = Some(Failed::at(address, error)),
+        }
+    }
+    Err(last.unwrap_or_else(|| Failed::at(data.display(), "this node has no address for others")))
 }
 
 fn identity(data: &Path) -> Result<Identity, Failed> {

@@ -1,8 +1,9 @@
 //! The commands of `pando cluster`, as the node executes them that they are sent to. What only the leader can do is passed on, once.
 
 use super::facts::Facts;
-use super::node::Node;
+use super::node::{LOOK, Node};
 use consensus::{Change, ReplicaId, Request, View};
+use dsa::journal::Journal as _;
 use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::sync::PoisonError;
@@ -19,6 +20,7 @@ impl Node {
         match command["command"].as_str().unwrap_or_default() {
             "ready" => Ok(json!({ "ready": self.is_ready() })),
             "token" => self.token().map(|token| json!({ "token": token.to_string() })),
+            "applied" => self.applied().map(|entry| json!({ "entry": entry })),
             "status" => Ok(self.at_leader(&command).unwrap_or_else(|| self.status())),
             "move-leader" => match self.at_leader(&command) {
                 Some(answer) => Ok(answer),
@@ -38,6 +40,23 @@ impl Node {
             let view = control.view();
             view.leader.is_some() && view.members.all().any(|id| id == self.id())
         })
+    }
+
+    /// The last entry that this node has applied, when it has all that was acknowledged anywhere before it was asked. It is committed, and on
+    /// this node's disk.
+    fn applied(&self) -> Result<u64, String> {
+        let queue = self.queue().ok_or("this node has not recovered its directory yet")?;
+        let barrier = queue.barrier().ok_or("this node has no log")?;
+        let is_passed = loop {
+            match barrier.is_passed() {
+                Some(is_passed) => break is_passed,
+                None => env::poll::pause(LOOK),
+            }
+        };
+        match is_passed {
+            true => Ok(queue.status().applied().0),
+            false => Err("no majority of the cluster's nodes answers".to_owned()),
+        }
     }
 
     /// What the leader answers, if another node leads and answers.

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// How long a change of members may take.
 const CHANGE_WITHIN: Duration = Duration::from_secs(10);
-/// Until it is looked again whether a change was made.
-const LOOK: Duration = Duration::from_millis(20);
+/// Until it is looked again whether something was done.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub struct Node {
@@ -105,6 +105,11 @@ impl Node {
     /// What is asked of the replica, once it is there.
     pub(super) fn control(&self) -> Option<&Control> {
         self.replica.get().map(|(control, _)| control)
+    }
+
+    /// Where the committer of the replica finds updates, and who wants to read.
+    pub(super) fn queue(&self) -> Option<&Queue> {
+        self.replica.get().map(|(_, queue)| &**queue)
     }
 
     /// This node.

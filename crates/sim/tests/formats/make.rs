@@ -198,7 +198,7 @@ impl Place {
     fn backup(&mut self, to: &Path) {
         self.clock.pass_ns(1_000_000_000);
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-        take(&disk, &self.dir, to, None, self.clock.wall_ms(), &mut |_, _| ()).expect("nothing fails");
+        take(&disk, &self.dir, to, None, self.clock.wall_ms(), 0, &mut |_, _| ()).expect("nothing fails");
     }
 
     fn export(&self, fixture: &Path, name: &str) {

@@ -15,6 +15,8 @@ use wal::Index;
 /// What names end in until a backup is whole.
 pub(super) const NEW: &str = ".new";
 const FORMAT: i64 = 1;
+/// The same of a node of a cluster.
+const FORMAT_OF_NODE: i64 = 2;
 
 /// A folder of backups.
 #[derive(Debug)]
@@ -30,10 +32,12 @@ pub struct Generation {
     pub dir: PathBuf,
     /// Unix time in milliseconds at which it was begun: what was answered before that is in it.
     pub begun_ms: u64,
-    /// Last record that its snapshot holds; 0 without one.
+    /// Last record that its snapshot holds, or last entry if it is of a node of a cluster; 0 without one.
     pub snapshot: Index,
     /// Last record that it holds.
     pub last: Index,
+    /// Of a node of a cluster: the last entry that was known to be committed, besides what the log itself says; else 0.
+    pub committed: u64,
 }
 
 impl Generation {
@@ -57,9 +61,13 @@ impl Generation {
     }
 
     fn text(&self) -> String {
+        let (format, committed) = match self.committed {
+            0 => (FORMAT, String::new()),
+            entry => (FORMAT_OF_NODE, format!("committed = {entry}\n")),
+        };
         with_checksum(format!(
             "# A whole backup. `pando restore` makes a data directory of it; it is not to be served or changed.\n\
-             format = {FORMAT}\n# {}\nbegun = {}\nsnapshot = {}\nlast = {}\n",
+             format = {format}\n# {}\nbegun = {}\nsnapshot = {}\nlast = {}\n{committed}",
             timestamp(self.begun_ms),
             self.begun_ms,
             self.snapshot,
@@ -70,8 +78,9 @@ impl Generation {
     fn parse(dir: &Path, text: &str) -> Result<Generation, String> {
         let table: toml::Table =
             verified(text)?.parse().map_err(|error: toml::de::Error| error.to_string())?;
-        match table.get("format").and_then(toml::Value::as_integer) {
-            Some(FORMAT) => {}
+        let format = table.get("format").and_then(toml::Value::as_integer);
+        match format {
+            Some(FORMAT | FORMAT_OF_NODE) => {}
             Some(other) => return Err(format!("format {other} is of another version of Pando")),
             None => return Err(missing("format")),
         }
@@ -80,7 +89,9 @@ impl Generation {
             number.and_then(|number| u64::try_from(number).ok()).ok_or_else(|| missing(name))
         };
         let (snapshot, last) = (Index(number("snapshot")?), Index(number("last")?));
-        let generation = Generation { dir: dir.to_owned(), begun_ms: number("begun")?, snapshot, last };
+        let committed = if format == Some(FORMAT_OF_NODE) { number("committed")? } else { 0 };
+        let generation =
+            Generation { dir: dir.to_owned(), begun_ms: number("begun")?, snapshot, last, committed };
         if generation.text() != text {
             return Err("it is not as Pando wrote it".to_owned());
         }
@@ -219,15 +230,18 @@ mod tests {
 
     #[test]
     fn what_a_backup_says_of_itself_comes_back_and_a_change_shows() {
-        let dir = PathBuf::from("b");
-        let generation =
-            Generation { dir: dir.clone(), begun_ms: 1_700_000_000_123, snapshot: Index(5), last: Index(9) };
-        let text = generation.text();
-        assert_eq!(Generation::parse(&dir, &text), Ok(generation));
-        assert!(Generation::parse(&dir, &text.replace("last = 9", "last = 8")).is_err());
-        let later = with_checksum(verified(&text).unwrap().replace("format = 1", "format = 2"));
-        assert!(Generation::parse(&dir, &later).unwrap_err().contains("version"));
-        assert!(Generation::parse(&dir, verified(&text).unwrap()).is_err(), "without its checksum");
+        let (dir, begun_ms) = (PathBuf::from("b"), 1_700_000_000_123);
+        for committed in [0, 7] {
+            let (snapshot, last) = (Index(5), Index(9));
+            let generation = Generation { dir: dir.clone(), begun_ms, snapshot, last, committed };
+            let text = generation.text();
+            assert_eq!(Generation::parse(&dir, &text), Ok(generation));
+            assert!(Generation::parse(&dir, &text.replace("last = 9", "last = 8")).is_err());
+            let format = if committed == 0 { "format = 1" } else { "format = 2" };
+            let later = with_checksum(verified(&text).unwrap().replace(format, "format = 3"));
+            assert!(Generation::parse(&dir, &later).unwrap_err().contains("version"));
+            assert!(Generation::parse(&dir, verified(&text).unwrap()).is_err(), "without its checksum");
+        }
     }
 
     #[test]

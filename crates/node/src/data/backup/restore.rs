@@ -4,19 +4,24 @@
 
 use super::generation::{Backups, Generation, facts, remove_tree};
 use super::take::{copy_snapshot, verify};
+use super::until::Until;
 use super::{BackupError, folder, hold, log_dir, snapshot_dir};
 use crate::commit;
+use crate::data::entries;
 use crate::data::error::{DataError, OF_A_CLUSTER};
 use crate::data::facts::{missing, unread, write_text};
 use crate::data::rules_epochs::{Decided, RulesEpochs};
+use crate::data::snapshot::Parts;
 use crate::data::{Rules, rules, snapshot};
 use crate::faults;
+use consensus::record::parts_of_entry;
+use consensus::{CommittedEntries, SnapshotMark};
 use dsa::journal::Command;
 use dsa::parcel::Parcel;
 use env::disk::{Disk, Lock};
 use env::entropy::Entropy;
 use env::planted;
-use model::{parse_timestamp, timestamp};
+use model::timestamp;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,52 +36,6 @@ const UNFINISHED: &str = ".restoring";
 /// Bytes of records that are written at once.
 const TOGETHER_BYTES: usize = 4 << 20;
 
-/// Up to where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// All that there is.
-    End,
-    /// The record of this number, and none after it.
-    Sequence(Index),
-    /// The command of this number, from 1 on, in the record of that number, and none after it.
-    Command(Index, u32),
-    /// What was given at this Unix time in milliseconds or before, up to the first that was given later.
-    Time(u64),
-}
-
-impl Until {
-    /// Reads the name of a record or of a command, as `pando dump` prints it: `INDEX`, `INDEX.COMMAND` or `0:INDEX.COMMAND`.
-    ///
-    /// # Errors
-    /// In words, what it should look like.
-    pub fn sequence(text: &str) -> Result<Until, String> {
-        let of_group = |text: &str| match text.split_once(':') {
-            Some((group, position)) => (group == "0").then(|| position.to_owned()),
-            None => Some(text.to_owned()),
-        };
-        let parse = |position: String| match position.split_once('.') {
-            None => Some(Until::Sequence(Index(position.parse().ok()?))),
-            Some((index, command)) => {
-                let (index, command): (u64, u32) = (index.parse().ok()?, command.parse().ok()?);
-                (command > 0).then_some(Until::Command(Index(index), command))
-            }
-        };
-        of_group(text).and_then(parse).ok_or_else(|| {
-            format!("`{text}` names no record or command, such as 5, 5.2 or 0:5.2; `pando dump` names them")
-        })
-    }
-
-    /// Reads a time.
-    ///
-    /// # Errors
-    /// In words, what it should look like.
-    pub fn time(text: &str) -> Result<u64, String> {
-        let form =
-            || format!("`{text}` is no time such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00.250+01:00");
-        parse_timestamp(text).ok_or_else(form)
-    }
-}
-
 /// What was restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
@@ -90,6 +49,8 @@ pub struct Restored {
     pub records: u64,
     /// The log goes on after it: the point in time lies inside of what there is.
     pub goes_on: bool,
+    /// Entries of a node's log behind the last one that were left out: nothing says that they are committed.
+    pub uncommitted: u64,
 }
 
 /// Makes the data directory `data` of the folder of backups `from`, or of one backup in it. `archives` are folders that
@@ -117,7 +78,8 @@ pub fn restore(
     let name = data.file_name().ok_or_else(|| folder(data, "this is not a valid name of a folder"))?;
     let unfinished = data.with_file_name([&*name.to_string_lossy(), UNFINISHED].concat());
     let _lock = begin(disk, &unfinished)?;
-    let work = Work { disk, generation: &generation, sources, until, follows, to: &unfinished };
+    let known = others.iter().chain([&generation]).map(|other| (other.last, other.committed)).collect();
+    let work = Work { disk, generation: &generation, known, sources, until, follows, to: &unfinished };
     let restored = work.run(entropy, on_bytes).inspect_err(|_| {
         // Its room is of more use free. What cannot be removed now is removed by the next restore.
         let _ = remove_tree(&**disk, &unfinished);
@@ -223,6 +185,8 @@ fn snapshot_ms(disk: &dyn Disk, generation: &Generation) -> Result<Option<u64>, 
 struct Work<'a> {
     disk: &'a Arc<dyn Disk>,
     generation: &'a Generation,
+    /// What backups say: up to which record they have the log, and which entry is committed there.
+    known: Vec<(Index, u64)>,
     /// Where more of the log may be.
     sources: Vec<PathBuf>,
     until: Until,
@@ -245,10 +209,10 @@ impl Work<'_> {
         let made = facts.iter().find(|(name, _)| *name == rules::NAME).map_or("", |(_, text)| text);
         let made = Rules::parse(made);
         let made = made.map_err(|what| unread(self.generation.dir.join(rules::NAME), what))?;
-        let of_snapshot = self.copy_snapshot(on_bytes)?;
+        let (of_snapshot, mark) = self.copy_snapshot(on_bytes)?;
         let decides_nothing = of_snapshot.is_some();
         let mut epochs = RulesEpochs::new(of_snapshot.unwrap_or(made));
-        let restored = self.write_log(&mut epochs, entropy)?;
+        let restored = self.write_log(mark, &mut epochs, entropy)?;
         if decides_nothing {
             // The file tells with what the directory was served last.
             write_text(disk, self.to, rules::NAME, &epochs.rules().text())?;
@@ -259,8 +223,11 @@ impl Work<'_> {
         Ok(restored)
     }
 
-    /// Copies it; returns the rules that it has.
-    fn copy_snapshot(&self, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<Option<Rules>, BackupError> {
+    /// Copies it, for a server by itself; returns the rules that it has, and how the log of a replica goes on after it.
+    fn copy_snapshot(
+        &self,
+        on_bytes: &mut dyn FnMut(u64, u64),
+    ) -> Result<(Option<Rules>, Option<SnapshotMark>), BackupError> {
         let from = snapshot_dir(&self.generation.dir);
         let held = hold(&**self.disk, &from)?;
         let index = held.as_ref().map_or(Index(0), |held| held.manifest.index);
@@ -269,17 +236,24 @@ impl Work<'_> {
                 DataError::Facts(from.join("manifest"), missing("the snapshot of this backup")).into()
             );
         }
-        let Some(held) = held else { return Ok(None) };
-        let rules = snapshot::parts(&from, &held.manifest.meta)?.rules.map(Rules::of_verified).transpose();
-        let rules = rules.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
+        let Some(mut held) = held else { return Ok((None, None)) };
+        let mark = entries::mark(&from, &held.manifest)?;
+        let Parts { state, rules, settings, store, .. } = snapshot::parts(&from, &held.manifest.meta)?;
+        let parsed = rules.map(Rules::of_verified).transpose();
+        let parsed = parsed.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
+        if mark.is_some() {
+            held.manifest.meta = state.join(rules.unwrap_or_default(), settings, &[], store);
+        }
         copy_snapshot(self.disk, held, self.to, None, on_bytes)?;
-        Ok(rules)
+        Ok((parsed, mark))
     }
 
     /// Writes the records after the snapshot up to the point into a log of its own; `epochs` begins with the rules of the
-    /// snapshot. If an earlier version noted others before the first command, they are written into the file.
+    /// snapshot, and `mark` is that of a replica. If an earlier version noted others before the first command, they are written into the
+    /// file. Of the log of a replica what is committed is written, as a server by itself writes it.
     fn write_log(
         &self,
+        mark: Option<SnapshotMark>,
         epochs: &mut RulesEpochs,
         entropy: &mut dyn Entropy,
     ) -> Result<Restored, BackupError> {
@@ -294,6 +268,7 @@ impl Work<'_> {
             last_ms: None,
             records: 0,
             goes_on: false,
+            uncommitted: 0,
         };
         let mut take = |mut record: Record<'_>| {
             let (mut rules, mut is_settings) = (None, false);
@@ -336,14 +311,47 @@ impl Work<'_> {
             restored.records += 1;
             Ok(Flow::On)
         };
-        let read = wal::read_chain(disk, &own, &self.sources, from, &mut take);
+        let mut entries = mark.as_ref().map(|mark| CommittedEntries::new(mark.base.index));
+        let mut last = mark.map_or(from, |mark| mark.record);
+        let begin = last;
+        let mut on_record = |record: Record<'_>| {
+            // Of the backup alone just what it promises: there may be a torn rest.
+            if !self.follows && record.index > self.generation.last {
+                return Ok(Flow::Enough);
+            }
+            if record.kind.is_replicated() {
+                // The directory was that of a server by itself up to here.
+                entries.get_or_insert_with(|| CommittedEntries::new(record.index.0 - 1));
+            }
+            let flow = match &mut entries {
+                Some(entries) => entries.record(&record, &mut take)?,
+                None => take(record)?,
+            };
+            last = if flow == Flow::On { record.index } else { last };
+            Ok(flow)
+        };
+        let read = wal::read_chain(disk, &own, &self.sources, begin, &mut on_record).map_err(DataError::from);
+        let read = read.and_then(|end| {
+            let (mut flow, mut uncommitted) = (Flow::On, 0);
+            if let Some(entries) = &mut entries {
+                let known = self.known.iter().filter(|(there, _)| *there <= last).map(|(_, entry)| *entry);
+                let handed = entries.up_to(known.max().unwrap_or(0), &mut take);
+                let (index, place) = (Index(entries.last() + 1), end.end);
+                flow = handed.map_err(|reason| OpenError::Record { index, place, reason })?;
+                uncommitted = entries.left();
+            }
+            Ok((end, flow, uncommitted))
+        });
         if let Some(error) = pen.failed.take() {
             return Err(error.into());
         }
-        let end = read?;
+        let (mut end, flow, uncommitted) = read?;
         pen.close()?;
+        end.enough |= flow == Flow::Enough;
         restored.goes_on = end.enough;
-        self.must_be_reached(&restored, &end)?;
+        let is_at_point = end.enough && self.until != Until::End;
+        restored.uncommitted = if is_at_point { 0 } else { uncommitted };
+        self.must_be_reached(&restored, (last, entries.is_some()), &end)?;
         Ok(restored)
     }
 
@@ -371,20 +379,25 @@ impl Work<'_> {
     /// Is a record after the point?
     fn is_beyond(&self, index: Index, ms: Option<u64>) -> bool {
         if planted::is(faults::POINT_PASSED_OVER) {
-            return !self.follows && index > self.generation.last;
+            return false;
         }
         match self.until {
-            // Of the backup alone just what it promises: there may be a torn rest.
-            Until::End => !self.follows && index > self.generation.last,
+            Until::End => false,
             Until::Sequence(last) | Until::Command(last, _) => index > last,
             Until::Time(last) => ms.is_some_and(|ms| ms > last),
         }
     }
 
-    /// Refuses what ends before the point because something is missing.
-    fn must_be_reached(&self, restored: &Restored, end: &ChainEnd) -> Result<(), BackupError> {
+    /// Refuses what ends before the point because something is missing. `last_record` was read last; that of a replica's log has another
+    /// number than the entry.
+    fn must_be_reached(
+        &self,
+        restored: &Restored,
+        (last_record, is_of_replica): (Index, bool),
+        end: &ChainEnd,
+    ) -> Result<(), BackupError> {
         let last = restored.last;
-        if !end.enough && last < self.generation.last {
+        if !end.enough && last_record < self.generation.last {
             let path = log_dir(&self.generation.dir).join(format!("{:08x}.log", end.end.file));
             let what = format!(
                 "the backup has records up to {}, but nothing whole stands here",
@@ -399,6 +412,7 @@ impl Work<'_> {
         };
         let later = end.later.as_ref().filter(|later| match self.until {
             Until::End => self.follows,
+            Until::Sequence(_) | Until::Command(..) if is_of_replica => short,
             Until::Sequence(wanted) | Until::Command(wanted, _) => later.first <= wanted,
             // Of what is missing between, and of what cannot be read, nobody knows the time.
             Until::Time(ms) => {
@@ -437,6 +451,12 @@ impl Work<'_> {
                 end.end.offset, end.end.file
             )),
         }
+        if restored.uncommitted > 0 {
+            let uncommitted = restored.uncommitted;
+            text.push_str(&format!(
+                ". {uncommitted} entries behind it are there, and nothing says that they are committed: a later backup of this node may"
+            ));
+        }
         for damage in &end.unreadable {
             text.push_str(&format!(". {damage}"));
         }
@@ -469,7 +489,11 @@ fn time_of(later: &wal::Later) -> Option<u64> {
         Kind::Parcel => Some(Parcel::decode(later.first.0, &later.payload).ok()?.head.time_ms),
         Kind::Commands => Some(Command::decode(&later.payload).ok()?.wall_ms),
         Kind::Rules => Some(Rules::of_note(&later.payload).ok()?.0),
-        Kind::Checkpoint | Kind::Ingest | Kind::Import | Kind::Entry | Kind::HardState => None,
+        Kind::Entry => {
+            let (index, _, payload) = parts_of_entry(&later.payload).ok()?;
+            Some(Parcel::decode(index, payload).ok()?.head.time_ms)
+        }
+        Kind::Checkpoint | Kind::Ingest | Kind::Import | Kind::HardState => None,
     }
 }
 
@@ -527,23 +551,5 @@ impl Pen {
             return self.write().map_err(io::Error::other);
         }
         self.writer.close().map_err(io::Error::other)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_or_refused_with_an_example() {
-        assert_eq!(Until::time("1970-01-01T00:00:01Z"), Ok(1000));
-        assert_eq!(Until::sequence("5"), Ok(Until::Sequence(Index(5))));
-        for text in ["5.2", "0:5.2"] {
-            assert_eq!(Until::sequence(text), Ok(Until::Command(Index(5), 2)));
-        }
-        for text in ["", "5.", "5.0", "1:5.2", "five", "5.2.1", "-5"] {
-            assert!(Until::sequence(text).unwrap_err().contains("such as 5, 5.2 or 0:5.2"), "{text}");
-        }
-        assert!(Until::time("yesterday").unwrap_err().contains("2026-11-21T10:00:00Z"));
     }
 }

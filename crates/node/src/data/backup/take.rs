@@ -5,9 +5,10 @@
 use super::generation::{Backups, Generation, facts, remove_tree};
 use super::{BackupError, folder, hold, log_dir, snapshot_dir};
 use crate::data::current;
+use crate::data::entries::{last_record, mark, read_entries};
 use crate::data::error::DataError;
 use crate::data::facts::write_text;
-use crate::data::snapshot::parts;
+use consensus::SnapshotMark;
 use env::disk::Disk;
 use std::collections::BTreeMap;
 use std::io;
@@ -31,10 +32,13 @@ pub struct TakenBackup {
     pub shared_bytes: u64,
     /// Older backups that were removed.
     pub removed: usize,
+    /// Entries of a node's log in it of which nothing says that they are committed: no restore has them.
+    pub uncommitted: u64,
 }
 
 /// Takes a backup of the data directory `data` into the folder `backups`. With `keep` the oldest are removed until so many
-/// are left. `on_bytes` is called with how many bytes of the snapshot were dealt with, of how many. `now_ms` is the time.
+/// are left. `on_bytes` is called with how many bytes of the snapshot were dealt with, of how many. `now_ms` is the time. `committed` is the
+/// last entry that a node which serves this directory has said to have applied; 0 if none has.
 ///
 /// # Errors
 /// See [`BackupError`]. Earlier backups are as they were.
@@ -44,6 +48,7 @@ pub fn take(
     backups: &Path,
     keep: Option<usize>,
     now_ms: u64,
+    committed: u64,
     on_bytes: &mut dyn FnMut(u64, u64),
 ) -> Result<TakenBackup, BackupError> {
     let backups = Backups::new(Arc::clone(disk), backups);
@@ -55,7 +60,7 @@ pub fn take(
     if all.iter().any(|generation| generation.dir == place) {
         return Err(folder(&place, "a backup of the same millisecond exists"));
     }
-    let work = Work { disk, data, new: &new, known: all.last() };
+    let work = Work { disk, data, new: &new, known: all.last(), committed };
     let mut taken = work.run(now_ms, on_bytes).inspect_err(|_| {
         // Its room is of more use free. What cannot be removed now is removed by the next backup.
         let _ = remove_tree(&**disk, &new);
@@ -78,18 +83,22 @@ struct Work<'a> {
     new: &'a Path,
     /// The backup before.
     known: Option<&'a Generation>,
+    /// See [`take`].
+    committed: u64,
 }
 
 /// What decides what the backup holds; the rest is copied at leisure.
 struct Caught {
     facts: Vec<(&'static str, String)>,
     snapshot: Option<Held>,
+    /// How the log of a replica goes on after it.
+    mark: Option<SnapshotMark>,
     log: Copied,
 }
 
 impl Work<'_> {
     fn run(&self, begun_ms: u64, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<TakenBackup, BackupError> {
-        let Caught { facts, snapshot, log } = self.catch()?;
+        let Caught { facts, snapshot, mark, log } = self.catch()?;
         let index = snapshot.as_ref().map_or(Index(0), |held| held.manifest.index);
         let (mut bytes, mut shared_bytes) = (log.bytes, log.shared_bytes);
         if let Some(held) = snapshot {
@@ -100,10 +109,16 @@ impl Work<'_> {
             write_text(&**self.disk, self.new, name, text)?;
         }
         verify(self.disk, self.new, log.last)?;
+        let (mut committed, mut uncommitted) = (0, 0);
+        if let Some(mark) = mark {
+            let read =
+                read_entries(&**self.disk, &log_dir(self.new), &mark, self.committed, &mut |_| Ok(()))?;
+            (committed, uncommitted) = (read.1.last(), read.1.left());
+        }
         let dir = self.new.to_owned();
-        let generation = Generation { dir, begun_ms, snapshot: index, last: log.last };
+        let generation = Generation { dir, begun_ms, snapshot: index, last: log.last, committed };
         generation.write(&**self.disk, self.new)?;
-        Ok(TakenBackup { generation, bytes, shared_bytes, removed: 0 })
+        Ok(TakenBackup { generation, bytes, shared_bytes, removed: 0, uncommitted })
     }
 
     /// Opens the last snapshot and copies the log behind it, again if either was replaced meanwhile.
@@ -136,22 +151,20 @@ impl Work<'_> {
         let log_copy = log_dir(self.new);
         disk.create_dir(&log_copy)?;
         let before = facts(disk, self.data)?;
-        let from = current::snapshot_dir(disk, self.data)?;
-        let snapshot = hold(disk, &from)?;
-        if let Some(held) = &snapshot
-            && !parts(&from, &held.manifest.meta)?.mark.is_empty()
-        {
-            let text = "it belongs to a node of a cluster: `pando export --url` makes a copy of a cluster";
-            return Err(folder(self.data, text));
-        }
-        let from = snapshot.as_ref().map_or(Index(0), |held| held.manifest.index);
+        let folder = current::snapshot_dir(disk, self.data)?;
+        let snapshot = hold(disk, &folder)?;
+        let manifest = snapshot.as_ref().map(|held| &held.manifest);
+        let mark = manifest.map(|manifest| mark(&folder, manifest)).transpose()?.flatten();
+        let from = last_record(&folder, manifest)?;
         let known_log = self.known.map(|known| log_dir(&known.dir));
         let log = wal::copy_log(disk, &log_dir(self.data), from, &log_copy, known_log.as_deref())?;
         disk.sync_dir(&log_copy)?;
         // Rules change only at a start with nothing in the log that is not in the snapshot. A note of it may have been copied that
         // the file comes after: then no command does.
         let facts = facts(disk, self.data)?;
-        Ok((facts == before).then_some(Caught { facts, snapshot, log }))
+        // A node that starts again may have taken another one's snapshot.
+        let is_same = facts == before && folder == current::snapshot_dir(disk, self.data)?;
+        Ok(is_same.then_some(Caught { facts, snapshot, mark, log }))
     }
 }
 
@@ -195,7 +208,7 @@ pub(super) fn copy_snapshot(
 pub(super) fn verify(disk: &Arc<dyn Disk>, dir: &Path, last: Index) -> Result<(), BackupError> {
     let snapshots = Snapshots::open(Arc::clone(disk), &snapshot_dir(dir))?;
     snapshots.verify()?;
-    let index = snapshots.latest().map_or(Index(0), |manifest| manifest.index);
+    let index = last_record(&snapshot_dir(dir), snapshots.latest())?;
     let read = wal::read(&**disk, &log_dir(dir), &mut |_| Ok(()))?;
     let end = read.and_then(|found| found.indexes).map_or(index, |(_, next)| Index(next.0 - 1).max(index));
     if end != last {

@@ -1,0 +1,197 @@
+"""Backups of a node of a cluster, what is made of them, and a cluster that has lost its majority for ever."""
+
+import re
+import shutil
+import subprocess
+import threading
+
+import ldap
+import pytest
+
+from conftest import PANDO, PATIENCE, run, wait_for
+from test_cluster import CONTAINER, PEOPLE, ROOT, SUFFIX, Cluster, Node, bound, cluster, entries, person, three
+
+__all__ = ["cluster"]
+
+
+def names(node):
+    """The people in the directory of a node."""
+    found = bound(node).search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(objectClass=person)", ["cn"])
+    return {attributes["cn"][0].decode() for _, attributes in found}
+
+
+class Writer(threading.Thread):
+    """Adds people at a node, and knows who was acknowledged."""
+
+    def __init__(self, node):
+        super().__init__(daemon=True)
+        self.connection, self.ends, self.added = bound(node), False, []
+
+    def run(self):
+        while not self.ends:
+            name = f"w{len(self.added)}"
+            self.connection.add_s(*person(name))
+            self.added.append(name)
+
+    def end(self):
+        self.ends = True
+        self.join(PATIENCE)
+        assert not self.is_alive()
+
+
+def restored(cluster, name, *arguments, code=0):
+    data = cluster.folder / name
+    data.mkdir()
+    backups = cluster.folder / "backups"
+    said = run(PANDO, "restore", "--from", backups, "--data", data / "data", *arguments, code=code).err
+    if code == 0:
+        assert "all as it should be" in run(PANDO, "check", "--data", data / "data").out
+    return said
+
+
+def backup(cluster, number):
+    return run(PANDO, "backup", "--data", cluster.folder / f"n{number}/data", "--to", cluster.folder / "backups")
+
+
+def alone(cluster, name, *arguments):
+    """Serves what was restored by itself."""
+    return Node(cluster.folder / name, "--listen", "ldap://127.0.0.1:0", *arguments)
+
+
+def test_a_backup_of_a_follower_has_all_that_was_acknowledged_anywhere(cluster):
+    three(cluster)
+    cluster.command(1, "move-leader", 1)
+    writer = Writer(cluster.nodes[2])
+    writer.start()
+    wait_for(lambda: len(writer.added) > 30, "some are added")
+    before = set(writer.added)
+    said = backup(cluster, 3)
+    assert "does not answer" not in said.err and "may not be committed" not in said.err
+    after_it = len(writer.added)
+    wait_for(lambda: len(writer.added) > after_it + 30, "more are added")
+    writer.end()
+    # A later one brings the log for all points between the two.
+    backup(cluster, 3)
+    restored(cluster, "last")
+    node = alone(cluster, "last")
+    assert names(node) == set(writer.added)
+    assert entries(node) == entries(cluster.nodes[1])
+    node.end()
+    # Each command of the log is a point.
+    backups = sorted((cluster.folder / "backups").iterdir())
+    first = next(path for path in backups if path.name != "lock")
+    assert (first / "backup").exists() and not (first / "cluster").exists()
+    dump = run(PANDO, "dump", "--data", first).out
+    added = re.findall(r"^# command (1:\d+\.\d+) .*\ndn: cn=(w\d+),", dump, re.MULTILINE)
+    assert len(added) > 20 and before <= {name for _, name in added}
+    restored(cluster, "point", "--to-sequence", added[20][0])
+    node = alone(cluster, "point")
+    assert names(node) == {name for _, name in added[:21]}
+    node.end()
+    # The end of the first backup is one, too: nothing that was acknowledged before it is missing.
+    run(PANDO, "restore", "--from", first, "--data", cluster.folder / "first")
+    exported = run(PANDO, "export", "--data", cluster.folder / "first", "-q").dns
+    assert before <= {dn[3:].split(",")[0] for dn in exported}
+    # It begins another cluster, which others join.
+    (cluster.folder / "other/n1").mkdir(parents=True)
+    other = Cluster(cluster.folder / "other")
+    (cluster.folder / "last/data").rename(other.folder / "n1/data")
+    try:
+        other.begin(1, "--init-cluster")
+        assert other.status(1)["cluster"] != cluster.status(1)["cluster"]
+        other.join(2)
+        assert names(other.nodes[2]) == set(writer.added)
+        bound(other.nodes[2]).add_s(*person("of the other"))
+    finally:
+        other.end()
+    assert "of the other" not in names(cluster.nodes[1])
+
+
+def test_a_backup_of_before_the_cluster_is_carried_on_with_the_log_of_its_first_node(cluster):
+    root = ["--root-dn", ROOT, "--root-password-file", cluster.folder / "root.password"]
+    (cluster.folder / "n1").mkdir()
+    before = alone(cluster, "n1", "--suffix", SUFFIX, *root)
+    before.modify(CONTAINER, "-a")
+    backup(cluster, 1)
+    bound(before).add_s(*person("alone"))
+    before.end()
+    cluster.first()
+    bound(cluster.nodes[1]).add_s(*person("in the cluster"))
+    cluster.nodes.pop(1).end()
+    log = cluster.folder / "n1/data/log"
+    said = restored(cluster, "all", "--archive", log)
+    assert "may not be committed" not in said
+    node = alone(cluster, "all")
+    assert names(node) == {"alone", "in the cluster"}
+    node.end()
+
+
+def test_the_node_that_is_left_begins_another_cluster(cluster):
+    three(cluster)
+    cluster.command(1, "move-leader", 1)
+    writer = Writer(cluster.nodes[1])
+    writer.start()
+    wait_for(lambda: len(writer.added) > 30, "some are added")
+    writer.end()
+    data = cluster.folder / "n3/data"
+    recover = ["cluster", "recover", "--data", data, "--accept-loss", "--yes", "--lost"]
+    before = entries(cluster.nodes[3])
+    name = cluster.status(3)["cluster"]
+    assert "another process uses" in run(PANDO, *recover, "1,2", code=1).err
+    for number in [1, 2, 3]:
+        cluster.kill(number)
+    # What is there can be looked at and copied, as far as it is known to be committed.
+    assert "all as it should be" in run(PANDO, "check", "--data", data).out
+    assert "does not answer" in backup(cluster, 3).err
+    assert run(PANDO, "export", "--data", data, "-q").dns
+    assert "the other nodes of this cluster are 1, 2" in run(PANDO, *recover, "1", code=1).err
+    assert "no terminal" in run(PANDO, *recover[:-2], "--lost", "1,2", code=1).err
+    said = run(PANDO, *recover, "1,2").err
+    assert "the last change in it was given at" in said and "nodes 1, 2 are given up for ever" in said
+    cluster.start(3)
+    cluster.nodes = {1: cluster.nodes[3]}
+    assert cluster.status(3)["cluster"] != name
+    assert cluster.roles(3) == {1: "leader"}
+    # The index of the new node is that of the old one: whatever was acknowledged is there.
+    assert entries(cluster.nodes[1]) == before and set(writer.added) <= names(cluster.nodes[1])
+    bound(cluster.nodes[1]).add_s(*person("later"))
+    cluster.join(4, at=3)
+    assert "later" in names(cluster.nodes[4])
+    # One of the old cluster is not let in, and knows nothing of what came later.
+    with open(cluster.folder / "old.log", "w") as log:
+        old = subprocess.Popen([PANDO, "serve", "--data", cluster.folder / "n2/data"], stdout=log, stderr=log)
+        try:
+            wait_for(lambda: "no link to node 3" in (cluster.folder / "old.log").read_text(), "it is refused")
+        finally:
+            old.kill()
+            old.wait(PATIENCE)
+    assert set(cluster.roles(3)) == {1, 2}
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_recovery_that_was_interrupted_is_completed_or_taken_back(cluster, moment):
+    cluster.first()
+    cluster.nodes[1].modify(CONTAINER, "-a")
+    cluster.join(2)
+    cluster.kill(2)
+    cluster.kill(1)
+    data, copy = cluster.folder / "n1/data", cluster.folder / "copy"
+    shutil.copytree(data, copy)
+    run(PANDO, "cluster", "recover", "--data", data, "--accept-loss", "--lost", "2", "--yes")
+    # As it is when the power fails just before or after the directory is that of another cluster.
+    (data / "cluster").rename(data / "cluster.new")
+    if moment == "before":
+        (data / "cluster.new").rename(copy / "cluster.new")
+        shutil.rmtree(data)
+        copy.rename(data)
+    else:
+        (copy / "cluster").rename(data / "cluster")
+    if moment == "before":
+        assert "the other nodes of this cluster are 2" in run(
+            PANDO, "cluster", "recover", "--data", data, "--accept-loss", "--lost", "3", "--yes", code=1
+        ).err
+    else:
+        cluster.start(1)
+        assert cluster.roles(1) == {1: "leader"}
+        assert names(cluster.nodes[1]) == set()
+    assert not (data / "cluster.new").exists()
