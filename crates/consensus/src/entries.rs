@@ -1,12 +1,12 @@
 //! The entries of a replicated log as the core sees them, in memory: those after the last snapshot, and some before it for
 //! replicas that are behind. What is here may not be on the disk yet; that is for [`crate::RaftLog`] to know.
 
-use crate::member::{Base, Members};
+use crate::member::{Base, Members, ReplicaId};
 use crate::record::HardState;
-use raft::eraftpb::{Entry, Snapshot};
+use raft::eraftpb::{ConfChangeV2, Entry, Snapshot};
 use raft::storage::GetEntriesContext;
-use raft::{Error, RaftState, Result, Storage, StorageError};
-use std::collections::VecDeque;
+use raft::{Error, RaftState, RawNode, Result, Storage, StorageError};
+use std::collections::{BTreeMap, VecDeque};
 use wal::Index;
 
 /// Bytes that an entry counts besides its data, where bytes of entries are limited.
@@ -203,10 +203,28 @@ impl Storage for Entries {
     }
 }
 
+/// The members after a change by entry `index`, which makes `facts` known. `None` if it does not fit.
+pub(crate) fn changed(
+    core: &mut RawNode<Entries>,
+    index: u64,
+    change: &ConfChangeV2,
+    facts: BTreeMap<ReplicaId, Vec<u8>>,
+) -> Option<Members> {
+    let state = match core.apply_conf_change(change) {
+        Ok(state) => state,
+        Err(error) => {
+            tracing::error!(entry = index, %error, "a change of members does not fit; nothing is changed");
+            return None;
+        }
+    };
+    let mut members = core.store().members().1.with(&state);
+    members.facts.extend(facts);
+    Some(members)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::member::ReplicaId;
 
     fn entry(index: u64, term: u64) -> Entry {
         Entry { index, term, data: vec![0; 10].into(), ..Entry::default() }

@@ -31,5 +31,5 @@ pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;
 pub use raft_log::{RaftLog, Status};
-pub use recovery::{Recovered, Recovery};
+pub use recovery::{Recovered, Recovery, WholeLog};
 pub use transfers::{Fetch, Retention, WantedSnapshot};

@@ -2,6 +2,7 @@
 
 use crate::change::{self, Change};
 use crate::control::{Other, Refusal, Request};
+use crate::entries::changed;
 use crate::faults;
 use crate::member::{FACTS_BYTES_MAX, KNOWN_MAX, ReplicaId, VOTERS_MAX};
 use crate::raft_log::RaftLog;
@@ -120,16 +121,7 @@ impl RaftLog {
         if planted::is(faults::REMOVED_STILL_COUNTED) && !self.leads() && removes(&change) {
             return;
         }
-        let state = match self.core.apply_conf_change(&change) {
-            Ok(state) => state,
-            Err(error) => {
-                tracing::error!(entry = entry.index, %error, "a change of members does not fit; nothing is changed");
-                return;
-            }
-        };
-        let entries = self.core.mut_store();
-        let mut members = entries.members().1.with(&state);
-        members.facts.extend(facts);
+        let Some(members) = changed(&mut self.core, entry.index, &change, facts) else { return };
         tracing::info!(
             entry = entry.index,
             voters = ?numbers(&members.voters),
@@ -137,7 +129,7 @@ impl RaftLog {
             learners = ?numbers(&members.learners),
             "members changed"
         );
-        entries.on_members(entry.index, members);
+        self.core.mut_store().on_members(entry.index, members);
         self.published_ms = 0;
     }
 

@@ -1,13 +1,13 @@
 //! What the write-ahead log of a replica came to: its records, read in order after a snapshot.
 
-use crate::entries::Entries;
-use crate::faults;
+use crate::entries::{Entries, changed};
 use crate::mark::SnapshotMark;
 use crate::member::Base;
 use crate::record::{HardState, decode_entry};
+use crate::{change, faults, trace};
 use env::planted;
-use raft::Storage as _;
-use raft::eraftpb::Entry;
+use raft::eraftpb::{Entry, EntryType};
+use raft::{Config, RawNode, Storage as _};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use wal::{Index, Kind};
@@ -25,6 +25,43 @@ pub struct Recovery {
 /// What a replica goes on with.
 #[derive(Debug)]
 pub struct Recovered(pub(crate) Entries);
+
+/// What the log of one replica comes to, if all of it is taken for committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeLog {
+    /// The last entry that the replica knew to be committed.
+    pub committed: u64,
+    /// The last entry, its term, and the members there.
+    pub base: Base,
+    /// The last term that the replica knew of.
+    pub term: u64,
+}
+
+impl Recovered {
+    /// All of the log, also what other replicas may have replaced: for the one that is left of a group.
+    ///
+    /// # Panics
+    /// Never: the core takes any entries that are without a gap.
+    pub fn whole(self) -> WholeLog {
+        let Recovered(entries) = self;
+        let HardState { term, commit: committed, .. } = entries.hard_state;
+        let (index, changes) = (entries.last(), entries.all_entries());
+        let last_term = entries.term(index).expect("the last entry is there, or that of the snapshot");
+        // Nothing is sent by it and nothing decided: it knows which changes of members fit.
+        let config = Config { id: 1, ..Config::default() };
+        let core = RawNode::new(&config, entries, &trace::logger());
+        let mut core = core.expect("the configuration is sound, and the entries are in memory");
+        for entry in changes.iter().filter(|entry| entry.get_entry_type() != EntryType::EntryNormal) {
+            if let Some((change, facts)) = change::decode(&entry.data)
+                && let Some(members) = changed(&mut core, entry.index, &change, facts)
+            {
+                core.mut_store().on_members(entry.index, members);
+            }
+        }
+        let members = core.store().members().1.clone();
+        WholeLog { committed, base: Base { index, term: last_term, members }, term }
+    }
+}
 
 impl Recovery {
     /// Takes a record, which has the number `index` in the files.
@@ -212,6 +249,21 @@ mod tests {
         let raised = HardState { term: 5, vote: 0, commit: 1 };
         assert_eq!(recovered(mark(1, 4), &[(2, 4), (3, 5)], state), Ok((3, raised)));
         assert_eq!(recovered(mark(1, 4), &[(2, 4), (3, 4)], state), Ok((3, state)));
+    }
+
+    #[test]
+    fn all_of_a_log_has_its_last_entry_and_its_last_members() {
+        // Replica 3 becomes a learner: see `docs/formats/log.md`.
+        let data = vec![0x12, 4, 0x08, 2, 0x10, 3];
+        let mut recovery = taken(&[(3, 4), (4, 5)], HardState { term: 6, vote: 2, commit: 3 }).unwrap();
+        let mut entry = Entry { index: 5, term: 5, data: data.into(), ..Entry::default() };
+        entry.set_entry_type(EntryType::EntryConfChangeV2);
+        let mut payload = Vec::new();
+        Record::Entry(entry).encode(&mut payload);
+        recovery.take(Index(13), Kind::Entry, &payload).unwrap();
+        let WholeLog { committed, base, term } = recovery.finish(mark(2, 4)).unwrap().whole();
+        assert_eq!((committed, base.index, base.term, term), (3, 5, 5, 6));
+        assert_eq!((base.members.voters, base.members.learners), (vec![ReplicaId(1)], vec![ReplicaId(3)]));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //!
 //! [`backup`] copies one, and makes one of copies.
 
+mod accept_loss;
 pub mod backup;
 mod checksummed;
 mod current;
@@ -37,6 +38,7 @@ pub(crate) mod settings;
 pub mod snapshot;
 mod superblock;
 
+pub use accept_loss::Remains;
 pub use dir::{Data, open_to_others};
 pub use entries::LogRead;
 pub use error::DataError;

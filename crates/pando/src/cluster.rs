@@ -2,11 +2,13 @@
 
 mod move_leader;
 mod ready;
+mod recover;
 mod remove;
 mod status;
 mod target;
 mod token;
 
+pub(crate) use recover::finish as finish_recovery;
 pub(crate) use target::ask;
 
 use crate::failed::Failed;
@@ -15,7 +17,7 @@ use clap::{Args as ClapArgs, Subcommand};
 /// Show and change the nodes of a cluster.
 ///
 /// A command goes to the running node whose data directory is named: with the certificate in it, by the address at which other nodes
-/// reach it. What only the leader can do that node passes on.
+/// reach it. What only the leader can do that node passes on. `recover` alone is for the directory of a node that is stopped.
 #[derive(ClapArgs)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Args {
@@ -46,6 +48,7 @@ enum Command {
     MoveLeader(move_leader::Args),
     Remove(remove::Args),
     Ready(ready::Args),
+    Recover(recover::Args),
 }
 
 /// Runs it.
@@ -56,5 +59,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
         Command::MoveLeader(args) => move_leader::run(args),
         Command::Remove(args) => remove::run(args),
         Command::Ready(args) => ready::run(args),
+        Command::Recover(args) => recover::run(args),
     }
 }

@@ -4,7 +4,7 @@ use crate::failed::Failed;
 use crate::flags::{All, Flags, flag_fault};
 use crate::output::{note, print_ready};
 use crate::start::{cannot_serve, load, schema};
-use crate::{serve_cluster, serve_data};
+use crate::{cluster, serve_cluster, serve_data};
 use clap::Args as ClapArgs;
 use dsa::contexts::Contexts;
 use env::clock::{Clock as _, SystemClock};
@@ -94,6 +94,10 @@ impl Args {
         let mut faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
         faults.extend(bad.iter().map(|(_, fault)| fault.clone()));
         faults.extend(self.cluster.faults());
+        if let Some(dir) = &config.data {
+            // Before it is looked which node that is.
+            cluster::finish_recovery(dir)?;
+        }
         let names_listener = ["listen", "listener"].iter().any(|key| config.given.contains_key(key));
         if !names_listener && let Some(dir) = config.data.as_deref().filter(|dir| serve_cluster::is_node(dir))
         {

@@ -126,7 +126,7 @@ pub(crate) fn recorded_listen(dir: &Path) -> Vec<String> {
     addresses.iter().map(|address| format!("ldap://{address}")).collect()
 }
 
-fn at_cluster(error: impl ToString) -> Failed {
+pub(crate) fn at_cluster(error: impl ToString) -> Failed {
     Failed::at("the cluster", error.to_string())
 }
 
@@ -179,13 +179,7 @@ fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Re
     }
     let addresses = args.addresses(config);
     if !is_node(dir) {
-        let now_s = clock.wall_ms() / 1000;
-        let authority = Authority::new(now_s, &mut SystemEntropy).map_err(at_cluster)?;
-        let key = NodeKey::load_or_make(&RealDisk, &folder).map_err(at_cluster)?;
-        let certificate =
-            authority.issue(&key.request(), 1, now_s, &mut SystemEntropy).map_err(at_cluster)?;
-        Identity::create(&RealDisk, &folder, &authority, key, certificate, addresses.clone())
-            .map_err(at_cluster)?;
+        found(&folder, addresses.clone(), clock.wall_ms() / 1000)?;
     }
     let identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
     if identity.node() != 1 {
@@ -194,15 +188,28 @@ fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Re
             "this directory belongs to a node that joins another cluster",
         ));
     }
-    let [peer, ldap] = addresses;
+    let members = alone(&identity, addresses);
+    serve_data::replicate(config, &data, clock, members)?;
+    note!("pando serve: this is node 1 of a new cluster; `pando cluster token` makes tokens for others");
+    Ok(())
+}
+
+/// Makes node 1 of a new cluster, with a CA of its own, in a folder for that.
+pub(crate) fn found(folder: &Path, addresses: [Vec<Address>; 2], now_s: u64) -> Result<Identity, Failed> {
+    let authority = Authority::new(now_s, &mut SystemEntropy).map_err(at_cluster)?;
+    let key = NodeKey::load_or_make(&RealDisk, folder).map_err(at_cluster)?;
+    let certificate = authority.issue(&key.request(), 1, now_s, &mut SystemEntropy).map_err(at_cluster)?;
+    Identity::create(&RealDisk, folder, &authority, key, certificate, addresses).map_err(at_cluster)
+}
+
+/// The members of a cluster that has node 1 alone.
+pub(crate) fn alone(identity: &Identity, [peer, ldap]: [Vec<Address>; 2]) -> Members {
     let certificate = Some(identity.holder().fingerprint);
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let facts = Facts { peer, ldap, certificate, version, ..Facts::default() };
     let mut members = Members::of_voters([ReplicaId(1)]);
     members.facts.insert(ReplicaId(1), facts.encode());
-    serve_data::replicate(config, &data, clock, members)?;
-    note!("pando serve: this is node 1 of a new cluster; `pando cluster token` makes tokens for others");
-    Ok(())
+    members
 }
 
 /// Asks the cluster to take this node, and keeps what it answers.

@@ -23,6 +23,7 @@ mod secure;
 mod service;
 mod shared;
 mod socket;
+pub mod successor;
 mod table;
 mod token;
 mod wire;
