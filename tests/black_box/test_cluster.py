@@ -316,6 +316,16 @@ def test_a_node_takes_the_place_of_another(cluster):
     bound(cluster.nodes[2]).add_s(*person("after"))
 
 
+def test_a_node_takes_the_place_of_the_first_one_which_alone_is_in_the_snapshot(cluster):
+    three(cluster)
+    cluster.kill(1)
+    leader = cluster.leader(2)
+    cluster.join(4, at=leader)
+    wait_for(lambda: cluster.command(leader, "remove", 1, code=None).code == 0, "the new one has caught up")
+    cluster.wait_for_safety(4)
+    assert entries(cluster.nodes[4]) == entries(cluster.nodes[2]) == entries(cluster.nodes[3])
+
+
 def test_a_directory_that_was_served_alone_becomes_the_first_node(cluster, tmp_path):
     root = ["--root-dn", ROOT, "--root-password-file", tmp_path / "root.password"]
     (tmp_path / "n1").mkdir()

@@ -279,6 +279,9 @@ fn serve_node(
         drop((links, data, endpoints));
         return Err(again(&program));
     };
+    if folder.join(JOINED).exists() {
+        links.set_joined(joined(&folder)?.members);
+    }
     links.set_members(&server::cluster::linked(&members));
     let mut auditor = serve_data::auditor(config, &data, clock)?;
     let mut config = config.clone();
@@ -355,6 +358,13 @@ fn listen(args: &NodeArgs, boot: &Boot) -> Result<Vec<SocketAddr>, Failed> {
     Ok(all)
 }
 
+/// What the cluster has answered when this node joined.
+fn joined(folder: &Path) -> Result<JoinBody, Failed> {
+    let path = folder.join(JOINED);
+    let body = std::fs::read(&path).map_err(|error| Failed::at(path.display(), error))?;
+    JoinBody::decode(&body).map_err(|error| Failed::at(path.display(), error))
+}
+
 /// Fetches the snapshot with which a node begins that has joined. Returns when it is there.
 fn fetch_first(
     folder: &Path,
@@ -362,9 +372,7 @@ fn fetch_first(
     mut transfer: node::transfer::Transfer,
     clock: &SystemClock,
 ) -> Result<(), Failed> {
-    let path = folder.join(JOINED);
-    let body = std::fs::read(&path).map_err(|error| Failed::at(path.display(), error))?;
-    let body = JoinBody::decode(&body).map_err(|error| Failed::at(path.display(), error))?;
+    let body = joined(folder)?;
     links.set_members(&body.members);
     let mut from = body.from;
     loop {

@@ -101,6 +101,12 @@ impl Peers {
         self.shared.table.set_members(members);
     }
 
+    /// Keeps members with which this node has joined. They are members too as long as the others do not have this node among them: what it
+    /// begins with may be older than most of those that it joins, and it must be reached by these to learn of them.
+    pub fn set_joined(&self, members: Vec<Member>) {
+        self.shared.table.set_joined(members);
+    }
+
     /// Which links there are to the other members.
     pub fn status(&self) -> Vec<LinkStatus> {
         self.shared.table.status()

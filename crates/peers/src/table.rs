@@ -94,6 +94,8 @@ struct Queue {
 #[derive(Default)]
 struct State {
     members: BTreeMap<u64, Member>,
+    /// Members with which this node has joined, until it is one itself.
+    joined: Vec<Member>,
     opened: BTreeMap<(u64, Class), Outbox>,
     accepted: BTreeMap<(u64, Class), Arc<Link>>,
     /// Connections for commands, by their numbers.
@@ -151,13 +153,22 @@ impl Table {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// See [`crate::Peers::set_joined`].
+    pub(crate) fn set_joined(&self, members: Vec<Member>) {
+        self.state().joined = members;
+    }
+
     /// Replaces the members. Links that have no place any more end, and what came over them and was not received is dropped.
     pub(crate) fn set_members(&self, members: &[Member]) {
         assert!(members.len() <= MEMBERS_MAX, "a cluster has few members");
         assert!(members.iter().all(|member| member.id != 0 && member.certificates.len() <= CERTIFICATES_MAX));
         let mut state = self.state();
-        let State { members: table, opened, accepted, requests, inboxes, received, seen, .. } = &mut *state;
-        *table = members.iter().map(|member| (member.id, member.clone())).collect();
+        if members.iter().any(|member| member.id == self.own.node) {
+            state.joined = Vec::new();
+        }
+        let State { joined, members: table, opened, accepted, requests, inboxes, received, seen, .. } =
+            &mut *state;
+        *table = joined.iter().chain(members).map(|member| (member.id, member.clone())).collect();
         let stays = |link: &Link| {
             let stays = has_certificate(table, link.node, link.certificate);
             if !stays {
