@@ -1,11 +1,12 @@
 """What goes wrong at the nodes of a cluster: processes, links between them and disks, at moments that follow from a seed."""
 
+import shutil
 import signal
 import time
 
 import ldap
 
-from conftest import SECRET, connect, preloaded, wait_until
+from conftest import SECRET, connect, preloaded, wait_for, wait_until
 from relay import Relay
 from test_cluster import ROOT, Cluster, Node, free_port
 
@@ -13,8 +14,8 @@ from test_cluster import ROOT, Cluster, Node, free_port
 BEGIN, SHORT, LONG = 1, 0.3, 4
 # Seconds by which what a node sends and gets is late.
 LATE = 0.03
-# More than two files of the log take, in values of so many bytes.
-BIG, BIG_VALUES = 1_000_000, 140
+# More than the three files of the log take that a node has at least, in values of so many bytes.
+BIG, BIG_VALUES = 1_000_000, 210
 
 SHIM = """
 #define _GNU_SOURCE
@@ -47,6 +48,13 @@ int open64(const char *path, int flags, ...) {
     va_end(more);
     if (flags & O_CREAT && is("full")) { errno = ENOSPC; return -1; }
     return real(path, flags, mode);
+}
+/* So no file of the log is used again. */
+int rename(const char *from, const char *to) {
+    static int (*real)(const char *, const char *);
+    if (!real) real = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+    if (is("full")) { errno = ENOSPC; return -1; }
+    return real(from, to);
 }
 """
 
@@ -102,7 +110,7 @@ class Nemesis:
         self.begun = time.monotonic()
         self.kinds = [
             self.kill, self.kill_leader, self.stand_still, self.isolate, self.hear_nothing, self.say_nothing, self.break_link,
-            self.late, self.slow_disk, self.full_disk, self.broken_disk, self.move_leader, self.restart,
+            self.late, self.slow_disk, self.full_disk, self.broken_disk, self.move_leader, self.restart, self.replace,
         ]
         self.due = []
         # Nodes with a fault.
@@ -121,7 +129,9 @@ class Nemesis:
                 self.due = self.chance.sample(self.kinds, len(self.kinds))
             fault = self.due.pop()
             wait_until(start + self.chance.uniform(0, BEGIN))
-            ends.append((BEGIN + self.chance.uniform(SHORT, LONG), fault()))
+            # A node joins when a majority is there again.
+            seconds = LONG if fault == self.replace else self.chance.uniform(SHORT, LONG)
+            ends.append((BEGIN + seconds, fault()))
         for seconds, end in sorted(ends, key=lambda pair: pair[0]):
             wait_until(start + seconds)
             end()
@@ -249,3 +259,31 @@ class Nemesis:
         self.say("restart", number)
         self.cluster.nodes.pop(number).end()
         return lambda: self.start(number)
+
+    def replace(self):
+        """A node and its disk are lost."""
+        number = self.any()
+        self.say("lose", number)
+        self.cluster.kill(number)
+        shutil.rmtree(self.cluster.folder_of(number))
+        return lambda: self.join_for(number)
+
+    def joins(self, new, listen):
+        try:
+            self.cluster.begin(new, "--join", self.cluster.folder / f"token{new}", listen=listen)
+            return True
+        except AssertionError as error:
+            # An election is in progress.
+            assert "try again" in str(error)
+            return False
+
+    def join_for(self, number):
+        """Another node takes the place of one that is lost, and its address for clients."""
+        new = max(self.cluster.ports) + 1
+        at = self.well()[0]
+        self.say("join", new)
+        wait_for(lambda: self.cluster.command(at, "token", "-o", self.cluster.folder / f"token{new}", code=None).code == 0, "a token")
+        listen, _ = self.cluster.addresses.pop(number)
+        self.cluster.ports.pop(number)
+        wait_for(lambda: self.joins(new, listen), "it joins")
+        wait_for(lambda: self.cluster.command(at, "remove", number, code=None).code == 0, "the lost one is removed")
