@@ -10,6 +10,7 @@ import time
 
 import ldap
 import pytest
+from ldap.controls.readentry import PostReadControl, PreReadControl
 
 from conftest import PANDO, PATIENCE, SECRET, Server, connect, run, wait_for, wait_until
 
@@ -147,6 +148,36 @@ def test_each_node_takes_any_request(cluster):
     assert entries(cluster.nodes[1]) == entries(cluster.nodes[2]) == entries(cluster.nodes[3])
 
 
+def test_transactions_and_reads_of_updates_at_a_node_that_does_not_lead(cluster):
+    three(cluster)
+    cluster.command(1, "move-leader", 1)
+    two = cluster.nodes[2]
+    adds = "".join(
+        f"dn: cn={name},{PEOPLE}\nchangetype: add\nobjectClass: person\ncn: {name}\nsn: 0\n\n" for name in "ab"
+    )
+    two.modify(adds, "-E", "txn=commit")
+    assert len(bound(cluster.nodes[3]).search_s(PEOPLE, ldap.SCOPE_ONELEVEL)) == 2
+    # All of it or nothing, and an answer that says which update stood against it.
+    change = f"dn: cn=a,{PEOPLE}\nchangetype: modify\nreplace: sn\nsn: 1\n\n"
+    refused = two.modify(change + adds, "-E", "txn=commit", code=None)
+    assert refused.code != 0 and "lready exists" in refused.said
+    two.modify(change, "-E", "txn=abort")
+    [(_, found)] = bound(cluster.nodes[3]).search_s(f"cn=a,{PEOPLE}", ldap.SCOPE_BASE)
+    assert found["sn"] == [b"0"]
+    # What stands before and behind an update is what is read in its place of the log, as the client may read it.
+    session, controls = bound(two), [PreReadControl(True, ["sn"]), PostReadControl(True, ["sn"])]
+    for number in range(1, 20):
+        message = session.modify_ext(
+            f"cn=a,{PEOPLE}", [(ldap.MOD_REPLACE, "sn", str(number).encode())], serverctrls=controls
+        )
+        *_, answered = session.result3(message, all=1, timeout=PATIENCE)
+        values = {control.controlType: control.entry["sn"] for control in answered}
+        assert values == {
+            PreReadControl.controlType: [str(number - 1)],
+            PostReadControl.controlType: [str(number)],
+        }
+
+
 def age_of_transactions(node):
     [(_, found)] = bound(node).search_s("cn=config", ldap.SCOPE_BASE, attrlist=["pandoTxnAgeMax"])
     return found["pandoTxnAgeMax"][0]
@@ -163,12 +194,13 @@ def test_a_setting_and_a_password_are_the_same_on_all_nodes(cluster):
     connect(cluster.nodes[1], f"cn=bo,{PEOPLE}", "second")
     cluster.command(1, "move-leader", 1)
     change = [(ldap.MOD_REPLACE, "pandoTxnAgeMax", b"7000")]
-    with pytest.raises(ldap.UNWILLING_TO_PERFORM):
-        two.modify_s("cn=config", change)
-    bound(cluster.nodes[1]).modify_s("cn=config", change)
-    two.add_s(*person("after"))
-    for number in (2, 3):
-        wait_for(lambda: age_of_transactions(cluster.nodes[number]) == b"7000", "the setting is there")
+    two.modify_s("cn=config", change)
+    assert all(age_of_transactions(node) == b"7000" for node in cluster.nodes.values())
+    # Each is made of what the one before has come to, wherever that was.
+    for number, value in ((1, b"6000"), (3, b"5000"), (2, b"7000")):
+        bound(cluster.nodes[number]).modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", value)])
+    with pytest.raises(ldap.CONSTRAINT_VIOLATION):
+        two.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", b"much")])
     # It is the cluster's, and not that of one start.
     listen, peer = cluster.addresses[3]
     cluster.nodes.pop(3).end()

@@ -138,11 +138,16 @@ impl Applier {
     pub fn apply_settings(&mut self, updates: &Updates, wall_ms: u64) -> Result<(), String> {
         let Some(record) = updates.settings() else { return Ok(()) };
         self.change_settings(record.clone(), wall_ms)?;
+        self.ask_for_indexes(updates);
+        self.report_settings(updates, wall_ms);
+        Ok(())
+    }
+
+    /// The settings that these updates are about are in force: what they ask of indexes is asked for.
+    pub fn ask_for_indexes(&mut self, updates: &Updates) {
         let Worker { dsa, reader, .. } = &mut self.worker;
         // Others may have asked for the same meanwhile: then it is on its way.
         let _ = dsa.indexing.ask(updates.indexes(), reader.pin().read_point());
-        self.report_settings(updates, wall_ms);
-        Ok(())
     }
 
     /// Applies times of accounts. The outcome chain does not know of them, and the audit log lists none: they are no changes of entries.
@@ -212,6 +217,24 @@ impl Applier {
         self.apply_with(&command, &envelope, Some(along), end, answers)
     }
 
+    /// As [`Applier::apply_enveloped`], of the command that these updates of a client here are in the log, which another server
+    /// proposed: their answers have the entries that the client may read.
+    ///
+    /// # Errors
+    /// See [`Applier::apply`].
+    pub fn apply_returned(
+        &mut self,
+        command: &Command<'_>,
+        envelope: &Envelope<'_>,
+        updates: &mut Updates,
+        answers: &mut Vec<u8>,
+    ) -> Result<(), ApplyError> {
+        let end = updates.end();
+        let (_, _, along) = updates.command_along(command.wall_ms);
+        along.marks.begin();
+        self.apply_with(command, envelope, Some(along), end, answers)
+    }
+
     fn apply_with(
         &mut self,
         command: &Command<'_>,
@@ -240,7 +263,8 @@ impl Applier {
             let (messages, ids) = (command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });
             let together = WriteSet { effective, messages, ids };
-            let prepared_writes = along.map(|along| along.prepared_writes);
+            // One that came from another server has none.
+            let prepared_writes = along.map(|along| along.prepared_writes).filter(|writes| writes.len() > 0);
             let code = transaction::apply(&mut self.worker, together, prepared_writes, ending);
             self.chain.update(code);
             Outcome::All(code)

@@ -5,10 +5,11 @@ mod forwarded;
 mod remote;
 
 use self::remote::Remote;
-pub use self::remote::{Forwarded, Front, Outcome, Returns};
+pub use self::remote::{Forwarded, Front, Outcome, Replacement, Returns, What};
 use crate::access::Reader;
 use crate::audit::Origin;
 use crate::barrier::Barrier;
+use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::indexing::IndexChange;
 use crate::marks::Marks;
@@ -59,6 +60,8 @@ pub(crate) struct Submission {
     pub(crate) reader: Option<Reader>,
     /// The change of settings that they are: then they are one modify of `cn=config`.
     pub(crate) settings: Option<Box<SettingsChange>>,
+    /// Bytes of memory that they take when they are applied, as a transaction whose prepared writes do not tell it.
+    pub(crate) bytes_together: u64,
     /// Where reads stand between them.
     marks: Marks,
     /// For the entries that they add.
@@ -89,7 +92,7 @@ impl Submission {
         self.ids.clear();
         self.conditions.clear();
         self.answers.clear();
-        (self.adds, self.settings, self.end, self.reader) = (0, None, None, None);
+        (self.adds, self.settings, self.end, self.reader, self.bytes_together) = (0, None, None, None, 0);
     }
 
     /// Gives back what has grown long, before it waits for its session: there may be thousands whose clients take their time.
@@ -306,6 +309,17 @@ impl Updates {
         self.submission().settings.as_deref().map(SettingsChange::record)
     }
 
+    /// May the change of settings that they are be proposed here? It may not if others hold than those that it was made of.
+    ///
+    /// # Errors
+    /// Code and text of the refusal.
+    pub fn admit_settings(&mut self, dsa: &Dsa) -> Result<(), (ResultCode, String)> {
+        match &mut self.submission_mut().settings {
+            Some(change) => dsa.chosen.admit(change).map_err(Into::into),
+            None => Ok(()),
+        }
+    }
+
     /// What is to become of indexes when those settings hold.
     pub(crate) fn indexes(&self) -> &[IndexChange] {
         self.submission().settings.as_deref().map_or(&[], SettingsChange::indexes)
@@ -385,9 +399,13 @@ impl Updates {
     /// Bytes by which they make the directory larger, at most, but for indexes by substrings. Those of a transaction are all
     /// written before what they replace can be cleaned away, so its prepared writes count.
     pub fn bytes_needed(&self) -> u64 {
-        let Submission { messages, prepared_writes, end, .. } = self.submission();
-        let together = if end.is_some() { prepared_writes.bytes() } else { 0 };
-        (2 * messages.len() + together) as u64
+        let Submission { messages, prepared_writes, end, remote, bytes_together, .. } = self.submission();
+        let together = match (end, remote) {
+            (None, _) => 0,
+            (Some(_), None) => prepared_writes.bytes() as u64,
+            (Some(_), Some(_)) => *bytes_together,
+        };
+        2 * messages.len() as u64 + together
     }
 
     /// An empty buffer for the answers.

@@ -214,8 +214,8 @@ pub fn push_rules(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends the settings that hold from here on, all of them.
-pub fn push_settings(text: &str, out: &mut Vec<u8>) {
-    push_head(kind::SETTINGS, &Envelope::default(), text.len(), out);
+pub fn push_settings(text: &str, envelope: &Envelope<'_>, out: &mut Vec<u8>) {
+    push_head(kind::SETTINGS, envelope, text.len(), out);
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -321,26 +321,28 @@ impl<'a> Parcel<'a> {
     /// # Errors
     /// A text that says what is wrong with it.
     pub fn rules(&self) -> Result<Option<&'a str>, String> {
-        self.alone(kind::RULES)
+        Ok(self.alone(kind::RULES)?.map(|(text, _)| text))
     }
 
-    /// The text of the settings that it has: as [`Parcel::rules`].
+    /// The text of the settings that it has, and where their change was received: as [`Parcel::rules`].
     ///
     /// # Errors
     /// As [`Parcel::rules`].
-    pub fn settings(&self) -> Result<Option<&'a str>, String> {
+    pub fn settings(&self) -> Result<Option<(&'a str, Option<Front>)>, String> {
         self.alone(kind::SETTINGS)
     }
 
     /// The text of a command of this kind, which stands in a parcel of its own.
-    fn alone(&self, kind: u8) -> Result<Option<&'a str>, String> {
+    fn alone(&self, kind: u8) -> Result<Option<(&'a str, Option<Front>)>, String> {
         // Most parcels have none, and their commands are not read twice.
         if self.bytes.get(self.at) != Some(&kind) {
             return Ok(None);
         }
         let mut commands = self.clone();
         match (commands.next_command()?, commands.next_command()?) {
-            (Some(Item { body: Body::Rules(text) | Body::Settings(text), .. }), None) => Ok(Some(text)),
+            (Some(Item { body: Body::Rules(text) | Body::Settings(text), envelope, .. }), None) => {
+                Ok(Some((text, envelope.front)))
+            }
             _ => Err("a parcel has rules or settings and other commands".to_owned()),
         }
     }

@@ -12,9 +12,11 @@ pub use keys::{Holds, ONLINE, find, put};
 pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
+use crate::faults;
 use crate::indexing::IndexChange;
 use crate::password::policies;
 use crate::transaction;
+use env::planted;
 use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,12 +87,25 @@ pub(crate) enum NotChanged {
 #[derive(Debug)]
 pub(crate) struct SettingsChange {
     record: Record,
+    /// What it was made of.
+    base: Record,
     /// What is to become of indexes when it holds.
     indexes: Vec<IndexChange>,
-    _claim: Claim,
+    /// None as long as another server has it, whose client asked for the change.
+    claim: Option<Claim>,
 }
 
 impl SettingsChange {
+    /// One that another server has made of `base`.
+    pub(crate) fn received(record: Record, base: Record) -> SettingsChange {
+        SettingsChange { record, base, indexes: Vec::new(), claim: None }
+    }
+
+    /// What it was made of.
+    pub(crate) fn base(&self) -> &Record {
+        &self.base
+    }
+
     /// What is to hold.
     pub(crate) fn record(&self) -> &Record {
         &self.record
@@ -179,7 +194,9 @@ impl Chosen {
             }
         }
         fits(&now, schema).map_err(NotChanged::Bad)?;
-        Ok((record != state.record).then_some(SettingsChange { record, indexes: Vec::new(), _claim: claim }))
+        let is_change = record != state.record;
+        let (base, claim) = (state.record.clone(), Some(claim));
+        Ok(is_change.then_some(SettingsChange { record, base, indexes: Vec::new(), claim }))
     }
 
     /// Works out that indexes which are dropped are configured no more; `indexes` is all that was asked for with that. `None` if none of
@@ -199,7 +216,22 @@ impl Chosen {
         let claim = Claim::take(&self.claimed).ok_or(NotChanged::Busy)?;
         let mut record = state.record.clone();
         record.values.insert(INDEX_KEY.to_owned(), kept);
-        Ok(Some(SettingsChange { record, indexes: indexes.to_vec(), _claim: claim }))
+        let (base, claim) = (state.record.clone(), Some(claim));
+        Ok(Some(SettingsChange { record, base, indexes: indexes.to_vec(), claim }))
+    }
+
+    /// Looks whether a change may be proposed: it is made of the settings that are in force, and it is the only one on its way here.
+    ///
+    /// # Errors
+    /// [`NotChanged::Busy`]: another server has changed settings meanwhile, or a session here is about to.
+    pub(crate) fn admit(&self, change: &mut SettingsChange) -> Result<(), NotChanged> {
+        if change.claim.is_none() {
+            change.claim = Some(Claim::take(&self.claimed).ok_or(NotChanged::Busy)?);
+        }
+        match self.lock().record == change.base || planted::is(faults::SETTINGS_BASE_NOT_COMPARED) {
+            true => Ok(()),
+            false => Err(NotChanged::Busy),
+        }
     }
 
     /// Takes a record; returns what is chosen by it.

@@ -28,7 +28,7 @@ use crate::forward::Forward;
 use consensus::ReplicaId;
 use consensus::links::Links;
 use dsa::journal::Journal;
-use dsa::parcel::{self, Head};
+use dsa::parcel::{self, Envelope, Head};
 use dsa::settings::Record;
 use dsa::{Applier, ApplyError, Dsa};
 use env::planted;
@@ -169,7 +169,6 @@ impl Committer {
     #[must_use]
     pub fn forwarding(mut self, id: ReplicaId, links: Box<dyn Links>, seed: u64) -> Committer {
         let forward = Forward::new(id, links, seed);
-        self.replica.be_front(forward.run());
         self.dsa.await_barriers();
         self.forward = Some(forward);
         self
@@ -280,7 +279,7 @@ impl Committer {
 
     /// Applies and answers what is committed. Whether there was something.
     fn apply(&mut self) -> Result<bool, Failed> {
-        let Committer { log, replica, queue, .. } = self;
+        let Committer { log, replica, queue, forward, .. } = self;
         let (before, status) = (replica.applied(), queue.status());
         if planted::is(faults::ANSWERED_BEFORE_COMMIT) {
             replica.apply_early(log.files().safe(), status)?;
@@ -288,7 +287,7 @@ impl Committer {
         let mut applied = Ok(());
         log.committed(&mut |committed| {
             if applied.is_ok() {
-                applied = replica.apply(committed, status);
+                applied = replica.apply(committed, forward.as_mut(), status);
             }
         });
         applied?;
@@ -302,7 +301,7 @@ impl Committer {
         let Committer { log, replica, readers, forward, now_ms, .. } = self;
         readers.go_on(&**log, replica.applied(), *now_ms);
         if let Some(forward) = forward {
-            forward.on_applied(replica.take_own(), replica.term(), *now_ms);
+            forward.on_applied(replica.term(), *now_ms);
             let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
             forward.step(leader, replica.applied().0, *now_ms);
         }
@@ -392,7 +391,7 @@ impl Committer {
         let text = settings::text(record);
         self.write_alone(Kind::Parcel, &mut |at: Position, out| {
             head.encode(at.index.0, out);
-            parcel::push_settings(&text, out);
+            parcel::push_settings(&text, &Envelope::default(), out);
         })
     }
 

@@ -35,13 +35,20 @@ const OUTCOME_MS: u64 = 10_000;
 const AGAIN_MS: u64 = 500;
 /// Milliseconds before another try, when a server said that it does not lead.
 const RETRY_MS: u64 = 20;
+/// Milliseconds before another try, when the leader has no room for them.
+const RETRY_FULL_MS: u64 = 200;
 /// Bytes of updates that wait or are sent.
 const BYTES_MAX: usize = 256 << 20;
+/// Bytes of updates of other servers that wait here until they can be proposed. More go back.
+const TAKEN_BYTES_MAX: usize = 256 << 20;
 /// Messages with times of accounts in a step.
 const TIMES_MESSAGES_MAX: usize = 4;
 
 /// What is said when nobody leads.
 const LEADERLESS: &str = "no server leads the cluster: nothing was changed; try again";
+/// What is said when the leader takes no more for as long.
+const LEADER_FULL: &str =
+    "the server that leads the cluster has too many updates: nothing was changed; try again";
 /// What is said when too much waits.
 const FULL: &str = "too many updates wait for the server that leads the cluster: nothing was changed";
 /// What is said of updates that no message can bring.
@@ -56,6 +63,8 @@ struct Waiting {
     since_ms: u64,
     /// They are not sent before.
     not_before_ms: u64,
+    /// What is said if they wait for too long, though there is a leader.
+    why: &'static str,
 }
 
 /// A try that has no outcome yet.
@@ -68,7 +77,7 @@ struct Sent {
     first_ms: u64,
     last_ms: u64,
     again: u32,
-    /// The log has them.
+    /// The leader says that the log has them: it will bring them here, and the answers with that.
     is_logged: bool,
 }
 
@@ -106,11 +115,6 @@ impl Forward {
         }
     }
 
-    /// Names this run in the log.
-    pub(crate) fn run(&self) -> u64 {
-        self.run
-    }
-
     /// Has everything an outcome that was taken here from clients?
     pub(crate) fn is_settled(&self) -> bool {
         self.waiting.is_empty() && self.sent.is_empty()
@@ -132,6 +136,8 @@ impl Forward {
         now_ms: u64,
     ) -> bool {
         let mut has_times = false;
+        let mut waiting: usize =
+            coming.iter().filter(|updates| updates.front().is_some()).map(Updates::bytes).sum();
         while let Some((from, bytes)) = self.links.receive() {
             match Message::decode(&bytes) {
                 Ok(Message::Updates { name, lowest, term, not_after_ms: _, forwarded }) => {
@@ -141,16 +147,20 @@ impl Forward {
                         self.send(from, &Message::Outcome { name, index: 0, leader, outcome });
                         continue;
                     }
-                    match self.taken.take(from, term, name, lowest, &forwarded) {
+                    let room = TAKEN_BYTES_MAX.saturating_sub(waiting);
+                    match self.taken.take(from, (term, name, lowest), &forwarded, room) {
                         Ok(None) => {}
-                        Ok(Some(updates)) => coming.push_back(updates),
+                        Ok(Some(updates)) => {
+                            waiting += updates.bytes();
+                            coming.push_back(updates);
+                        }
                         Err(reason) => {
                             tracing::warn!(%from, reason, "updates from another server are ignored");
                         }
                     }
-                    // An answer that was lost is sent again.
-                    if let Some(refusal) = self.taken.refusal(from, name).map(<[u8]>::to_vec) {
-                        let outcome = Outcome::Refused(&refusal);
+                    // What was lost of what was said is said again.
+                    if let Some(outcome) = self.taken.outcome(from, name).cloned() {
+                        let outcome = Outcome::of(&outcome);
                         self.send(from, &Message::Outcome { name, index: 0, leader: self.id.0, outcome });
                     }
                 }
@@ -175,20 +185,27 @@ impl Forward {
         if !is_ours || (outcome == Outcome::NotLeader && name.again > 0) {
             return;
         }
-        let Some(sent) = self.sent.remove(&name.number) else { return };
+        let Some(mut sent) = self.sent.remove(&name.number) else { return };
         match outcome {
+            Outcome::Applied(_)
+                if sent.updates.are_answered_by_log() && !planted::is(faults::READS_ANSWERED_BY_LEADER) =>
+            {
+                sent.is_logged = true;
+                self.sent.insert(name.number, sent);
+            }
             Outcome::Applied(answers) | Outcome::Refused(answers) => {
                 sent.updates.answer(answers.to_vec(), &mut self.waking);
             }
-            Outcome::NotLeader | Outcome::NotProposed => self.try_again(sent, now_ms + RETRY_MS),
+            Outcome::NotLeader => self.try_again(sent, now_ms + RETRY_MS, LEADERLESS),
+            Outcome::NotProposed => self.try_again(sent, now_ms + RETRY_FULL_MS, LEADER_FULL),
         }
     }
 
     /// They are not in the log, and never will be by this try.
-    fn try_again(&mut self, sent: Sent, not_before_ms: u64) {
+    fn try_again(&mut self, sent: Sent, not_before_ms: u64, why: &'static str) {
         assert!(!sent.is_logged, "what the log has is not sent again");
         let Sent { updates, since_ms, .. } = sent;
-        self.waiting.push_back(Waiting { updates, since_ms, not_before_ms });
+        self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, why });
     }
 
     /// Takes what sessions here have submitted, while this replica does not lead. What came from other servers goes back to
@@ -200,10 +217,6 @@ impl Forward {
                 updates.return_unproposed();
                 continue;
             }
-            if let Err((code, text)) = updates.forwarded() {
-                updates.refuse(code, text);
-                continue;
-            }
             bytes += updates.bytes();
             if bytes > BYTES_MAX {
                 bytes -= updates.bytes();
@@ -211,18 +224,19 @@ impl Forward {
                 continue;
             }
             assert!(updates.ids().is_empty(), "ids are those of a leader");
-            self.waiting.push_back(Waiting { updates, since_ms: now_ms, not_before_ms: now_ms });
+            let (since_ms, not_before_ms) = (now_ms, now_ms);
+            self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, why: LEADERLESS });
         }
     }
 
     /// For a planted fault: sends updates of another server again, whose outcome nobody here waits for.
     pub(crate) fn take_again(&mut self, updates: &Updates, now_ms: u64) {
         debug_assert!(planted::is(faults::TWO_SENDERS));
-        let copied = updates.forwarded().ok().and_then(|forwarded| {
-            Updates::received(&forwarded, Front { node: 1, number: 1 }, &journal::Returns::default()).ok()
-        });
-        if let Some(updates) = copied {
-            self.waiting.push_back(Waiting { updates, since_ms: now_ms, not_before_ms: now_ms });
+        let front = Front { node: 1, number: 1 };
+        let copied = Updates::received(&updates.forwarded(), front, &journal::Returns::default());
+        if let Ok(updates) = copied {
+            let (since_ms, not_before_ms) = (now_ms, now_ms);
+            self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, why: LEADERLESS });
         }
     }
 
@@ -243,17 +257,20 @@ impl Forward {
         }
     }
 
-    /// The log has brought these updates of this run, with these answers; then an entry of `term` is the last that is applied.
-    pub(crate) fn on_applied(&mut self, own: Vec<(u64, Vec<u8>)>, term: u64, now_ms: u64) {
-        for (number, answers) in own {
-            let Some(sent) = self.sent.get_mut(&number) else { continue };
-            sent.is_logged = true;
-            if !answers.is_empty()
-                && let Some(sent) = self.sent.remove(&number)
-            {
-                sent.updates.answer(answers, &mut self.waking);
-            }
-        }
+    /// The log brings a command that this server took from its client, if it is of this run: the updates, if they wait for their outcome.
+    /// They are to be answered by who applies them.
+    pub(crate) fn take_logged(&mut self, front: Option<Front>) -> Option<Updates> {
+        let front = front.filter(|front| front.node == self.run)?;
+        self.sent.remove(&front.number).map(|sent| sent.updates)
+    }
+
+    /// Sessions that were answered. They are woken by [`Forward::on_applied`].
+    pub(crate) fn waking(&mut self) -> &mut Waking {
+        &mut self.waking
+    }
+
+    /// An entry of `term` is the last that is applied.
+    pub(crate) fn on_applied(&mut self, term: u64, now_ms: u64) {
         self.waking.wake();
         // Terms in a log only go up: what was to be proposed in a former one is there by now, or never.
         let lost: Vec<u64> = self
@@ -263,33 +280,32 @@ impl Forward {
             .map(|(number, _)| *number)
             .collect();
         for sent in lost.into_iter().filter_map(|number| self.sent.remove(&number)).collect::<Vec<_>>() {
-            self.try_again(sent, now_ms);
+            self.try_again(sent, now_ms, LEADERLESS);
         }
     }
 
     /// Sends what is due, and answers what waits no longer. `applied`: the last entry that is applied here.
     pub(crate) fn step(&mut self, leader: Leader, applied: u64, now_ms: u64) {
         for (to, name, outcome) in self.taken.outcomes() {
-            let outcome = match &outcome {
-                journal::Outcome::Applied(answers) => Outcome::Applied(answers),
-                journal::Outcome::Refused(answers) => Outcome::Refused(answers),
-                journal::Outcome::NotProposed => Outcome::NotProposed,
-            };
+            let outcome = Outcome::of(&outcome);
             let leader = leader.map_or(0, |(leader, _)| leader.0);
             self.send(to, &Message::Outcome { name, index: applied, leader, outcome });
         }
-        self.end_late(now_ms);
+        self.end_late(leader.is_some(), now_ms);
         if let Some((to, term)) = leader.filter(|(to, _)| *to != self.id) {
             self.send_due(to, term, now_ms);
         }
     }
 
-    fn end_late(&mut self, now_ms: u64) {
+    fn end_late(&mut self, has_leader: bool, now_ms: u64) {
         let late = |since_ms: u64, after_ms| now_ms >= since_ms.saturating_add(after_ms);
         for _ in 0..self.waiting.len() {
             let Some(waiting) = self.waiting.pop_front() else { break };
             match late(waiting.since_ms, LEADERLESS_MS) {
-                true => waiting.updates.refuse(ResultCode::Busy, LEADERLESS),
+                true => {
+                    let why = if has_leader { waiting.why } else { LEADERLESS };
+                    waiting.updates.refuse(ResultCode::Busy, why);
+                }
                 false => self.waiting.push_back(waiting),
             }
         }
@@ -334,7 +350,7 @@ impl Forward {
     fn send_try(&mut self, number: u64) {
         let lowest = self.sent.keys().next().copied().unwrap_or(number);
         let Some(sent) = self.sent.get(&number) else { return };
-        let Ok(forwarded) = sent.updates.forwarded() else { return };
+        let forwarded = sent.updates.forwarded();
         let (name, term) = (Name { run: self.run, number, again: sent.again }, sent.term);
         let message = Message::Updates { name, lowest, term, not_after_ms: 0, forwarded }.encode();
         match message {
@@ -361,9 +377,4 @@ impl Forward {
             sent.updates.refuse(ResultCode::Unavailable, OUTCOME_UNKNOWN);
         }
     }
-}
-
-/// What the log says of who took updates from their client.
-pub(crate) fn number_of(front: Option<Front>, run: u64) -> Option<u64> {
-    front.filter(|front| front.node == run).map(|front| front.number)
 }

@@ -5,8 +5,9 @@
 //! when it was asked for, and for none that came later. After updates of the session it is good for nothing more: a replica that does not
 //! lead may not have applied them when they are answered.
 
-use super::group;
+use super::{group, transaction};
 use crate::barrier::Behind;
+use crate::engine::Dsa;
 use crate::faults;
 use crate::identity::Identity;
 use crate::op;
@@ -46,7 +47,7 @@ pub(super) fn run(
         }
         // Without input it goes on with a request that was taken from its input before.
         let end = match session.behind.bytes.min(rest.len()) {
-            0 => free(session, rest),
+            0 => free(session, parts.dsa, rest),
             covered => covered,
         };
         if end == 0 && !rest.is_empty() && !session.is_closing() {
@@ -83,10 +84,10 @@ pub(super) fn run(
 }
 
 /// Bytes at the front of the input that need no barrier: up to the first complete request that does, or all.
-fn free(session: &Session, input: &[u8]) -> usize {
+fn free(session: &Session, dsa: &Dsa, input: &[u8]) -> usize {
     let mut at = 0;
     while let Ok(Frame::Complete { len }) = frame(&input[at..]) {
-        if needs_barrier(session, &input[at..at + len]) {
+        if needs_barrier(session, dsa, &input[at..at + len]) {
             return at;
         }
         at += len;
@@ -94,14 +95,15 @@ fn free(session: &Session, input: &[u8]) -> usize {
     input.len()
 }
 
-/// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates: whether another may
-/// make one is found out by entries, of groups and of the requester.
-fn needs_barrier(session: &Session, message: &[u8]) -> bool {
+/// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates, and of no
+/// transaction: whether another may make one is found out by entries, of groups and of the requester.
+fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8]) -> bool {
     if let Some(outline) = Outline::of(message) {
         match outline.op_tag {
             tag::ADD | tag::DELETE | tag::MODIFY | tag::MODIFY_DN => {
                 return !session.identity.is_root
                     || !outline.after.is_empty()
+                    || transaction::implies(session, dsa)
                     || group::may_be_config(outline.dn);
             }
             tag::UNBIND | tag::ABANDON => return false,
@@ -158,7 +160,11 @@ fn refuse(session: &mut Session, parts: &Parts<'_>, input: &[u8], out: &mut Vec<
                     }
                     // It may have been part of a transaction, which must not be committed without it.
                     Request::Search(_) | Request::Compare(_) | Request::Extended(_) => {}
-                    _ if message.controls.iter().next().is_some() => session.transactions.clear(),
+                    _ if message.controls.iter().next().is_some()
+                        || transaction::implies(session, parts.dsa) =>
+                    {
+                        session.transactions.clear();
+                    }
                     _ => {}
                 }
                 if let Some(response) = tag::response_to(request.tag()) {

@@ -444,7 +444,9 @@ fn settle(
     );
     assert!(transaction.submission.adds as u64 <= transaction.updates, "adds are some of the updates");
     assert!(transaction.reads <= READ_ENTRIES_MAX, "the answer to the end has room for the entries read");
+    let bytes_together = if may_grow { bytes() } else { 0 };
     let Transaction { mut submission, mut identity, overlay, reads, .. } = transaction;
+    submission.bytes_together = bytes_together;
     if reads > 0 {
         // What the answer brings is read by the rights of now, not by those of the last update.
         let security = parts.security;

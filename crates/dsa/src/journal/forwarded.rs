@@ -1,34 +1,43 @@
 //! Updates become what another server is sent of them, and are made of it again there.
 
-use super::remote::{Forwarded, Remote};
+use super::remote::{Forwarded, Remote, Replacement, What};
 use super::{Outcome, Returns, Submission, Updates, messages};
 use crate::parcel::{Condition, Front};
-use model::ResultCode;
+use crate::settings::SettingsChange;
 use proto::outline::Outline;
 use proto::tag;
 
-/// Why updates cannot be forwarded.
-const TRANSACTION: &str =
-    "this server does not lead the cluster: a transaction is ended at the one that does";
-const SETTINGS: &str = "this server does not lead the cluster: settings are changed at the one that does";
-const READS: &str = "this server does not lead the cluster: entries before and after an update (RFC 4527) are read at the one that does";
+/// Bytes that a transaction may take: no server has made one that takes more, and sums of them do not overflow.
+const TRANSACTION_BYTES_MAX: u64 = 1 << 40;
 
 impl Updates {
-    /// What the server that leads must know of them.
-    ///
-    /// # Errors
-    /// Code and text of their refusal: more belongs to them than can be forwarded.
-    pub fn forwarded(&self) -> Result<Forwarded<'_>, (ResultCode, &'static str)> {
-        let Submission { messages, conditions, actor, origin, settings, reader, end, marks, .. } =
-            self.submission();
+    /// What the server that leads must know of them. Prepared writes are not sent, nor who reads entries that answers bring: the
+    /// server that took them from its client answers those itself ([`Updates::are_answered_by_log`]).
+    pub fn forwarded(&self) -> Forwarded<'_> {
+        let Submission { messages, conditions, actor, origin, settings, end, marks, .. } = self.submission();
         assert!(marks.is_empty(), "no reads stand between updates where the log is replicated");
-        let refusal = match (end, settings, reader) {
-            (Some(_), ..) => TRANSACTION,
-            (_, Some(_), _) => SETTINGS,
-            (.., Some(_)) => READS,
-            _ => return Ok(Forwarded { actor, messages, conditions, origin: origin.clone() }),
+        let what = match (end, settings) {
+            (Some(end), _) => What::Transaction { end: *end, bytes: self.bytes_together() },
+            (None, Some(change)) => {
+                let (base, record) = (change.base().clone(), change.record().clone());
+                What::Settings(Box::new(Replacement { base, record }))
+            }
+            (None, None) => What::Updates,
         };
-        Err((ResultCode::UnwillingToPerform, refusal))
+        Forwarded { what, actor, messages, conditions, origin: origin.clone() }
+    }
+
+    /// Bytes of memory that a transaction takes, as this server knows it.
+    fn bytes_together(&self) -> u64 {
+        let Submission { prepared_writes, bytes_together, .. } = self.submission();
+        (*bytes_together).max(prepared_writes.bytes() as u64).min(TRANSACTION_BYTES_MAX)
+    }
+
+    /// Can nobody answer them but this server, when its log has brought them? Their answers have entries as their client may read
+    /// them (RFC 4527), or indexes are asked for here when settings hold.
+    pub fn are_answered_by_log(&self) -> bool {
+        let Submission { reader, settings, .. } = self.submission();
+        reader.is_some() || settings.is_some()
     }
 
     /// The updates that were forwarded by another server; what becomes of them goes to `returns`.
@@ -36,7 +45,7 @@ impl Updates {
     /// # Errors
     /// In words, what is wrong with them: no server forwards that.
     pub fn received(forwarded: &Forwarded<'_>, front: Front, returns: &Returns) -> Result<Updates, String> {
-        let Forwarded { actor, messages, conditions, origin } = forwarded;
+        let Forwarded { what, actor, messages, conditions, origin } = forwarded;
         let (mut bytes, mut adds) = (0, 0);
         for message in self::messages(messages) {
             let op_tag = Outline::of(message).map(|outline| outline.op_tag);
@@ -50,6 +59,21 @@ impl Updates {
             return Err("it does not end with a whole message".to_owned());
         }
         Condition::all(conditions).try_for_each(|condition| condition.map(|_| ()))?;
+        let (mut end, mut bytes_together, mut settings) = (None, 0, None);
+        match what {
+            What::Updates => {}
+            What::Transaction { bytes, .. } if *bytes > TRANSACTION_BYTES_MAX => {
+                return Err("it takes more memory than a transaction may".to_owned());
+            }
+            What::Transaction { end: id, bytes } => (end, bytes_together) = (Some(*id), *bytes),
+            What::Settings(_) if self::messages(messages).count() != 1 || adds > 0 => {
+                return Err("a change of settings is one modify".to_owned());
+            }
+            What::Settings(replacement) => {
+                let Replacement { base, record } = (**replacement).clone();
+                settings = Some(Box::new(SettingsChange::received(record, base)));
+            }
+        }
         let submission = Submission {
             messages: messages.to_vec(),
             adds,
@@ -57,6 +81,9 @@ impl Updates {
             actor: actor.to_vec(),
             origin: origin.clone(),
             remote: Some(Box::new(Remote { front, returns: returns.clone() })),
+            end,
+            bytes_together,
+            settings,
             ..Submission::default()
         };
         Ok(Updates(Some(Box::new(submission))))
@@ -83,12 +110,19 @@ mod tests {
     use super::*;
     use crate::Waking;
     use crate::audit::Origin;
+    use crate::settings::Record;
     use proto::Request;
 
     const FRONT: Front = Front { node: 7, number: 3 };
 
     fn forwarded(messages: &[u8]) -> Forwarded<'_> {
-        Forwarded { actor: b"cn=a", messages, conditions: &[], origin: Origin::default() }
+        Forwarded {
+            what: What::Updates,
+            actor: b"cn=a",
+            messages,
+            conditions: &[],
+            origin: Origin::default(),
+        }
     }
 
     #[test]
@@ -98,7 +132,7 @@ mod tests {
         Request::Delete(b"cn=b").encode(&mut messages, 2, &[]);
         let received = || Updates::received(&forwarded(&messages), FRONT, &returns).unwrap();
         assert_eq!((received().front(), received().count(), received().adds()), (Some(FRONT), 2, 0));
-        assert_eq!(received().forwarded(), Ok(forwarded(&messages)));
+        assert_eq!(received().forwarded(), forwarded(&messages));
         let unknown = returns.take();
         assert!(
             unknown
@@ -109,6 +143,34 @@ mod tests {
         received().return_unproposed();
         let expected = [(FRONT, Outcome::Applied(vec![1])), (FRONT, Outcome::NotProposed)];
         assert_eq!(returns.take(), expected);
+    }
+
+    /// The memory of a transaction is that which its server says, for it has no prepared writes.
+    #[test]
+    fn transactions_and_settings_come_with_what_belongs_to_them() {
+        let (mut messages, returns) = (Vec::new(), Returns::default());
+        Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
+        let received = |what| Updates::received(&Forwarded { what, ..forwarded(&messages) }, FRONT, &returns);
+        let what = What::Transaction { end: 7, bytes: 1000 };
+        let transaction = received(what.clone()).unwrap();
+        assert_eq!(transaction.forwarded().what, what);
+        assert_eq!(transaction.bytes_needed(), 1000 + 2 * messages.len() as u64);
+        assert!(transaction.command(0).is_transaction && !transaction.are_answered_by_log());
+        transaction.refuse(model::ResultCode::Busy, "not now");
+        let [(_, Outcome::Refused(answer))] = &returns.take()[..] else { panic!("it was refused") };
+        let outline = Outline::of(answer).expect("its end is answered");
+        assert_eq!((outline.id, outline.op_tag), (7, tag::EXTENDED_RESPONSE));
+        assert!(received(What::Transaction { end: 7, bytes: u64::MAX }).is_err());
+        let record = Record { flags: [("a".to_owned(), Vec::new())].into(), ..Record::default() };
+        let what = What::Settings(Box::new(Replacement { base: Record::default(), record: record.clone() }));
+        let settings = received(what.clone()).unwrap();
+        assert_eq!((settings.settings(), settings.are_answered_by_log()), (Some(&record), true));
+        assert_eq!(settings.forwarded().what, what);
+        Request::Delete(b"cn=b").encode(&mut messages, 2, &[]);
+        let two = Updates::received(&Forwarded { what, ..forwarded(&messages) }, FRONT, &returns);
+        assert!(two.is_err());
+        drop(settings);
+        returns.take();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! of them goes.
 
 use crate::audit::Origin;
+use crate::settings::Record;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A server that took an update of a client, and its number there.
@@ -13,9 +14,36 @@ pub struct Front {
     pub number: u64,
 }
 
+/// What updates are that are forwarded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Each happens or not.
+    Updates,
+    /// They happen all or not at all.
+    Transaction {
+        /// Message id of the request that ends it.
+        end: i32,
+        /// Bytes of memory that it takes when it is applied, besides those of its messages.
+        bytes: u64,
+    },
+    /// They are one change of settings.
+    Settings(Box<Replacement>),
+}
+
+/// Settings that take the place of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// Those of which they were made: they are proposed only while these hold.
+    pub base: Record,
+    /// Those that are to hold.
+    pub record: Record,
+}
+
 /// What a server forwards to the one that leads of updates whose rights it has decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded<'a> {
+    /// What they are.
+    pub what: What,
     /// DN of who is recorded for them.
     pub actor: &'a [u8],
     /// Whole LDAPMessages with updates.

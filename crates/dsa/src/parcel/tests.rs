@@ -58,7 +58,7 @@ fn a_parcel_comes_back() {
         push_updates(&command(&one, false), &Envelope::default(), &mut out);
         push_updates(&command(&three, true), &all, &mut out);
         push_rules("what holds", &mut out);
-        push_settings("what is set", &mut out);
+        push_settings("what is set", &Envelope::default(), &mut out);
         push_times(&times, &mut out);
         push_nothing(&mut out);
         let mut parcel = Parcel::decode(100, &out).unwrap();

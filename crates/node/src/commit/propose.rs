@@ -340,7 +340,7 @@ fn admit(
     }
     if updates.settings().is_some() {
         // They take nothing of the directory's memory, and may be what gives it more.
-        return Ok(());
+        return updates.admit_settings(dsa).map_err(|(code, text)| (code, text.into()));
     }
     room.find(updates).map_err(|text| (ResultCode::AdminLimitExceeded, text.into()))?;
     if dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {
@@ -363,13 +363,11 @@ fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<
     log.propose(Kind::Parcel, &mut |at, out| {
         head.encode(at.index.0, out);
         for updates in commands {
+            let (front, conditions) = (updates.front(), updates.conditions());
+            let envelope = Envelope { front, conditions, ..Envelope::default() };
             match updates.settings() {
-                Some(record) => parcel::push_settings(&settings::text(record), out),
-                None => {
-                    let (front, conditions) = (updates.front(), updates.conditions());
-                    let envelope = Envelope { front, conditions, ..Envelope::default() };
-                    parcel::push_updates(&updates.command(head.time_ms), &envelope, out);
-                }
+                Some(record) => parcel::push_settings(&settings::text(record), &envelope, out),
+                None => parcel::push_updates(&updates.command(head.time_ms), &envelope, out),
             }
         }
     })

@@ -5,7 +5,7 @@ use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
 use crate::data::{SettingsFile, settings};
 use crate::faults;
-use crate::forward;
+use crate::forward::Forward;
 use crate::parcels;
 use dsa::audit::What;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
@@ -65,9 +65,6 @@ pub(super) struct Replica {
     limbo_since_ms: Option<u64>,
     /// Updates that were proposed here and are lost: nobody was answered.
     lost: Vec<Updates>,
-    /// The name by which updates in the log are those of this run's clients, if other replicas propose some; and what became of those.
-    run: Option<u64>,
-    own: Vec<(u64, Vec<u8>)>,
     /// The term of the last record that was applied.
     term: u64,
     answers: Vec<u8>,
@@ -92,23 +89,11 @@ impl Replica {
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
             lost: Vec::new(),
-            run: None,
-            own: Vec::new(),
             term: 0,
             answers: Vec::new(),
             waking: Waking::default(),
             spare: Vec::new(),
         }
-    }
-
-    /// Updates that bear this name in the log are those of clients of this server.
-    pub(super) fn be_front(&mut self, run: u64) {
-        self.run = Some(run);
-    }
-
-    /// Takes what became of updates of clients here that another replica proposed: their numbers, and the answers.
-    pub(super) fn take_own(&mut self) -> Vec<(u64, Vec<u8>)> {
-        std::mem::take(&mut self.own)
     }
 
     /// The term of the last record that was applied.
@@ -186,11 +171,16 @@ impl Replica {
         self.proposed.push_back(Proposed { at, head: *head, commands, ids: Vec::new() });
     }
 
-    /// Applies a record that is committed, and answers it if it was proposed here.
+    /// Applies a record that is committed, and answers it if it was proposed here, or forwarded by `forward`.
     ///
     /// # Errors
     /// It cannot be applied: nothing may be applied after it.
-    pub(super) fn apply(&mut self, committed: Committed<'_>, status: &Status) -> Result<(), Failed> {
+    pub(super) fn apply(
+        &mut self,
+        committed: Committed<'_>,
+        forward: Option<&mut Forward>,
+        status: &Status,
+    ) -> Result<(), Failed> {
         let Committed { at, kind, payload } = committed;
         let applied = self.applied();
         if at.index <= applied && is_planted() {
@@ -214,7 +204,7 @@ impl Replica {
         }
         match own {
             Some(own) if !own.commands.is_empty() => self.apply_own(own)?,
-            _ => self.apply_other(at.index, kind, payload)?,
+            _ => self.apply_other(at.index, kind, payload, forward)?,
         }
         assert!(self.applied() == at.index, "the chain of outcomes ends with the record that was applied");
         self.bytes_since_checkpoint += payload.len() as u64;
@@ -270,7 +260,13 @@ impl Replica {
         Ok(())
     }
 
-    fn apply_other(&mut self, index: Index, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
+    fn apply_other(
+        &mut self,
+        index: Index,
+        kind: Kind,
+        payload: &[u8],
+        mut forward: Option<&mut Forward>,
+    ) -> Result<(), Failed> {
         if kind != Kind::Parcel {
             // Imports are in the snapshot that follows them: see `Committer::note_import`.
             if kind == Kind::Import {
@@ -285,10 +281,16 @@ impl Replica {
         if parcel.rules().map_err(unread)?.is_some_and(|text| *text != *self.rules) {
             return Err(unread("it has other rules than this server was started with".to_owned()));
         }
-        if let Some(text) = parcel.settings().map_err(unread)? {
+        if let Some((text, front)) = parcel.settings().map_err(unread)? {
             self.change_settings(index, settings::parse(text).map_err(unread)?, parcel.head.time_ms)?;
+            if let Some(forward) = forward.as_deref_mut()
+                && let Some(updates) = forward.take_logged(front)
+            {
+                self.applier.ask_for_indexes(&updates);
+                updates.succeed(forward.waking());
+            }
         }
-        let Replica { applier, answers, time_ms, run, own, .. } = self;
+        let Replica { applier, answers, time_ms, .. } = self;
         let applied = parcels::apply(
             applier,
             (index.0, parcel),
@@ -300,10 +302,16 @@ impl Replica {
             },
             |applier, command, envelope| {
                 answers.clear();
-                applier.apply_enveloped(command, envelope, answers)?;
-                if let Some(number) = run.and_then(|run| forward::number_of(envelope.front, run)) {
-                    own.push((number, answers.clone()));
-                }
+                let Some(forward) = forward.as_deref_mut() else {
+                    return applier.apply_enveloped(command, envelope, answers);
+                };
+                let Some(mut updates) = forward.take_logged(envelope.front) else {
+                    return applier.apply_enveloped(command, envelope, answers);
+                };
+                // Without an answer it is answered that the outcome is unknown.
+                let mut answers = updates.answers_buffer();
+                applier.apply_returned(command, envelope, &mut updates, &mut answers)?;
+                updates.answer(answers, forward.waking());
                 Ok(())
             },
         );

@@ -103,7 +103,7 @@ impl Replay {
             return self.apply_parcel(index, parcel.clone());
         }
         if let Some(parcel) = &parcel
-            && let Some(text) = parcel.settings()?
+            && let Some((text, _)) = parcel.settings()?
         {
             // Nothing is decided by them: the last ones are put in force when all is applied.
             settings::parse(text)

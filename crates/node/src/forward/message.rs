@@ -1,8 +1,9 @@
 //! Messages of the channel for updates, to the byte: `docs/formats/peers.md`. All numbers are little-endian.
 
+use crate::data::settings;
 use dsa::account_times::{AccountTime, TIME_BYTES};
 use dsa::audit::Origin;
-use dsa::journal::Forwarded;
+use dsa::journal::{self, Forwarded, Replacement, What};
 use env::net::{Credentials, PeerAddress};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,11 +14,15 @@ pub(super) const TIMES_MAX: usize = 1024;
 /// Bytes of a name: of who is recorded, or who asked.
 const NAME_BYTES_MAX: usize = 16 << 10;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 8;
 const UPDATES: u8 = 1;
 const OUTCOME: u8 = 2;
 const TIMES: u8 = 3;
+/// What updates are.
+const EACH: u8 = 0;
+const TRANSACTION: u8 = 1;
+const SETTINGS: u8 = 2;
 
 /// What is wrong with a message. It is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,17 @@ pub(super) enum Outcome<'a> {
     NotProposed,
 }
 
+impl<'a> Outcome<'a> {
+    /// As it is sent.
+    pub(super) fn of(outcome: &'a journal::Outcome) -> Outcome<'a> {
+        match outcome {
+            journal::Outcome::Applied(answers) => Outcome::Applied(answers),
+            journal::Outcome::Refused(answers) => Outcome::Refused(answers),
+            journal::Outcome::NotProposed => Outcome::NotProposed,
+        }
+    }
+}
+
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
@@ -91,14 +107,15 @@ impl Message<'_> {
         match self {
             Message::Updates { name, lowest, term, not_after_ms, forwarded } => {
                 out[5] = UPDATES;
-                let Forwarded { actor, messages, conditions, origin } = forwarded;
+                let Forwarded { what, actor, messages, conditions, origin } = forwarded;
                 put_name(name, &mut out);
                 [lowest, term, not_after_ms].iter().for_each(|number| put_u64(**number, &mut out));
-                let origin = encode_origin(origin);
-                for part in [&origin[..], actor, conditions, messages] {
+                let ((code, what), origin) = (encode_what(what)?, encode_origin(origin));
+                out[6] = code;
+                for part in [&origin[..], actor, conditions, &what, messages] {
                     put_u32(u32::try_from(part.len()).ok()?, &mut out);
                 }
-                for part in [&origin[..], actor, conditions, messages] {
+                for part in [&origin[..], actor, conditions, &what, messages] {
                     out.extend_from_slice(part);
                 }
             }
@@ -139,12 +156,12 @@ impl Message<'_> {
             return Err(Malformed::Checksum);
         }
         let [version, kind, code, zero] = [bytes[4], bytes[5], bytes[6], bytes[7]];
-        if version != VERSION || zero != 0 || (kind != OUTCOME && code != 0) {
+        if version != VERSION || zero != 0 || (kind == TIMES && code != 0) {
             return Err(Malformed::Type);
         }
         let mut rest = &bytes[HEAD_BYTES..];
         let message = match kind {
-            UPDATES => decode_updates(&mut rest)?,
+            UPDATES => decode_updates(code, &mut rest)?,
             OUTCOME => {
                 let name = take_name(&mut rest)?;
                 let (index, leader) = (take_u64(&mut rest)?, take_u64(&mut rest)?);
@@ -172,26 +189,67 @@ impl Message<'_> {
     }
 }
 
-fn decode_updates<'a>(rest: &mut &'a [u8]) -> Result<Message<'a>, Malformed> {
+fn decode_updates<'a>(code: u8, rest: &mut &'a [u8]) -> Result<Message<'a>, Malformed> {
     let name = take_name(rest)?;
     let (lowest, term, not_after_ms) = (take_u64(rest)?, take_u64(rest)?, take_u64(rest)?);
-    let mut lengths = [0; 4];
+    let mut lengths = [0; 5];
     for length in &mut lengths {
         *length = take_u32(rest)? as usize;
     }
-    let [origin, actor, conditions, messages] = lengths;
+    let [origin, actor_bytes, conditions, what, messages] = lengths;
     let origin = decode_origin(take(rest, origin)?)?;
-    let forwarded = Forwarded {
-        actor: take(rest, actor)?,
-        conditions: take(rest, conditions)?,
-        messages: take(rest, messages)?,
-        origin,
-    };
+    let (actor, conditions) = (take(rest, actor_bytes)?, take(rest, conditions)?);
+    let what = decode_what(code, take(rest, what)?)?;
+    let forwarded = Forwarded { what, actor, conditions, messages: take(rest, messages)?, origin };
     let has_sense = lowest > 0 && lowest <= name.number && term > 0 && !forwarded.messages.is_empty();
-    if !has_sense || actor > NAME_BYTES_MAX {
+    if !has_sense || actor_bytes > NAME_BYTES_MAX {
         return Err(Malformed::Content);
     }
     Ok(Message::Updates { name, lowest, term, not_after_ms, forwarded })
+}
+
+/// What updates are: the byte of the head, and what belongs to it.
+fn encode_what(what: &What) -> Option<(u8, Vec<u8>)> {
+    let mut out = Vec::new();
+    let code = match what {
+        What::Updates => EACH,
+        What::Transaction { end, bytes } => {
+            put_u32(end.cast_unsigned(), &mut out);
+            put_u64(*bytes, &mut out);
+            TRANSACTION
+        }
+        What::Settings(replacement) => {
+            let base = settings::text(&replacement.base);
+            put_u32(u32::try_from(base.len()).ok()?, &mut out);
+            out.extend_from_slice(base.as_bytes());
+            out.extend_from_slice(settings::text(&replacement.record).as_bytes());
+            SETTINGS
+        }
+    };
+    Some((code, out))
+}
+
+fn decode_what(code: u8, mut rest: &[u8]) -> Result<What, Malformed> {
+    // A record has one text.
+    let record = |text: &[u8]| {
+        let text = std::str::from_utf8(text).map_err(|_| Malformed::Content)?;
+        let record = settings::parse(text).map_err(|_| Malformed::Content)?;
+        if settings::text(&record) == text { Ok(record) } else { Err(Malformed::Content) }
+    };
+    let what = match code {
+        EACH => What::Updates,
+        TRANSACTION => {
+            What::Transaction { end: take_u32(&mut rest)?.cast_signed(), bytes: take_u64(&mut rest)? }
+        }
+        SETTINGS => {
+            let bytes = take_u32(&mut rest)? as usize;
+            let base = record(take(&mut rest, bytes)?)?;
+            let record = record(std::mem::take(&mut rest))?;
+            What::Settings(Box::new(Replacement { base, record }))
+        }
+        _ => return Err(Malformed::Type),
+    };
+    if rest.is_empty() { Ok(what) } else { Err(Malformed::Length) }
 }
 
 fn put_u32(number: u32, out: &mut Vec<u8>) {

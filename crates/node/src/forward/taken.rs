@@ -23,8 +23,8 @@ struct Run {
     run: u64,
     /// Below it all have an outcome.
     lowest: u64,
-    /// Those that were taken; with the answers, if they were refused.
-    tries: BTreeMap<u64, Option<Vec<u8>>>,
+    /// Those that were taken; with what became of them, if they are not in the log.
+    tries: BTreeMap<u64, Option<Outcome>>,
 }
 
 /// See the module.
@@ -36,17 +36,17 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Takes updates to be proposed in `term`, which this replica leads; none if they were taken before.
+    /// Takes updates to be proposed in `term`, which this replica leads; none if they were taken before. There is room for so many bytes:
+    /// longer ones are not taken, and not later either, for their server sends another try.
     ///
     /// # Errors
     /// In words, why they are none.
     pub(super) fn take(
         &mut self,
         from: ReplicaId,
-        term: u64,
-        name: Name,
-        lowest: u64,
+        (term, name, lowest): (u64, Name, u64),
         forwarded: &Forwarded<'_>,
+        room: usize,
     ) -> Result<Option<Updates>, String> {
         assert!(self.term <= term, "terms go up");
         if replica_of(name.run) != from {
@@ -75,16 +75,20 @@ impl Taken {
         if run.tries.len() >= TRIES_MAX {
             return Err("its server has too many on their way".to_owned());
         }
+        if forwarded.messages.len() > room {
+            run.tries.insert(name.number, Some(Outcome::NotProposed));
+            return Ok(None);
+        }
         let front = Front { node: name.run, number: name.number };
         let updates = Updates::received(forwarded, front, &self.returns)?;
         run.tries.insert(name.number, None);
         Ok(Some(updates))
     }
 
-    /// The answers to updates that were refused.
-    pub(super) fn refusal(&self, from: ReplicaId, name: Name) -> Option<&[u8]> {
+    /// What became of updates, if they are not in the log.
+    pub(super) fn outcome(&self, from: ReplicaId, name: Name) -> Option<&Outcome> {
         let run = self.runs.get(&from)?.iter().find(|run| run.run == name.run)?;
-        run.tries.get(&name.number)?.as_deref()
+        run.tries.get(&name.number)?.as_ref()
     }
 
     /// What became of updates since the last call, and who is to know.
@@ -94,9 +98,9 @@ impl Taken {
             let to = replica_of(node);
             let run = self.runs.get_mut(&to).and_then(|runs| runs.iter_mut().find(|run| run.run == node));
             if let Some(kept) = run.and_then(|run| run.tries.get_mut(&number))
-                && let Outcome::Refused(answers) = &outcome
+                && !matches!(outcome, Outcome::Applied(_))
             {
-                *kept = Some(answers.clone());
+                *kept = Some(outcome.clone());
             }
             all.push((to, Name { run: node, number, again: 0 }, outcome));
         }
@@ -108,6 +112,7 @@ impl Taken {
 mod tests {
     use super::*;
     use dsa::audit::Origin;
+    use dsa::journal::What;
     use proto::Request;
 
     const FRONT: ReplicaId = ReplicaId(2);
@@ -127,8 +132,14 @@ mod tests {
 
         fn take(&mut self, term: u64, name: Name, lowest: u64) -> Result<Option<Updates>, String> {
             let Fixture(taken, messages) = self;
-            let forwarded = Forwarded { actor: b"", messages, conditions: b"", origin: Origin::default() };
-            taken.take(FRONT, term, name, lowest, &forwarded)
+            let forwarded = Forwarded {
+                what: What::Updates,
+                actor: b"",
+                messages,
+                conditions: b"",
+                origin: Origin::default(),
+            };
+            taken.take(FRONT, (term, name, lowest), &forwarded, messages.len())
         }
     }
 
@@ -143,13 +154,28 @@ mod tests {
         assert_eq!(outcomes.iter().map(|(to, name, _)| (*to, *name)).collect::<Vec<_>>(), [(FRONT, name(2))]);
         // A refusal is said again, and what is not decided is not.
         assert!(
-            fixture.take(3, name(2), 1).unwrap().is_none() && fixture.0.refusal(FRONT, name(2)).is_some()
+            fixture.take(3, name(2), 1).unwrap().is_none() && fixture.0.outcome(FRONT, name(2)).is_some()
         );
-        assert_eq!(fixture.0.refusal(FRONT, name(1)), None);
+        assert_eq!(fixture.0.outcome(FRONT, name(1)), None);
         first.return_unproposed();
         assert_eq!(fixture.0.outcomes()[0].2, Outcome::NotProposed);
+        // So is that it was not proposed, and it is not taken later.
+        assert!(fixture.take(3, name(1), 1).unwrap().is_none());
+        assert_eq!(fixture.0.outcome(FRONT, name(1)), Some(&Outcome::NotProposed));
         assert!(fixture.take(3, name(3), 3).unwrap().is_some());
         assert!(fixture.take(3, name(1), 1).unwrap().is_none(), "it has an outcome");
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_not_taken_later() {
+        let Fixture(mut taken, messages) = Fixture::new();
+        let (what, origin) = (What::Updates, Origin::default());
+        let forwarded = Forwarded { what, actor: b"", messages: &messages, conditions: b"", origin };
+        let take = |taken: &mut Taken, room| taken.take(FRONT, (3, name(1), 1), &forwarded, room).unwrap();
+        assert!(take(&mut taken, messages.len() - 1).is_none());
+        assert!(take(&mut taken, messages.len()).is_none(), "its server has begun another try by now");
+        assert_eq!(taken.outcome(FRONT, name(1)), Some(&Outcome::NotProposed));
+        assert!(taken.outcomes().is_empty());
     }
 
     #[test]

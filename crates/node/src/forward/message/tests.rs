@@ -1,5 +1,6 @@
 use super::*;
 use dsa::account_times::Field;
+use dsa::settings::Record;
 use model::{Csn, EntryId};
 use proptest::prelude::*;
 
@@ -24,6 +25,21 @@ fn origin() -> impl Strategy<Value = Origin> {
     })
 }
 
+fn record() -> impl Strategy<Value = Record> {
+    let texts =
+        proptest::collection::btree_map("[a-eg-z.]{1,9}", proptest::collection::vec(".{0,9}", 0..3), 0..4);
+    texts.prop_map(|values| Record { values, ..Record::default() })
+}
+
+fn what() -> impl Strategy<Value = What> {
+    prop_oneof![
+        Just(What::Updates),
+        any::<(i32, u64)>().prop_map(|(end, bytes)| What::Transaction { end, bytes }),
+        (record(), record())
+            .prop_map(|(base, record)| What::Settings(Box::new(Replacement { base, record }))),
+    ]
+}
+
 fn comes_back(message: &Message<'_>, flip: prop::sample::Index) -> Result<(), TestCaseError> {
     let mut bytes = message.encode().expect("it is short");
     prop_assert_eq!(&Message::decode(&bytes), &Ok(message.clone()));
@@ -42,9 +58,11 @@ proptest! {
         conditions: Vec<u8>,
         messages in proptest::collection::vec(any::<u8>(), 1..300),
         origin in origin(),
+        what in what(),
         flip: prop::sample::Index,
     ) {
-        let forwarded = Forwarded { actor: &actor, messages: &messages, conditions: &conditions, origin };
+        let (actor, messages, conditions) = (&actor[..], &messages[..], &conditions[..]);
+        let forwarded = Forwarded { what, actor, messages, conditions, origin };
         let name = Name { run, number: lowest + more, again };
         comes_back(&Message::Updates { name, lowest, term, not_after_ms, forwarded }, flip)?;
     }
@@ -86,7 +104,9 @@ proptest! {
 
 #[test]
 fn what_no_server_says_is_refused() {
-    let forwarded = Forwarded { actor: b"", messages: b"m", conditions: b"", origin: Origin::default() };
+    let what = What::Updates;
+    let forwarded =
+        Forwarded { what, actor: b"", messages: b"m", conditions: b"", origin: Origin::default() };
     let name = Name { run: 1, number: 2, again: 0 };
     let read = |name, lowest, term, forwarded: &Forwarded<'_>| {
         let message = Message::Updates { name, lowest, term, not_after_ms: 0, forwarded: forwarded.clone() };
