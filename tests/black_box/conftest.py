@@ -35,6 +35,32 @@ KILLS = int(os.environ.get("PANDO_KILLS", "4"))
 KILL_SEED = os.environ.get("PANDO_KILL_SEED", "7")
 
 
+# Are servers of tests nodes that do not lead?
+FOLLOWER = os.environ.get("PANDO_FOLLOWER") == "1"
+
+
+def pytest_collection_modifyitems(items):
+    if FOLLOWER:
+        import followers
+
+        followers.leave_out(items, Path(__file__).parent)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    if FOLLOWER:
+        import followers
+
+        followers.end_those_left()
+
+
+def pytest_sessionfinish():
+    if FOLLOWER:
+        import followers
+
+        followers.end_all()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
     """Row X11: after each test no text that its clients received tells a secret."""
@@ -215,15 +241,17 @@ def start(folder, *arguments, ldif=None, suffix=SUFFIX, data=None, env=None, roo
     password = folder / "password"
     password.write_text(SECRET + "\n")
     imports = ["--import", str(DATA / ldif)] if ldif else []
-    return Server(
+    arguments = (
         (["--suffix", suffix] if suffix else [])
         + ["--listen", "ldap://127.0.0.1:0"]
         + (["--root-dn", ADMIN, "--root-password-file", str(password)] if root else [])
-        + [*imports, *map(str, arguments)],
-        folder,
-        storage=["--data", str(data)] if data else ["--memory"],
-        env=env,
+        + [*imports, *map(str, arguments)]
     )
+    if FOLLOWER:
+        import followers
+
+        return followers.start(arguments, folder, data, env)
+    return Server(arguments, folder, storage=["--data", str(data)] if data else ["--memory"], env=env)
 
 
 @pytest.fixture

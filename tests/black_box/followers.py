@@ -1,0 +1,122 @@
+"""With PANDO_FOLLOWER=1 each server of a test is a node of a cluster of three that does not lead: its clients must not notice.
+
+Its directory is made as the test says, by a start alone. Then it is that of node 1, which leads; nodes 2 and 3 join, and node 2 is the test's.
+Node 1 and node 3 have no flags of the test but what comes with the directory.
+"""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from conftest import PANDO, Server, run, wait_for
+
+# The clusters whose test goes on, by the data directory of its node.
+clusters = {}
+# Flags of a start alone that a node refuses, with their values.
+ALONE = {"--import": 1, "--memory": 0}
+
+
+def free_port():
+    """A port that was free a moment ago."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def of_node(arguments):
+    """The arguments for a node, whose ports its clients can be told."""
+    kept, rest = [], iter(arguments)
+    for argument in rest:
+        if argument in ALONE:
+            [next(rest) for _ in range(ALONE[argument])]
+        else:
+            kept.append(argument.replace("127.0.0.1:0", f"127.0.0.1:{free_port()}"))
+    return kept
+
+
+class Cluster:
+    """The other two nodes of a test's node, and how they are asked."""
+
+    def __init__(self, folder):
+        self.folder, self.others, self.node = folder, [], None
+
+    def command(self, name, *arguments, code=0):
+        return run(PANDO, "cluster", name, "--data", self.folder / "n1", *arguments, code=code)
+
+    def join(self, number):
+        self.command("token", "-o", self.folder / f"token{number}")
+        return ["--join", str(self.folder / f"token{number}"), *self.peer()]
+
+    def peer(self):
+        return ["--peer", f"127.0.0.1:{free_port()}"]
+
+    def other(self, number, *arguments):
+        folder = self.folder / f"other{number}"
+        folder.mkdir()
+        listen = ["--listen", f"ldap://127.0.0.1:{free_port()}"]
+        self.others.append(Server([*listen, *arguments], folder, ["--data", str(self.folder / f"n{number}")]))
+
+    def roles(self):
+        status = json.loads(self.command("status", "--json").out)
+        return {node["id"]: node["role"] for node in status["nodes"]}
+
+    def is_whole(self):
+        return self.roles() == {1: "leader", 2: "follower", 3: "follower"}
+
+    def end(self):
+        for other in self.others:
+            other.process.kill()
+            other.process.wait()
+            other.process.stdout.close()
+
+
+def start(arguments, folder, data, env):
+    """A node that does not lead, of a new cluster, or of that which `data` was a part of before."""
+    data = Path(data or folder / "data")
+    if data in clusters:
+        node = Server(of_node(arguments), folder, ["--data", str(data)], env)
+        run(PANDO, "cluster", "ready", "--data", data, code=None)
+        clusters[data].node = node
+        return node
+    base = folder / "cluster"
+    base.mkdir()
+    cluster = Cluster(base)
+    if data.exists():
+        data.rename(base / "n1")
+    alone = Server(arguments, base, ["--data", str(base / "n1")], env)
+    alone.end()
+    cluster.other(1, "--init-cluster", *cluster.peer())
+    clusters[data] = cluster
+    cluster.node = node = Server([*cluster.join(2), *of_node(arguments)], folder, ["--data", str(data)], env)
+    cluster.other(3, *cluster.join(3))
+    wait_for(cluster.is_whole, "three nodes vote")
+    return node
+
+
+def end_those_left():
+    """Ends the other nodes of those that have ended."""
+    for data in [data for data, cluster in clusters.items() if cluster.node.process.poll() is not None]:
+        clusters.pop(data).end()
+
+
+def end_all():
+    while clusters:
+        clusters.popitem()[1].end()
+
+
+def not_here(folder):
+    """Tests that say nothing about a node, by file and name, each with the reason."""
+    lines = (folder / "not_at_a_follower.txt").read_text().splitlines()
+    named = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    return {name: reason for name, reason in named}
+
+
+def leave_out(items, folder):
+    """Skips those tests."""
+    reasons = not_here(folder)
+    for item in items:
+        name = item.nodeid.split("[")[0].rsplit("/", 1)[-1]
+        reason = reasons.get(name) or reasons.get(name.split("::")[0])
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
