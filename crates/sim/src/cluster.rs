@@ -9,6 +9,7 @@ mod nemesis;
 mod processes;
 mod replica;
 mod sent;
+mod settings;
 mod snapshots;
 
 use crate::clients::Clients;
@@ -27,6 +28,7 @@ use consensus::{ReplicaId, Retention};
 use ledger::Ledger;
 use replica::Replica;
 use sent::Sent;
+use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -65,6 +67,9 @@ pub struct Cluster {
     counts: BTreeMap<Vec<u8>, (usize, u64)>,
     /// What the log has set the counter of each client to last. Updates of unknown outcome may come behind later ones.
     counters: [u64; SESSIONS],
+    /// What it was before it was set to something, by client and that.
+    before: BTreeMap<(usize, u64), u64>,
+    settings: Settings,
     /// The last entry that is known to be answered or read.
     promised: u64,
     /// Elections are disturbed when they are nearly over.
@@ -129,6 +134,8 @@ impl Cluster {
             logged: BTreeSet::new(),
             counts: BTreeMap::new(),
             counters: [0; SESSIONS],
+            before: BTreeMap::new(),
+            settings: Settings::default(),
             promised: base,
             has_ambush: false,
             trace,
@@ -245,7 +252,11 @@ impl Cluster {
                 counted.extend(counts.get(messages));
             });
             followed.map_err(broken("the log can be read"))?;
-            counted.into_iter().for_each(|(session, count)| self.on_counted(session, count));
+            let counted: Vec<(usize, u64)> = counted.into_iter().copied().collect();
+            for (session, count) in counted {
+                self.before.insert((session, count), self.counters[session]);
+                self.on_counted(session, count);
+            }
             if let Some((property, what)) = again {
                 return Err(broken(property)(format!("entry {index} has an update: {what}")));
             }
