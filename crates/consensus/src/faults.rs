@@ -23,4 +23,14 @@ env::faults! {
     CHANGES_APPLIED_AT_START = "conf-of-heads";
     /// A barrier is passed without a question.
     BARRIER_NOT_AWAITED = "barrier-not-awaited";
+    /// A question of a replica that was started again has the name of one that it sent before.
+    READ_CONTEXT_AGAIN = "read-context-again";
+    /// A lease is counted from whatever a follower answers.
+    LEASE_BY_ANY_ANSWER = "lease-renewed-by-any-answer";
+    /// A leader has leases when it has asked another replica to lead.
+    LEASE_OVER_TRANSFER = "lease-over-transfer";
+    /// It has leases again when it has given that up.
+    LEASE_AFTER_ABORTED_TRANSFER = "lease-after-aborted-transfer";
+    /// A replica that stood still makes up for its ticks, and by those it counts its promise.
+    TICK_DEBT = "tick-debt";
 }

@@ -49,7 +49,7 @@ impl RaftLog {
         }
     }
 
-    fn leads(&self) -> bool {
+    pub(crate) fn leads(&self) -> bool {
         self.core.raft.state == StateRole::Leader
     }
 
@@ -122,6 +122,7 @@ impl RaftLog {
             return;
         }
         let Some(members) = changed(&mut self.core, entry.index, &change, facts) else { return };
+        self.lease.on_members(self.reads.asked());
         tracing::info!(
             entry = entry.index,
             voters = ?numbers(&members.voters),

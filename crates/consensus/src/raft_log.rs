@@ -2,10 +2,12 @@
 
 use crate::control::Control;
 use crate::entries::Entries;
+use crate::lease::{OwnLease, Question};
 use crate::links::Links;
 use crate::mark::SnapshotMark;
 use crate::member::{Base, ReplicaId};
 use crate::persist::{Persist, RECORD_BYTES};
+use crate::promise::Promise;
 use crate::reads::Reads;
 use crate::record::{ENTRY_HEAD_BYTES, HardState};
 use crate::recovery::Recovered;
@@ -15,12 +17,12 @@ use crate::{faults, message, trace};
 use env::entropy::{Entropy as _, SeededEntropy};
 use env::planted;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
-use raft::{Config, RawNode, ReadOnlyOption, SnapshotStatus, StateRole, Storage as _};
+use raft::{CAMPAIGN_TRANSFER, Config, RawNode, ReadOnlyOption, SnapshotStatus, StateRole, Storage as _};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{
-    Committed, Encode, Index, Kind, Log, Mark, Mode, Poisoned, Position, Refused, Role, ShardLog, SyncDone,
-    Ticket, Write, Writer,
+    Committed, Encode, Index, Kind, Lease, Log, Mark, Mode, Poisoned, Position, ReadMode, Refused, Role,
+    ShardLog, SyncDone, Ticket, Write, Writer,
 };
 
 /// Bytes of entries in one message to a follower, if it has more than one.
@@ -34,6 +36,8 @@ const COMMITTED_BYTES: u64 = 4 << 20;
 /// A leader whose disk has no room transfers its leadership, and does so again after this many milliseconds at the earliest: where no disk
 /// has room, leaders should not change all the time.
 const TRANSFER_MS: u64 = 600_000;
+/// Milliseconds after which it is asked anew whether this replica has all, where that is to be known.
+const AGE_MS: u64 = 1_000;
 
 /// See the module.
 pub struct RaftLog {
@@ -42,7 +46,10 @@ pub struct RaftLog {
     pub(crate) persist: Persist,
     links: Box<dyn Links>,
     ticks: Ticks,
-    reads: Reads,
+    pub(crate) reads: Reads,
+    read_mode: ReadMode,
+    pub(crate) lease: OwnLease,
+    promise: Promise,
     /// Committed, and not handed out.
     committed: VecDeque<Entry>,
     pub(crate) now_ms: u64,
@@ -127,7 +134,10 @@ impl RaftLog {
             persist: Persist::new(writer),
             links,
             ticks: Ticks::new(seeds.next_u64()),
-            reads: Reads::new(id, seeds.next_u64()),
+            reads: Reads::new(id, of_run(seeds.next_u64())),
+            read_mode: ReadMode::default(),
+            lease: OwnLease::default(),
+            promise: Promise::of_start(),
             committed: VecDeque::new(),
             now_ms: 0,
             lacks_room: false,
@@ -188,15 +198,43 @@ impl RaftLog {
                 continue;
             }
             self.transfers.on_message(message.from, self.now_ms);
+            if self.is_of_leader(&message) {
+                self.promise.renew();
+            } else if self.is_against_promise(&message) {
+                continue;
+            }
             match message.get_msg_type() {
                 MessageType::MsgSnapshot => self.on_snapshot(message),
                 MessageType::MsgSnapStatus => self.on_fetch_of_follower(&message),
                 _ => {
+                    if planted::is(faults::LEASE_BY_ANY_ANSWER) {
+                        self.take_any_answer(&message);
+                    }
                     let Some(message) = self.with_what_has_room(message) else { continue };
                     self.step(message);
                 }
             }
         }
+    }
+
+    /// Is it what a leader sends to a follower? One of an earlier term is none.
+    fn is_of_leader(&self, message: &Message) -> bool {
+        let is_leaders = matches!(
+            message.get_msg_type(),
+            MessageType::MsgAppend | MessageType::MsgHeartbeat | MessageType::MsgSnapshot
+        );
+        is_leaders && message.term >= self.core.raft.term
+    }
+
+    /// Does somebody want a vote which the leader was promised that nobody gets? A replica that leads has promised nobody. One that
+    /// was asked by its leader to lead may get it.
+    fn is_against_promise(&self, message: &Message) -> bool {
+        let wants_vote = matches!(
+            message.get_msg_type(),
+            MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
+        );
+        let is_forced = message.context[..] == *CAMPAIGN_TRANSFER;
+        wants_vote && !is_forced && self.promise.holds(self.now_ms)
     }
 
     fn step(&mut self, message: Message) {
@@ -317,9 +355,14 @@ impl RaftLog {
     fn tick(&mut self) {
         let raft = &mut self.core.raft;
         // A replica that hears nothing does not want to lead; one that leads is not kept from noticing that it is alone.
-        let hears = raft.state == StateRole::Leader || !self.persist.is_full();
+        let leads = raft.state == StateRole::Leader;
+        let hears = leads || !self.persist.is_full();
         if self.ticks.is_due(self.now_ms) && hears {
-            raft.set_randomized_election_timeout(self.ticks.timeout(raft.election_elapsed));
+            let timeout = self.ticks.timeout(raft.election_elapsed);
+            if !leads && raft.election_elapsed + 1 >= timeout && self.promise.holds(self.now_ms) {
+                return;
+            }
+            raft.set_randomized_election_timeout(timeout);
             self.core.tick();
         }
     }
@@ -383,12 +426,60 @@ impl RaftLog {
         if !can_be_asked {
             return;
         }
+        if self.reads.is_quiet() && self.is_question_due() {
+            self.reads.ask();
+        }
         if let Some(context) = self.reads.question(self.now_ms, raft.term) {
             self.core.read_index(context);
         }
     }
 
+    /// Is something to be asked though nobody waits?
+    fn is_question_due(&self) -> bool {
+        let current_ms = self.reads.current_ms().unwrap_or_default();
+        (self.leads() && self.lease.is_due(self.now_ms))
+            || (self.read_mode.knows_age && self.now_ms >= current_ms + AGE_MS)
+    }
+
+    /// A question was answered.
+    fn on_answer(&mut self, context: &[u8], index: u64) {
+        let answered = self.reads.on_answer(context, index);
+        if let Some(question) = answered.filter(|question| question.term == self.core.raft.term)
+            && self.leads()
+        {
+            self.lease.renew(question);
+        }
+        self.reads.on_applied(self.core.raft.raft_log.applied);
+    }
+
+    /// As a planted fault does.
+    fn take_any_answer(&mut self, message: &Message) {
+        let is_answer = message.get_msg_type() == MessageType::MsgHeartbeatResponse;
+        if is_answer && self.leads() && self.core.raft.commit_to_current_term() {
+            let (sent_ms, term) = (self.now_ms, self.core.raft.term);
+            self.lease.renew(Question { number: u64::MAX, sent_ms, term });
+        }
+    }
+
+    /// Publishes whether reads may be answered without a question. They may not while others may know of entries that are not applied here, nor
+    /// while members change.
+    fn publish_lease(&self) {
+        let raft = &self.core.raft;
+        let has_all = raft.raft_log.applied >= raft.raft_log.committed && !raft.has_pending_conf();
+        self.lease.publish((self.leads() && has_all).then_some(raft.term));
+    }
+
     fn send(&mut self, messages: Vec<Message>) {
+        let transfers = |message: &&Message| message.get_msg_type() == MessageType::MsgTimeoutNow;
+        if let Some(message) = messages.iter().find(transfers) {
+            self.lease.forfeit(message.term);
+        }
+        let is_given_up = self.core.raft.lead_transferee.is_none();
+        if is_given_up && planted::is(faults::LEASE_AFTER_ABORTED_TRANSFER) {
+            self.lease.forget_transfer();
+        }
+        // Before anybody hears of another term, of another leader or of entries that are committed.
+        self.publish_lease();
         for message in messages {
             if let Some(bytes) = message::encode(&message) {
                 self.links.send(ReplicaId(message.to), bytes);
@@ -418,7 +509,7 @@ impl RaftLog {
         let messages = ready.take_messages();
         self.send(messages);
         for answer in ready.take_read_states() {
-            self.reads.on_answer(&answer.request_ctx, answer.index);
+            self.on_answer(&answer.request_ctx, answer.index);
         }
         for entry in ready.take_entries() {
             let record = self.persist.push_entry(entry.clone());
@@ -442,6 +533,11 @@ impl RaftLog {
             self.core.on_persist_ready(number);
         }
     }
+}
+
+/// What this run's questions are known by.
+fn of_run(random: u64) -> u64 {
+    if planted::is(faults::READ_CONTEXT_AGAIN) { 0 } else { random }
 }
 
 /// Is a fault planted by which this message does not wait for the disk?
@@ -497,6 +593,7 @@ impl ShardLog for RaftLog {
         if let Some(poisoned) = self.persist.log().poisoned() {
             return Err(poisoned);
         }
+        self.promise.begin_step(now_ms);
         self.receive();
         self.tell_leader();
         self.tick();
@@ -533,6 +630,8 @@ impl ShardLog for RaftLog {
         }
         if let Some(last) = last {
             self.core.advance_apply_to(last);
+            self.reads.on_applied(last);
+            self.publish_lease();
         }
     }
 
@@ -542,6 +641,19 @@ impl ShardLog for RaftLog {
 
     fn passed(&self) -> (Ticket, Index) {
         self.reads.passed()
+    }
+
+    fn set_read_mode(&mut self, mode: ReadMode) {
+        self.lease.want(mode.by_lease);
+        self.read_mode = mode;
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        Some(self.lease.shared())
+    }
+
+    fn current_ms(&self) -> Option<u64> {
+        self.reads.current_ms()
     }
 
     fn durable(&self) -> Index {

@@ -1,6 +1,7 @@
 //! Questions after the end of the log: a reader that must see all that was acknowledged anywhere waits for an answer (Raft thesis 6.4,
 //! ReadIndex). One question is for all readers that came before it was sent.
 
+use crate::lease::Question;
 use crate::member::ReplicaId;
 use crate::message::QUESTION_BYTES;
 use std::collections::VecDeque;
@@ -20,11 +21,15 @@ pub(crate) struct Reads {
     last: Ticket,
     passed: (Ticket, Index),
     counter: u64,
-    /// What was sent and not answered: the number of the question, and the last ticket that it is for.
-    open: VecDeque<(u64, Ticket)>,
+    /// What was sent and not answered: the question, and the last ticket that it is for.
+    open: VecDeque<(Question, Ticket)>,
     sent_ms: u64,
     /// The term in which the last question was sent.
     term: u64,
+    /// When the last question was sent of which all is applied by now that it asks for; and when one was, and what it asks for, of which
+    /// that is not known.
+    current_ms: Option<u64>,
+    behind: Option<(u64, Index)>,
 }
 
 impl Reads {
@@ -38,6 +43,30 @@ impl Reads {
             open: VecDeque::new(),
             sent_ms: 0,
             term: 0,
+            current_ms: None,
+            behind: None,
+        }
+    }
+
+    /// Does nobody wait?
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.last <= self.passed.0
+    }
+
+    /// The number of the last question.
+    pub(crate) fn asked(&self) -> u64 {
+        self.counter
+    }
+
+    /// See [`wal::ShardLog::current_ms`].
+    pub(crate) fn current_ms(&self) -> Option<u64> {
+        self.current_ms
+    }
+
+    /// All up to `index` is applied.
+    pub(crate) fn on_applied(&mut self, index: u64) {
+        if let Some((sent_ms, _)) = self.behind.take_if(|(_, needed)| needed.0 <= index) {
+            self.current_ms = Some(sent_ms);
         }
     }
 
@@ -57,32 +86,35 @@ impl Reads {
     pub(crate) fn question(&mut self, now_ms: u64, term: u64) -> Option<Vec<u8>> {
         let is_late = now_ms >= self.sent_ms + AGAIN_MS || term != self.term;
         // One at a time: those who came since go with the next.
-        if self.last <= self.passed.0 || (!self.open.is_empty() && !is_late) {
+        if self.is_quiet() || (!self.open.is_empty() && !is_late) {
             return None;
         }
         self.counter += 1;
         if self.open.len() == OPEN_MAX {
             self.open.pop_front();
         }
-        self.open.push_back((self.counter, self.last));
+        self.open.push_back((Question { number: self.counter, sent_ms: now_ms, term }, self.last));
         (self.sent_ms, self.term) = (now_ms, term);
         Some([self.replica.0, self.run, self.counter].iter().flat_map(|n| n.to_le_bytes()).collect())
     }
 
-    /// An answer came: everything that was committed before the question was sent stands at `index` or before.
-    pub(crate) fn on_answer(&mut self, context: &[u8], index: u64) {
-        let Ok(context) = <&[u8; QUESTION_BYTES]>::try_from(context) else { return };
+    /// An answer came: everything that was committed before the question was sent stands at `index` or before. Returns the question.
+    pub(crate) fn on_answer(&mut self, context: &[u8], index: u64) -> Option<Question> {
+        let context = <&[u8; QUESTION_BYTES]>::try_from(context).ok()?;
         let number = |at: usize| crate::record::u64_at(context, at);
         if (number(0), number(8)) != (self.replica.0, self.run) {
-            return;
+            return None;
         }
-        let Some(at) = self.open.iter().position(|(counter, _)| *counter == number(16)) else { return };
-        let (_, ticket) = self.open[at];
+        let at = self.open.iter().position(|(question, _)| question.number == number(16))?;
+        let (question, ticket) = self.open[at];
         // Those who waited for an earlier question know as much by this one.
         self.open.drain(..=at);
         if ticket > self.passed.0 {
             self.passed = (ticket, Index(index.max(self.passed.1.0)));
         }
+        // A later one takes its place when that one is applied, lest none ever is.
+        self.behind.get_or_insert((question.sent_ms, Index(index)));
+        Some(question)
     }
 
     /// For a planted fault: all who wait know no more than this replica does.

@@ -1,7 +1,9 @@
 //! When the core's clock goes on. A tick that was missed is forgotten: a replica that stood still must not catch up, or it would
 //! take the time that it stood for time that it heard of no leader.
 
+use crate::faults;
 use env::entropy::{Entropy as _, SeededEntropy};
+use env::planted;
 
 /// Milliseconds of a tick.
 pub(crate) const TICK_MS: u64 = 50;
@@ -39,6 +41,10 @@ impl Ticks {
     pub(crate) fn is_due(&mut self, now_ms: u64) -> bool {
         if self.last_ms.is_some_and(|last| now_ms < last + TICK_MS) {
             return false;
+        }
+        if planted::is(faults::TICK_DEBT) {
+            let last_ms = self.last_ms.map_or(now_ms, |last_ms| last_ms + TICK_MS);
+            return self.last_ms.replace(last_ms).is_some();
         }
         // The first call begins the time.
         self.last_ms.replace(now_ms).is_some()

@@ -1,5 +1,6 @@
 //! Time: read once per bundle by the server and handed down as a value, so that nothing below asks for it.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// One reading of both clocks.
@@ -25,16 +26,17 @@ pub trait Clock {
     }
 }
 
-/// The clocks of the operating system. Copies share their start.
+/// The clocks of the operating system. All of a process share their start, so that times can be handed from one thread to another.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     start: Instant,
 }
 
 impl SystemClock {
-    /// A clock whose monotonic part starts at 0 now.
+    /// A clock; the monotonic part of the first one starts at 0.
     pub fn start() -> SystemClock {
-        SystemClock { start: Instant::now() }
+        static START: OnceLock<Instant> = OnceLock::new();
+        SystemClock { start: *START.get_or_init(Instant::now) }
     }
 }
 

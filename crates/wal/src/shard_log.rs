@@ -3,6 +3,7 @@
 
 use crate::error::{Poisoned, Refused};
 use crate::format::Kind;
+use crate::lease::Lease;
 use crate::log::Log;
 use crate::place::Index;
 use crate::writer::{SyncDone, Write};
@@ -57,6 +58,15 @@ pub struct Ticket(pub u64);
 /// Appends the payload of the record that gets a position to a buffer.
 pub type Encode<'e> = &'e mut dyn FnMut(Position, &mut Vec<u8>);
 
+/// How reads are to be answered where there are several replicas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadMode {
+    /// The replica that leads answers them for some time without a question.
+    pub by_lease: bool,
+    /// A replica asks now and then, though nobody waits, to know how old at most is what it has.
+    pub knows_age: bool,
+}
+
 /// One replica's end of a shard's log.
 pub trait ShardLog: Send {
     /// What this replica is now. May change with each step.
@@ -98,6 +108,20 @@ pub trait ShardLog: Send {
     /// The last barrier that was passed, and an index: whatever was committed anywhere before that barrier was asked for
     /// stands at it or before.
     fn passed(&self) -> (Ticket, Index);
+
+    /// How reads are to be answered from now on. Nothing changes in a log that has one replica.
+    fn set_read_mode(&mut self, _mode: ReadMode) {}
+
+    /// Until when reads need no question here, for all who read. None in a log that has one replica.
+    fn lease(&self) -> Option<Arc<Lease>> {
+        None
+    }
+
+    /// The last time, of the clock that steps are given, of which it is known that all is applied here that was committed anywhere
+    /// before it. None before the first answer to a question.
+    fn current_ms(&self) -> Option<u64> {
+        None
+    }
 
     /// The last record that the disk of this replica has for good.
     fn durable(&self) -> Index;
