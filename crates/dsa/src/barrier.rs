@@ -1,5 +1,5 @@
 //! Where a session waits before it reads in a directory whose log is replicated: until its replica has all that was acknowledged
-//! anywhere before the session asked.
+//! anywhere before the session asked, or nobody can say so.
 
 use crate::wakes::{Wakes, Waking};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,24 @@ use std::task::{Context, Poll, Waker};
 pub(crate) struct Behind {
     /// Bytes at its front for which a barrier was asked.
     pub(crate) bytes: usize,
-    /// Nobody answered: the requests in them are refused.
-    pub(crate) is_refused: bool,
+    /// What it was answered, if there are some.
+    pub(crate) answer: Answer,
 }
+
+/// What a barrier is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Whatever was acknowledged before it was asked for can be read here.
+    #[default]
+    Passed,
+    /// Nobody knows that. What is here is read, and nothing changed.
+    Without(Age),
+    /// Nobody knows that, and nothing is read.
+    Refused,
+}
+
+/// Milliseconds: all that was acknowledged so long before can be read. `None` where that is not known.
+pub type Age = Option<u64>;
 
 /// One question of one session. The session polls it; the owner of the log answers it once.
 #[derive(Debug, Default)]
@@ -20,8 +35,7 @@ pub struct Barrier(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether it is passed; none as long as that is not known.
-    is_passed: Option<bool>,
+    answer: Option<Answer>,
     waker: Option<Waker>,
     /// Of the session's thread, once it waited.
     wakes: Option<Arc<Wakes>>,
@@ -33,11 +47,11 @@ impl Barrier {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is passed, once that is known.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>, wakes: &Arc<Wakes>) -> Poll<bool> {
+    /// What it is answered, once it is.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>, wakes: &Arc<Wakes>) -> Poll<Answer> {
         let mut state = self.lock();
-        if let Some(is_passed) = state.is_passed {
-            return Poll::Ready(is_passed);
+        if let Some(answer) = state.answer {
+            return Poll::Ready(answer);
         }
         state.waker = Some(cx.waker().clone());
         state.wakes.get_or_insert_with(|| Arc::clone(wakes));
@@ -51,18 +65,23 @@ impl Barrier {
 
     /// The session may read: whatever was acknowledged before it asked can be read here. It is woken with others.
     pub fn pass(&self, waking: &mut Waking) {
-        self.end(true, waking);
+        self.end(Answer::Passed, waking);
+    }
+
+    /// Nobody answers: the session may read what is here. It is woken with others.
+    pub fn pass_without(&self, age: Age, waking: &mut Waking) {
+        self.end(Answer::Without(age), waking);
     }
 
     /// Nobody answers: the session's requests are refused. It is woken with others.
     pub fn fail(&self, waking: &mut Waking) {
-        self.end(false, waking);
+        self.end(Answer::Refused, waking);
     }
 
-    fn end(&self, is_passed: bool, waking: &mut Waking) {
+    fn end(&self, answer: Answer, waking: &mut Waking) {
         let mut state = self.lock();
-        assert!(state.is_passed.is_none(), "a barrier is answered once");
-        state.is_passed = Some(is_passed);
+        assert!(state.answer.is_none(), "a barrier is answered once");
+        state.answer = Some(answer);
         let waiting = state.waker.take().zip(state.wakes.clone());
         drop(state);
         if let Some((waker, wakes)) = waiting {

@@ -70,7 +70,7 @@ pub(crate) fn run(
     if parts.scratch.views.has_rates() || session.has_pace() {
         session.set_pace(parts.scratch.views.bounds(session.identity.requester().class).rates);
     }
-    if parts.dsa.awaits_barriers() {
+    if parts.dsa.awaits_barriers() && !behind::is_passed_by_lease(session, parts) {
         return behind::run(run_groups, session, parts, input, out);
     }
     run_groups(session, parts, input, out)

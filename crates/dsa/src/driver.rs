@@ -28,6 +28,7 @@ impl Session {
         };
         count(&worker.counters.bytes_in, consumed as u64);
         let state = self.answer_start_tls(consumed < input.len(), out);
+        self.put_age(out, before);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
         worker.note_limits(self.peer.client());
@@ -97,6 +98,7 @@ impl Session {
             }
         }
         self.let_reads_be_revoked(worker);
+        self.put_age(out, before);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
         worker.note_limits(self.peer.client());
@@ -149,11 +151,12 @@ impl Session {
                     self.answer_change(&change, &modified, out);
                 }
                 self.enter(Phase::Open);
+                self.put_age(out, before);
                 self.written(worker, &out[before..]);
             }
             Phase::Behind(barrier) => {
                 // Its input is offered again: the requests run, or are refused.
-                self.behind.is_refused = !ready!(barrier.poll(cx, &worker.wakes));
+                self.behind.answer = ready!(barrier.poll(cx, &worker.wakes));
                 self.enter(Phase::Open);
             }
             Phase::Hashing(ticket) => {

@@ -18,6 +18,7 @@ use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
 use crate::password::{Dictionary, Failures, Forms, Pool};
 use crate::peers::Peers;
+use crate::reads::ReadSettings;
 use crate::refusals::Refusals;
 use crate::settings::Chosen;
 use crate::system::System;
@@ -62,6 +63,7 @@ pub struct Dsa {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) events: Events,
     pub(crate) policies: Policies,
+    pub(crate) reads: ReadSettings,
     pub(crate) account_times: AccountTimes,
     /// What counts nothing, for the time that counting takes.
     pub(crate) nobody: Nobody,

@@ -174,6 +174,12 @@ pub trait Journal: Send + Sync {
         None
     }
 
+    /// Has this server all that was ever acknowledged, by a lease that ends after this time of the process' monotonic clock? The clock is
+    /// looked at after the request has come.
+    fn holds_lease(&self, _now_ns: u64) -> bool {
+        false
+    }
+
     /// How it fares.
     fn metrics(&self) -> Metrics;
 }
@@ -189,6 +195,9 @@ pub struct Metrics {
     pub synced: u64,
     /// Last record that was applied.
     pub applied: u64,
+    /// Where other servers have the directory too: the last time of the monotonic clock, in milliseconds, of which it is known that all is
+    /// applied here that was acknowledged anywhere before it.
+    pub current_ms: Option<u64>,
     /// Bytes that a start would have to read of it.
     pub log_bytes: u64,
     /// Last record in the last snapshot.

@@ -67,6 +67,7 @@ mod prepared_writes;
 mod queue;
 mod rate;
 mod reached;
+pub mod reads;
 mod recent;
 mod referral;
 pub mod refusals;

@@ -426,16 +426,18 @@ fn memory() -> impl Iterator<Item = Item> {
 /// Without a log the mode says so and all numbers are 0.
 /// Safe, Synced and Applied are indexes of records: the distance between two of them is what is on its way.
 fn log() -> Vec<Item> {
-    let age = "Seconds since the last snapshot, or since the start if there was none";
+    let age_of_snapshot = "Seconds since the last snapshot, or since the start if there was none";
+    let current = "In a cluster: milliseconds since when this server is known to have had all that was acknowledged";
     let rows = [
         ("Mode", "Sync mode: when a change is acknowledged", Text(mode)),
         // Safe and Synced differ in the modes interval and none.
         ("Safe", "Last record that is durable as the sync mode promises", Log(|log| log.safe)),
         ("Synced", "Last record that is synced to the disk", Log(|log| log.synced)),
         ("Applied", "Last record that was applied and is visible to searches", Log(|log| log.applied)),
+        ("Age", current, Text(age)),
         ("Bytes", "Log after the last snapshot, in bytes, which a start replays", Log(|log| log.log_bytes)),
         ("Snapshot", "Last record in the last snapshot", Log(|log| log.snapshot)),
-        ("SnapshotAge", age, Number(snapshot_age)),
+        ("SnapshotAge", age_of_snapshot, Number(snapshot_age)),
         (
             "Archive",
             "Whether log files are archived, and the last record archived since the start",
@@ -459,6 +461,13 @@ fn mode(dsa: &Dsa, _: Now) -> String {
 /// In words: where it fails, why.
 fn archiving(dsa: &Dsa, _: Now) -> String {
     dsa.journal.get().map_or_else(|| "off".to_owned(), |journal| journal.metrics().archive)
+}
+
+/// It grows while nobody asks, too.
+fn age(dsa: &Dsa, now: Now) -> String {
+    let age = |current_ms: u64| (now.monotonic_ns / 1_000_000).saturating_sub(current_ms).to_string();
+    let known = || metrics(dsa).current_ms.map_or_else(|| "not known".to_owned(), age);
+    if dsa.awaits_barriers() { known() } else { "0".to_owned() }
 }
 
 /// The snapshot of an earlier run has no time here: its age counts from the start.

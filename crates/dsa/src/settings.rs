@@ -15,6 +15,7 @@ pub use row::{Bad, Row, Scope, Values};
 use crate::faults;
 use crate::indexing::IndexChange;
 use crate::password::policies;
+use crate::reads;
 use crate::transaction;
 use env::planted;
 use schema::Schema;
@@ -32,6 +33,8 @@ pub struct Choices {
     pub access: access::Settings,
     /// Of password policies.
     pub passwords: policies::Choices,
+    /// Of reads where several servers have the directory.
+    pub reads: reads::Choices,
 }
 
 /// The key of configured indexes.

@@ -16,6 +16,7 @@ use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
 use crate::password::{Failures, Forms};
 use crate::peers::Peers;
+use crate::reads::ReadSettings;
 use crate::settings::{Choices, Chosen};
 use crate::system::{CONFIG_DN, ROOT_DSES, System};
 use crate::throttle::Throttle;
@@ -92,6 +93,7 @@ impl Dsa {
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
         let access = Access::new(&config, &chosen.now().access, &schema).map_err(invalid)?;
         let policies = Policies::new(&chosen.now().passwords);
+        let reads = ReadSettings::new(chosen.now().reads);
         let refusals = Arc::default();
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {
@@ -119,6 +121,7 @@ impl Dsa {
             refusals,
             events: Events::default(),
             policies,
+            reads,
             account_times: AccountTimes::default(),
             nobody: Nobody::default(),
             trail: OnceLock::new(),

@@ -8,7 +8,9 @@ use dsa::journal::{Journal, Metrics, Updates};
 use dsa::{Dsa, Session, State, Waking, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
-use proto::control::Control;
+use proto::control::{Control, Controls, read_age};
+use proto::message::{Frame, frame};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -17,6 +19,8 @@ use std::task::{Context, Poll, Waker};
 struct Kept {
     asked: Mutex<Vec<Arc<Barrier>>>,
     submitted: Mutex<Vec<Updates>>,
+    /// When a lease ends.
+    lease_ns: AtomicU64,
 }
 
 impl Journal for Kept {
@@ -30,6 +34,10 @@ impl Journal for Kept {
         let barrier = Arc::<Barrier>::default();
         self.asked.lock().unwrap().push(Arc::clone(&barrier));
         Some(barrier)
+    }
+
+    fn holds_lease(&self, now_ns: u64) -> bool {
+        now_ns < self.lease_ns.load(Ordering::Relaxed)
     }
 
     fn metrics(&self) -> Metrics {
@@ -189,4 +197,55 @@ fn who_leaves_or_abandons_waits_for_nothing() {
     fixture.answer(false);
     assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Close));
     assert_eq!(fixture.codes(), [ResultCode::Busy]);
+}
+
+#[test]
+fn by_a_lease_all_of_the_input_runs_at_once() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.kept.lease_ns.store(START.monotonic_ns + 1, Ordering::Relaxed);
+    fixture.send(&[(base(&all), &[]), (bind(ROOT_DN, PASSWORD), &[]), (base(&all), &[])]);
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Idle, 0));
+    assert_eq!(fixture.codes(), [ResultCode::Success; 3]);
+    fixture.kept.lease_ns.store(START.monotonic_ns, Ordering::Relaxed);
+    fixture.send(&[(base(&all), &[])]);
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 1));
+    // What it has asked for it waits for.
+    fixture.kept.lease_ns.store(u64::MAX, Ordering::Relaxed);
+    assert_eq!(fixture.feed(), State::Waiting);
+    fixture.answer(true);
+    assert_eq!((fixture.poll(), fixture.feed(), fixture.codes().len()), (Some(State::Idle), State::Idle, 1));
+}
+
+#[test]
+fn where_nobody_answers_what_is_here_is_read_with_its_age_and_nothing_is_changed() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    let who_am_i = Request::Extended(proto::op::Extended { oid: proto::ext::who_am_i::OID, value: None });
+    let requests = [base(&all), DELETE, bind(ROOT_DN, PASSWORD), who_am_i];
+    for age in [Some(1_200), None] {
+        fixture.send(&requests.clone().map(|request| (request, &[][..])));
+        assert_eq!(fixture.feed(), State::Waiting);
+        let asked = std::mem::take(&mut *fixture.kept.asked.lock().unwrap());
+        asked[0].pass_without(age, &mut Waking::default());
+        assert_eq!((fixture.poll(), fixture.feed(), fixture.refuse()), (Some(State::Idle), State::Idle, 0));
+        assert_eq!(ages(&fixture.out), [Some(age), None, Some(age), Some(age)]);
+        let (success, busy) = (ResultCode::Success, ResultCode::Busy);
+        assert_eq!(fixture.codes(), [success, busy, success, success]);
+        assert!(fixture.session.is_bound());
+    }
+    fixture.send(&[(base(&all), &[])]);
+    assert_eq!(fixture.feed(), State::Waiting);
+    fixture.answer(true);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+    assert_eq!(ages(&fixture.out), [None], "it is current again");
+}
+
+/// What each message says of its age, if it says something.
+fn ages(mut out: &[u8]) -> Vec<Option<Option<u64>>> {
+    let mut ages = Vec::new();
+    while let Ok(Frame::Complete { len }) = frame(out) {
+        let control = Controls::of(&out[..len]).find(read_age::OID);
+        ages.push(control.map(|control| control.value.map(|value| read_age::decode(value).unwrap())));
+        out = &out[len..];
+    }
+    ages
 }

@@ -29,6 +29,7 @@ use consensus::ReplicaId;
 use consensus::links::Links;
 use dsa::journal::Journal;
 use dsa::parcel::{self, Envelope, Head};
+use dsa::reads::{Reads, WithoutQuorum};
 use dsa::settings::Record;
 use dsa::{Applier, ApplyError, Dsa};
 use env::planted;
@@ -40,7 +41,8 @@ use std::fmt;
 use std::sync::Arc;
 use store::Reader;
 use wal::{
-    Index, Kind, Log, Poisoned, Position, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write,
+    Index, Kind, Log, Poisoned, Position, ReadMode, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket,
+    Write,
 };
 use wall::Wall;
 
@@ -170,6 +172,9 @@ impl Committer {
     pub fn forwarding(mut self, id: ReplicaId, links: Box<dyn Links>, seed: u64) -> Committer {
         let forward = Forward::new(id, links, seed);
         self.dsa.await_barriers();
+        if let Some(lease) = self.log.lease() {
+            self.queue.read_by(lease);
+        }
         self.forward = Some(forward);
         self
     }
@@ -242,6 +247,10 @@ impl Committer {
         let wall = &mut self.wall;
         let time = || wall.time(wall_ms(), monotonic_ms);
         self.proposer.take(time, &mut *self.log, &mut self.replica, self.forward.as_mut(), monotonic_ms);
+        self.log.set_read_mode(ReadMode {
+            by_lease: self.dsa.reads() == Reads::Lease,
+            knows_age: self.dsa.without_quorum() == WithoutQuorum::Read,
+        });
         self.readers.ask(&mut *self.log, &mut self.proposer.asked, monotonic_ms);
         if planted::is(faults::PUBLISHED_BEFORE_SYNC) {
             self.replica.apply_early(Index(u64::MAX), self.queue.status())?;
@@ -298,8 +307,9 @@ impl Committer {
 
     /// Tells sessions and other servers what follows from what is applied.
     fn exchange(&mut self) {
-        let Committer { log, replica, readers, forward, now_ms, .. } = self;
-        readers.go_on(&**log, replica.applied(), *now_ms);
+        let Committer { log, replica, readers, forward, now_ms, dsa, queue, .. } = self;
+        readers.go_on(&**log, replica.applied(), *now_ms, dsa.without_quorum());
+        queue.status().on_current(log.current_ms());
         if let Some(forward) = forward {
             forward.on_applied(replica.term(), *now_ms);
             let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));

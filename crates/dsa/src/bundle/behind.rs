@@ -6,7 +6,7 @@
 //! lead may not have applied them when they are answered.
 
 use super::{group, transaction};
-use crate::barrier::Behind;
+use crate::barrier::{Answer, Behind};
 use crate::engine::Dsa;
 use crate::faults;
 use crate::identity::Identity;
@@ -17,6 +17,7 @@ use crate::worker::Parts;
 use env::planted;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
+use proto::ext::{start_tls, who_am_i};
 use proto::message::{Frame, Message, Request, frame};
 use proto::outline::Outline;
 use proto::tag;
@@ -39,16 +40,25 @@ pub(super) fn run(
     let mut consumed = 0;
     loop {
         let rest = &input[consumed..];
-        if session.behind.is_refused && !rest.is_empty() {
-            let Behind { bytes, .. } = std::mem::take(&mut session.behind);
-            refuse(session, parts, &rest[..bytes], out);
-            consumed += bytes;
+        let covered = &rest[..session.behind.bytes.min(rest.len())];
+        let refused = refused(session.behind.answer, covered);
+        if refused > 0 {
+            session.behind.bytes -= refused;
+            refuse(session, parts, &rest[..refused], out);
+            consumed += refused;
             continue;
         }
         // Without input it goes on with a request that was taken from its input before.
-        let end = match session.behind.bytes.min(rest.len()) {
-            0 => free(session, parts.dsa, rest),
-            covered => covered,
+        let end = match (covered.len(), session.behind.answer) {
+            (0, _) => free(session, parts.dsa, rest),
+            (_, Answer::Without(age)) => {
+                session.read_at(Some(age));
+                up_to_update(covered)
+            }
+            (covered, _) => {
+                session.read_at(None);
+                covered
+            }
         };
         if end == 0 && !rest.is_empty() && !session.is_closing() {
             if session.has_deferred() || session.suspended.is_some() {
@@ -81,6 +91,55 @@ pub(super) fn run(
             return (consumed, input.len() - consumed);
         }
     }
+}
+
+/// Needs nothing of the input a barrier, because this server leads and has a lease? All of it came before the clock was looked at.
+#[inline]
+pub(super) fn is_passed_by_lease(session: &Session, parts: &Parts<'_>) -> bool {
+    // What a barrier was asked for is run or refused by that; and what was read before it may have to be answered.
+    session.behind.bytes == 0
+        && !session.is_aged()
+        && parts.dsa.journal.get().is_some_and(|journal| journal.holds_lease(parts.now.monotonic_ns))
+}
+
+/// Bytes at the front of what a barrier was asked for that are refused by its answer.
+fn refused(answer: Answer, covered: &[u8]) -> usize {
+    match answer {
+        Answer::Passed => 0,
+        Answer::Without(_) if up_to_update(covered) > 0 => 0,
+        Answer::Without(_) => match frame(covered) {
+            Ok(Frame::Complete { len }) => len,
+            _ => 0,
+        },
+        Answer::Refused => covered.len(),
+    }
+}
+
+/// Bytes of requests up to the first that changes something, or may be part of a transaction.
+fn up_to_update(input: &[u8]) -> usize {
+    let mut at = 0;
+    while let Ok(Frame::Complete { len }) = frame(&input[at..]) {
+        let only_reads = match group::decode(&input[at..at + len]) {
+            Ok(Message { request: Request::Extended(extended), .. }) => {
+                matches!(extended.oid, who_am_i::OID | start_tls::OID)
+            }
+            Ok(Message { request, .. }) => matches!(
+                request,
+                Request::Bind(_)
+                    | Request::Unbind
+                    | Request::Abandon(_)
+                    | Request::Search(_)
+                    | Request::Compare(_)
+            ),
+            // It is refused by those who run it.
+            Err(_) => true,
+        };
+        if !only_reads {
+            break;
+        }
+        at += len;
+    }
+    at
 }
 
 /// Bytes at the front of the input that need no barrier: up to the first complete request that does, or all.
@@ -124,7 +183,7 @@ fn ask(session: &mut Session, parts: &Parts<'_>, input: &[u8]) -> bool {
         bytes += len;
     }
     assert!(bytes > 0, "a barrier is for requests");
-    session.behind = Behind { bytes, is_refused: false };
+    session.behind = Behind { bytes, answer: Answer::Passed };
     let barrier = parts.dsa.journal.get().and_then(|journal| journal.barrier());
     let waits = barrier.is_some();
     if let Some(barrier) = barrier {
@@ -133,7 +192,7 @@ fn ask(session: &mut Session, parts: &Parts<'_>, input: &[u8]) -> bool {
     waits
 }
 
-/// Answers requests for which no barrier was passed.
+/// Answers requests that are not run, because nobody answers.
 #[cold]
 fn refuse(session: &mut Session, parts: &Parts<'_>, input: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;

@@ -10,6 +10,7 @@ use super::Choices;
 use super::row::{Bad, Row, Scope, Values};
 use super::value::{bytes_within, number, on_off, switch};
 use crate::password::policies::PolicyRule;
+use crate::reads::{Reads, WithoutQuorum};
 use crate::transaction::Precedence;
 use model::limits::{
     POLICY_RULES_MAX, PRECEDENCES_MAX, TRANSACTION_AGE_MS_MAX, TRANSACTION_BYTES_MAX,
@@ -305,6 +306,30 @@ impl<T: Holds> Row<T> {
             show: |c| vec![c.choices().access.refresh.word().to_owned()],
         },
         Row {
+            // The default holds whatever clocks do.
+            name: "reads",
+            form: "quorum|lease",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "quorum",
+            text: "In a [cluster](cluster.md#reads): by what a node knows that it reads nothing old. By an answer of a majority, for each \
+                   read (quorum); or the leader also by the time that has passed since the last answer (lease), which is for \
+                   machines whose clock never stands still.",
+            set: |c, v| put(&mut c.choices_mut().reads.reads, v, |t| meant(t, Reads::WORDS)),
+            show: |c| vec![word(c.choices().reads.reads, Reads::WORDS)],
+        },
+        Row {
+            name: "without-quorum",
+            form: "refuse|read",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "refuse",
+            text: "In a [cluster](cluster.md#reads): what becomes of reads and binds while no majority answers. They are refused \
+                   after three seconds (refuse), or answered after one with what the node has, which may be old (read).",
+            set: |c, v| put(&mut c.choices_mut().reads.without_quorum, v, |t| meant(t, WithoutQuorum::WORDS)),
+            show: |c| vec![word(c.choices().reads.without_quorum, WithoutQuorum::WORDS)],
+        },
+        Row {
             // By the same subjects as access rules, decided together with them; so they hold for open sessions from when those do.
             name: "limits.rule",
             form: "RULE",
@@ -349,6 +374,20 @@ fn policy_name(text: &str) -> Result<Option<String>, String> {
     }
     let is_dn = !text.is_empty() && model::dn::parse(text.as_bytes()).is_ok();
     if is_dn { Ok(Some(text.to_owned())) } else { Err(format!("`{text}` is neither a DN nor `none`")) }
+}
+
+/// What a word means.
+fn meant<T: Copy>(text: &str, words: [(&'static str, T); 2]) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == text);
+    found
+        .map(|(_, meaning)| *meaning)
+        .ok_or_else(|| format!("`{text}` is neither `{}` nor `{}`", words[0].0, words[1].0))
+}
+
+/// The word of a meaning.
+fn word<T: PartialEq>(meaning: T, words: [(&'static str, T); 2]) -> String {
+    let found = words.into_iter().find(|(_, other)| *other == meaning);
+    found.map(|(word, _)| word.to_owned()).unwrap_or_default()
 }
 
 fn refresh(text: &str) -> Result<access::Refresh, String> {

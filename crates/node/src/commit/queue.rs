@@ -6,8 +6,9 @@ use dsa::barrier::Barrier;
 use dsa::journal::{Journal, Metrics, Updates};
 use model::ResultCode;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use wal::Lease;
 
 /// Updates that wait for the committer. There are no more than sessions, for each waits for its own.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Queue {
     state: Mutex<State>,
     filled: Condvar,
     status: Arc<Status>,
+    /// By which sessions read that ask nobody, if the log is that of several replicas.
+    lease: OnceLock<Arc<Lease>>,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +44,11 @@ impl Queue {
     /// How log and snapshots fare.
     pub fn status(&self) -> &Arc<Status> {
         &self.status
+    }
+
+    /// Sessions may read by this.
+    pub(super) fn read_by(&self, lease: Arc<Lease>) {
+        let _ = self.lease.set(lease);
     }
 
     /// Moves all that wait behind what is in `to`, and who wants to read to `readers`. True if times of accounts wait besides.
@@ -147,6 +155,10 @@ impl Journal for Queue {
             self.filled.notify_one();
         }
         Some(barrier)
+    }
+
+    fn holds_lease(&self, now_ns: u64) -> bool {
+        self.lease.get().is_some_and(|lease| lease.holds(now_ns))
     }
 
     fn metrics(&self) -> Metrics {

@@ -2,12 +2,14 @@
 
 use dsa::Waking;
 use dsa::barrier::Barrier;
+use dsa::reads::WithoutQuorum;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wal::{Index, ShardLog, Ticket};
 
-/// Milliseconds after which nobody will answer.
+/// Milliseconds after which nobody will answer; and after which what is here is read then, where that is wanted.
 const WAIT_MS: u64 = 3_000;
+const WAIT_TO_READ_MS: u64 = 1_000;
 
 /// Those of a turn.
 struct Turn {
@@ -21,6 +23,8 @@ struct Turn {
 pub(super) struct Readers {
     /// In the order in which they asked.
     turns: VecDeque<Turn>,
+    /// Those up to this one read what is here, as nobody answered. Until this is passed others do so without waiting.
+    without: Option<Ticket>,
     waking: Waking,
 }
 
@@ -40,9 +44,15 @@ impl Readers {
         self.turns.push_back(turn);
     }
 
-    /// Lets those read whose barrier is passed when this much is applied, and gives up those that have waited for long.
-    // A cluster may be set to answer them without a barrier then, with the age of what they read: here is the place for it.
-    pub(super) fn go_on(&mut self, log: &dyn ShardLog, applied: Index, now_ms: u64) {
+    /// Lets those read whose barrier is passed when this much is applied. Those that have waited for long are given up, or read what is
+    /// here.
+    pub(super) fn go_on(
+        &mut self,
+        log: &dyn ShardLog,
+        applied: Index,
+        now_ms: u64,
+        without_quorum: WithoutQuorum,
+    ) {
         if self.turns.is_empty() {
             return;
         }
@@ -52,10 +62,24 @@ impl Readers {
         {
             turn.barriers.iter().for_each(|barrier| barrier.pass(&mut self.waking));
         }
-        while self.turns.front().is_some_and(|turn| now_ms >= turn.since_ms.saturating_add(WAIT_MS))
+        self.without.take_if(|last| *last <= passed || without_quorum == WithoutQuorum::Refuse);
+        let wait_ms = match without_quorum {
+            WithoutQuorum::Refuse => WAIT_MS,
+            WithoutQuorum::Read if self.without.is_some() => 0,
+            WithoutQuorum::Read => WAIT_TO_READ_MS,
+        };
+        let age = log.current_ms().map(|current_ms| now_ms.saturating_sub(current_ms));
+        while self.turns.front().is_some_and(|turn| now_ms >= turn.since_ms.saturating_add(wait_ms))
             && let Some(turn) = self.turns.pop_front()
         {
-            turn.barriers.iter().for_each(|barrier| barrier.fail(&mut self.waking));
+            let end = |barrier: &Arc<Barrier>| match without_quorum {
+                WithoutQuorum::Refuse => barrier.fail(&mut self.waking),
+                WithoutQuorum::Read => barrier.pass_without(age, &mut self.waking),
+            };
+            turn.barriers.iter().for_each(end);
+            if without_quorum == WithoutQuorum::Read {
+                self.without = Some(turn.ticket);
+            }
         }
         self.waking.wake();
     }

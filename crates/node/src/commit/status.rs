@@ -11,6 +11,8 @@ pub struct Status {
     log: OnceLock<Arc<Log>>,
     memory_bytes_max: AtomicU64,
     applied: AtomicU64,
+    /// See [`Metrics::current_ms`]: that and one, or 0.
+    current_ms: AtomicU64,
     snapshot: AtomicU64,
     snapshot_ms: AtomicU64,
     archives: AtomicBool,
@@ -33,6 +35,11 @@ impl Status {
     /// The last record that was applied.
     pub fn applied(&self) -> Index {
         Index(self.applied.load(Ordering::Relaxed))
+    }
+
+    /// See [`Metrics::current_ms`].
+    pub(super) fn on_current(&self, current_ms: Option<u64>) {
+        self.current_ms.store(current_ms.map_or(0, |ms| ms + 1), Ordering::Relaxed);
     }
 
     /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
@@ -87,6 +94,7 @@ impl Status {
             safe: log.map_or(0, |log| log.safe().0),
             synced: log.map_or(0, |log| log.synced().0),
             applied: of(&self.applied),
+            current_ms: of(&self.current_ms).checked_sub(1),
             log_bytes: log.map_or(0, |log| log.live_bytes()),
             archive: self.archive(),
             archived: of(&self.archived),

@@ -10,6 +10,7 @@ pub mod paged_results;
 pub mod password_policy;
 pub mod proxied_authorization;
 pub mod queue_length;
+pub mod read_age;
 pub mod read_entry;
 pub mod transaction_specification;
 
@@ -139,6 +140,37 @@ pub fn encode_message(
     op(out);
     put_controls(out, controls);
     ber::end(out, message);
+}
+
+/// Appends a message with one control more than it has, if it is an answer that ends an operation; else as it is.
+pub fn put_with(out: &mut Vec<u8>, message: &[u8], control: &Control<'_>) {
+    match parts_of_answer(message) {
+        Ok(Some((before, controls))) => {
+            let mark = ber::begin(out, tag::SEQUENCE);
+            out.extend_from_slice(before);
+            let all = ber::begin(out, CONTROLS);
+            out.extend_from_slice(controls);
+            control.encode(out);
+            ber::end(out, all);
+            ber::end(out, mark);
+        }
+        _ => out.extend_from_slice(message),
+    }
+}
+
+/// Id and operation of an answer that ends an operation other than an update, and its controls. `None` of all else: entries, and what
+/// nobody asked for.
+fn parts_of_answer(message: &[u8]) -> Result<Option<(&[u8], &[u8])>, Error> {
+    const ENDS: [u8; 4] =
+        [tag::SEARCH_DONE, tag::BIND_RESPONSE, tag::COMPARE_RESPONSE, tag::EXTENDED_RESPONSE];
+    let mut body = Reader::new(message).enter(tag::SEQUENCE, "expected an LDAPMessage")?;
+    let start = body.offset();
+    let (_, id) = body.element()?;
+    let (op, _) = body.element()?;
+    let before = &message[start..body.offset()];
+    let is_asked_for = id.iter().any(|byte| *byte != 0);
+    let controls = Controls::decode(&mut body)?;
+    Ok((ENDS.contains(&op) && is_asked_for).then_some((before, controls.0)))
 }
 
 /// Appends the controls of a message; nothing if there are none.

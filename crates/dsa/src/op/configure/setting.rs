@@ -60,6 +60,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
     dsa.access.put(&choices.access, dsa.shard.schema())?;
     dsa.policies.put(&choices.passwords);
+    dsa.reads.put(choices.reads);
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
     dsa.system.invalidate();
