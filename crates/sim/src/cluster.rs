@@ -25,6 +25,8 @@ use crate::trace::Trace;
 use crate::workloads::{self, Workload};
 use crate::world::{Setting, Tally, Violation};
 use consensus::{ReplicaId, Retention};
+use dsa::reads::{self, Reads};
+use env::clock::Clock as _;
 use ledger::Ledger;
 use replica::Replica;
 use sent::Sent;
@@ -50,6 +52,7 @@ pub struct Cluster {
     random: Random,
     log: wal::Settings,
     retention: Retention,
+    reads: reads::Choices,
     workload: Box<dyn Workload>,
     network: Network,
     replicas: Vec<Replica>,
@@ -107,6 +110,12 @@ impl Cluster {
             workloads::named(name, SESSIONS).ok_or_else(|| format!("there is no workload `{name}`"))?;
         let mut trace = Trace::new(setting.is_shown);
         let count = 1 + 2 * random.below(setting.plan.cluster.replicas_max.div_ceil(2));
+        // Their clocks never stand still.
+        let by_lease = seed % 2 == 1;
+        let reads = reads::Choices {
+            reads: if by_lease { Reads::Lease } else { Reads::Quorum },
+            ..reads::Choices::default()
+        };
         trace.note(format_args!("seed {seed}, {count} replicas, workload {name}, {log:?}"));
         let members = (1..=count).map(ReplicaId).collect();
         let mut oracle = Oracle::default();
@@ -123,6 +132,7 @@ impl Cluster {
             random,
             log,
             retention,
+            reads,
             workload,
             replicas,
             ledger: Ledger::new(base),
@@ -175,6 +185,7 @@ impl Cluster {
     /// Something happens: as a rule a replica takes a step.
     fn turn(&mut self) -> Result<(), Violation> {
         self.pass_time();
+        self.look_at_leases()?;
         match self.random.below(100) {
             0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
@@ -189,6 +200,20 @@ impl Cluster {
                 self.join(at)?;
                 self.step(at)
             }
+        }
+    }
+
+    /// No two replicas answer reads without a question at one moment.
+    fn look_at_leases(&self) -> Result<(), Violation> {
+        let has_lease = |replica: &&Replica| {
+            replica.node.is_some() && self.ledger.has_lease(replica.id, replica.clock.monotonic_ns())
+        };
+        let have: Vec<ReplicaId> = self.replicas.iter().filter(has_lease).map(|replica| replica.id).collect();
+        match have[..] {
+            [one, other, ..] => {
+                Err(broken(properties::LEASES)(format!("replicas {one} and {other} both have one")))
+            }
+            _ => Ok(()),
         }
     }
 

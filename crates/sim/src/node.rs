@@ -7,6 +7,7 @@ use crate::requests::{Bundle, LOCKED, ROOT, SUFFIX};
 use consensus::links::Links;
 use consensus::{Members, ReplicaId};
 use dsa::indexing::{Indexer, Pace};
+use dsa::reads;
 use dsa::settings::Texts;
 use dsa::transaction::Precedence;
 use dsa::{Anonymous, Dsa, Session, State, Worker};
@@ -136,6 +137,8 @@ pub struct StartOptions {
     pub settings: Option<Texts>,
     /// A transaction begins with the first update that names it.
     pub begins_transactions: bool,
+    /// How reads are answered in a cluster.
+    pub reads: reads::Choices,
     /// Another schema than [`schema`].
     pub schema: Option<Arc<schema::Schema>>,
 }
@@ -192,13 +195,13 @@ pub fn start_replica(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
-    seed: u64,
+    (seed, reads): (u64, reads::Choices),
     sessions: usize,
     clock: &dyn Clock,
     (replication, updates): (Replication, Box<dyn Links>),
 ) -> Result<Node, DataError> {
     let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?;
-    let asked = StartOptions { seed, begins_transactions: true, ..StartOptions::default() };
+    let asked = StartOptions { seed, begins_transactions: true, reads, ..StartOptions::default() };
     let id = replication.id;
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
@@ -228,6 +231,7 @@ fn with_wanted<T>(
     config.store.schema_check = !asked.has_no_schema_check;
     config.settings.configured.access.rules = rules(asked.access);
     config.settings.configured.transactions.implicit_begin = asked.begins_transactions;
+    config.settings.configured.reads = asked.reads;
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);

@@ -127,6 +127,8 @@ pub struct Tally {
     pub unknown: u64,
     /// Barriers that were passed.
     pub barriers: u64,
+    /// Bundles of reads that were answered by a lease.
+    pub by_lease: u64,
     /// Times at which all machines lost their power.
     pub blackouts: u64,
     /// Changes of members that were asked for.
@@ -172,6 +174,7 @@ impl Tally {
         self.acknowledged += other.acknowledged;
         self.unknown += other.unknown;
         self.barriers += other.barriers;
+        self.by_lease += other.by_lease;
         self.blackouts += other.blackouts;
         self.fetched += other.fetched;
         self.changes += other.changes;
@@ -179,7 +182,7 @@ impl Tally {
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 36] {
+    pub fn rows(&self) -> [(&'static str, u64); 37] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -213,6 +216,7 @@ impl Tally {
             ("bundles acknowledged by clusters", self.acknowledged),
             ("bundles of unknown outcome", self.unknown),
             ("barriers passed", self.barriers),
+            ("reads by a lease", self.by_lease),
             ("blackouts", self.blackouts),
             ("snapshots fetched", self.fetched),
             ("changes of members", self.changes),

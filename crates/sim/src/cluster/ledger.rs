@@ -4,8 +4,8 @@ use consensus::ReplicaId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wal::{
-    Committed, Encode, Index, Kind, Log, Mark, Poisoned, Position, Refused, Role, ShardLog, SyncDone, Ticket,
-    Write,
+    Committed, Encode, Index, Kind, Lease, Log, Mark, Poisoned, Position, ReadMode, Refused, Role, ShardLog,
+    SyncDone, Ticket, Write,
 };
 
 /// See the module. Clones are the same.
@@ -18,6 +18,8 @@ struct State {
     entries: Vec<(u64, Vec<u8>)>,
     base: u64,
     leaders: BTreeMap<u64, ReplicaId>,
+    /// Of each replica's last process.
+    leases: BTreeMap<ReplicaId, Arc<Lease>>,
     broken: Option<String>,
 }
 
@@ -25,7 +27,8 @@ impl Ledger {
     /// Of replicas that all begin with everything up to entry `base`.
     pub(super) fn new(base: u64) -> Ledger {
         let (entries, leaders) = (Vec::new(), BTreeMap::new());
-        Ledger(Arc::new(Mutex::new(State { entries, base, leaders, broken: None })))
+        let leases = BTreeMap::new();
+        Ledger(Arc::new(Mutex::new(State { entries, base, leaders, leases, broken: None })))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -49,6 +52,11 @@ impl Ledger {
         self.lock().leaders.len() as u64
     }
 
+    /// Does a replica that runs have a lease, by its clock?
+    pub(super) fn has_lease(&self, id: ReplicaId, now_ns: u64) -> bool {
+        self.lock().leases.get(&id).is_some_and(|lease| lease.is_there(now_ns))
+    }
+
     /// What was wrong, if something was.
     pub(super) fn broken(&self) -> Option<String> {
         self.lock().broken.clone()
@@ -56,6 +64,9 @@ impl Ledger {
 
     /// What replica `id` gets is written down here.
     pub(super) fn watch(&self, id: ReplicaId, log: Box<dyn ShardLog>) -> Box<dyn ShardLog> {
+        if let Some(lease) = log.lease() {
+            self.lock().leases.insert(id, lease);
+        }
         Box::new(Watched { log, id, ledger: self.clone() })
     }
 }
@@ -135,6 +146,18 @@ impl ShardLog for Watched {
 
     fn passed(&self) -> (Ticket, Index) {
         self.log.passed()
+    }
+
+    fn set_read_mode(&mut self, mode: ReadMode) {
+        self.log.set_read_mode(mode);
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        self.log.lease()
+    }
+
+    fn current_ms(&self) -> Option<u64> {
+        self.log.current_ms()
     }
 
     fn durable(&self) -> Index {

@@ -17,7 +17,7 @@ const REPLICAS_MAX: usize = 8;
 
 impl Cluster {
     /// The replica that leads and is not cut off for all that it knows, and what it may be asked for.
-    fn leading(&self) -> Option<(ReplicaId, Control)> {
+    pub(super) fn leading(&self) -> Option<(ReplicaId, Control)> {
         let leads =
             |replica: &&Replica| replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_open());
         let term = |replica: &&Replica| replica.control().map_or(0, |control| control.view().term);

@@ -19,12 +19,12 @@ impl Cluster {
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
         let [links, updates] =
             [Channel::Consensus, Channel::Updates].map(|channel| self.network.links_of(id, channel));
-        let seed = self.random.number();
+        let of_start = (self.random.number(), self.reads);
         let replication = Replication { id, links, retention: self.retention };
         // One more looks at everything in a calm.
         let sessions = SESSIONS + 1;
         let started =
-            node::start_replica(disk, dir, self.log, seed, sessions, &clock, (replication, updates));
+            node::start_replica(disk, dir, self.log, of_start, sessions, &clock, (replication, updates));
         let node = match started {
             Ok(node) => node,
             Err(error) if node::is_of_disk(&error) => {
