@@ -36,8 +36,6 @@ const COMMITTED_BYTES: u64 = 4 << 20;
 /// A leader whose disk has no room transfers its leadership, and does so again after this many milliseconds at the earliest: where no disk
 /// has room, leaders should not change all the time.
 const TRANSFER_MS: u64 = 600_000;
-/// Milliseconds after which it is asked anew whether this replica has all, where that is to be known.
-const AGE_MS: u64 = 1_000;
 
 /// See the module.
 pub struct RaftLog {
@@ -436,9 +434,8 @@ impl RaftLog {
 
     /// Is something to be asked though nobody waits?
     fn is_question_due(&self) -> bool {
-        let current_ms = self.reads.current_ms().unwrap_or_default();
         (self.leads() && self.lease.is_due(self.now_ms))
-            || (self.read_mode.knows_age && self.now_ms >= current_ms + AGE_MS)
+            || (self.read_mode.knows_age && self.reads.is_old(self.now_ms))
     }
 
     /// A question was answered.

@@ -9,6 +9,8 @@ use wal::{Index, Ticket};
 
 /// After so long a question is repeated: it may be lost with its link or its leader.
 const AGAIN_MS: u64 = 50;
+/// After so long it is asked anew whether this replica has all, where that is to be known.
+const AGE_MS: u64 = 1_000;
 /// Questions whose answer may still come.
 const OPEN_MAX: usize = 64;
 
@@ -56,6 +58,11 @@ impl Reads {
     /// The number of the last question.
     pub(crate) fn asked(&self) -> u64 {
         self.counter
+    }
+
+    /// Is it long since something was asked?
+    pub(crate) fn is_old(&self, now_ms: u64) -> bool {
+        now_ms >= self.sent_ms + AGE_MS
     }
 
     /// See [`wal::ShardLog::current_ms`].
