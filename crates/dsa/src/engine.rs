@@ -8,6 +8,7 @@ use crate::client_memory::ClientMemory;
 use crate::config::Config;
 use crate::contexts::Contexts;
 use crate::events::Events;
+use crate::group::Group;
 use crate::held::Held;
 use crate::identity::Identity;
 use crate::indexing::Indexing;
@@ -75,6 +76,8 @@ pub struct Dsa {
     pub(crate) awaits_barriers: AtomicBool,
     /// What secures connections, for the monitor.
     pub(crate) certificates: OnceLock<Arc<dyn Certificates>>,
+    /// The replicas that the server is one of, for the monitor.
+    pub(crate) group: OnceLock<Arc<dyn Group>>,
     /// What verifies access tokens, if clients may bind with some.
     pub(crate) tokens: OnceLock<Arc<dyn Tokens>>,
     /// What begins security contexts, if clients may bind by some.
@@ -126,6 +129,14 @@ impl Dsa {
     /// If others are shown already.
     pub fn show_certificates(&self, certificates: Arc<dyn Certificates>) {
         assert!(self.certificates.set(certificates).is_ok(), "a server has one set of certificates");
+    }
+
+    /// Shows a group of replicas in the monitor from now on.
+    ///
+    /// # Panics
+    /// If another one is shown already.
+    pub fn show_group(&self, group: Arc<dyn Group>) {
+        assert!(self.group.set(group).is_ok(), "a server is one replica");
     }
 
     /// Verifies access tokens by this from now on.

@@ -406,7 +406,12 @@ impl Template {
             // Derived attributes have no options.
             let description = Description::plain(what.attribute_type(schema));
             let is_stored = shape.position(description).is_some();
-            if !is_stored && !is_root_dse && selection.includes(description, is_root_dse, schema, views) {
+            let is_asked = what.is_of_entry() || selection.is_named(description, schema);
+            if !is_stored
+                && !is_root_dse
+                && is_asked
+                && selection.includes(description, is_root_dse, schema, views)
+            {
                 pieces.push(Piece::Derived { what, head: head(description) });
             }
         }

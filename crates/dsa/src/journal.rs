@@ -210,6 +210,12 @@ pub struct Metrics {
     pub archived: u64,
     /// Bytes of memory from which on adds are refused.
     pub memory_bytes_max: u64,
+    /// Of a replica: sessions that wait for a barrier.
+    pub barriers: u64,
+    /// Of a replica: submissions that wait for a leader, and those that were sent to it and have no outcome yet.
+    pub updates_waiting: u64,
+    /// See `updates_waiting`.
+    pub updates_sent: u64,
 }
 
 /// A submission on its way through the log. Dropped without an answer, it counts as refused: the session must never wait for ever.

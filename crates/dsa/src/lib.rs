@@ -45,6 +45,7 @@ pub mod events;
 mod extension;
 pub mod faults;
 mod generalized_time;
+pub mod group;
 pub mod held;
 mod identity;
 pub mod indexing;

@@ -6,6 +6,7 @@
 //! Each thread counts for itself, without atomics that others write; a sum reads all of them, one after the other. A sum of two counters may
 //! therefore be of two moments, and differences are never taken below zero.
 
+mod groups;
 mod limits;
 
 use self::Measure::{Log, Memory, Number, Sum, Text, Time};
@@ -166,6 +167,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(logs());
     items.extend(memory());
     items.extend(log());
+    items.extend(groups());
     items.push(indexes());
     items
 }
@@ -451,6 +453,58 @@ fn log() -> Vec<Item> {
         archive.measures.push((INFO, Text(archiving)));
     }
     items
+}
+
+/// Where the server belongs to none, the role is `alone`, and all else is 0, empty or not there.
+fn groups() -> impl Iterator<Item = Item> {
+    let lines =
+        "Replicas: number, role, commands and seconds that they lack if known, where clients reach them";
+    let spare = "Whether one more replica can be lost, as the leader knows it: TRUE, FALSE or unknown";
+    let rows = [
+        ("Node", "Number of this replica", Number(|dsa, _| groups::metrics(dsa).node)),
+        ("Role", "alone, leader, follower or learner", Text(|dsa, _| groups::role(dsa))),
+        ("Term", "Term that this replica knows of", Number(|dsa, _| groups::metrics(dsa).term)),
+        (
+            "Leader",
+            "Replica that leads, as far as this one knows; 0 without one",
+            Number(|dsa, _| groups::metrics(dsa).leader),
+        ),
+        (
+            "Commit",
+            "Last entry of the log that is known to be committed",
+            Number(|dsa, _| groups::commit(dsa)),
+        ),
+        ("Applied", "Last entry of the log that was applied here", Log(|log| log.applied)),
+        (
+            "Voters",
+            "Replicas that vote",
+            Measure::Texts(|dsa, _| groups::numbers(&groups::metrics(dsa).voters)),
+        ),
+        (
+            "Learners",
+            "Replicas that do not vote",
+            Measure::Texts(|dsa, _| groups::numbers(&groups::metrics(dsa).learners)),
+        ),
+        (
+            "Joint",
+            "Whether a change of members is in progress",
+            Text(|dsa, _| groups::truth(groups::metrics(dsa).is_joint)),
+        ),
+        (
+            "CanLoseOne",
+            spare,
+            Text(|dsa, _| groups::metrics(dsa).can_lose_one.map_or("unknown".to_owned(), groups::truth)),
+        ),
+        ("Replicas", lines, Measure::Texts(|dsa, _| groups::replicas(&groups::metrics(dsa)))),
+        ("Barriers", "Sessions that wait until they may read", Log(|log| log.barriers)),
+        ("Waiting", "Submissions of updates that wait for a leader", Log(|log| log.updates_waiting)),
+        (
+            "Sent",
+            "Submissions of updates that were sent to the leader and have no outcome yet",
+            Log(|log| log.updates_sent),
+        ),
+    ];
+    group("cn=Groups", "The group of replicas that this server belongs to", rows)
 }
 
 /// In memory alone there is no promise that a mode could name.

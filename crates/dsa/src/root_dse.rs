@@ -55,6 +55,17 @@ pub(crate) fn show_features(dsa: &Dsa, now: Now) {
     });
 }
 
+impl Dsa {
+    /// The root DSE names these servers from now on, as URLs that clients may use when this one is not there (RFC 4512 section 5.1.2).
+    pub fn show_alternatives(&self, urls: &[String], now: Now) {
+        self.system.update(now, |update| {
+            for dn in ROOT_DSES {
+                update.replace(dn, [("altServer", urls.to_vec())]);
+            }
+        });
+    }
+}
+
 /// Puts the attributes of the root DSE into an entry, as a session sees it that is offered this.
 pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices: &Choices, offer: Offer) {
     let contexts = &config.store.suffixes;

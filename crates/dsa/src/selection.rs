@@ -76,10 +76,15 @@ impl Selection {
             true => self.all_operational || (star_is_all && self.all_user),
             false => self.all_user || (star_is_all && self.all_operational),
         };
+        by_kind || self.is_named(description, schema)
+    }
+
+    /// Was an attribute asked for by its name, or that of a supertype or a class?
+    pub(crate) fn is_named(&self, description: Description, schema: &Schema) -> bool {
         let named = |(wanted, options): &(TypeId, WantedOptions)| {
-            schema.is_subtype(attribute_type, *wanted)
+            schema.is_subtype(description.attribute_type, *wanted)
                 && schema.includes_options(description.options, options)
         };
-        by_kind || self.wanted.iter().any(named)
+        self.wanted.iter().any(named)
     }
 }

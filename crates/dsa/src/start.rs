@@ -128,6 +128,7 @@ impl Dsa {
             journal: OnceLock::new(),
             awaits_barriers: AtomicBool::new(false),
             certificates: OnceLock::new(),
+            group: OnceLock::new(),
             tokens: OnceLock::new(),
             contexts: OnceLock::new(),
         }))

@@ -314,6 +314,8 @@ impl Committer {
             forward.on_applied(replica.term(), *now_ms);
             let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
             forward.step(leader, replica.applied().0, *now_ms);
+            queue.status().on_barriers(readers.count());
+            queue.status().on_forwarded(forward.counts());
         }
     }
 

@@ -120,6 +120,11 @@ impl Forward {
         self.waiting.is_empty() && self.sent.is_empty()
     }
 
+    /// Submissions that wait for a leader, and those that were sent and have no outcome yet.
+    pub(crate) fn counts(&self) -> [usize; 2] {
+        [self.waiting.len(), self.sent.len()]
+    }
+
     fn bytes(&self) -> usize {
         let waiting = self.waiting.iter().map(|waiting| &waiting.updates);
         waiting.chain(self.sent.values().map(|sent| &sent.updates)).map(Updates::bytes).sum()

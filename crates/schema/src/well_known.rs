@@ -41,6 +41,7 @@ well_known! {
     entry_uuid "entryUUID",
     entry_dn "entryDN",
     entry_csn "entryCSN",
+    context_csn "contextCSN",
     has_subordinates "hasSubordinates",
     num_subordinates "numSubordinates",
     user_password "userPassword",

@@ -5,6 +5,7 @@ mod facts;
 mod lags;
 mod node;
 mod runtime;
+mod standing;
 
 pub use facts::{Facts, linked};
 pub use node::{JoinBody, Node};

@@ -66,7 +66,7 @@ pub fn serve_logged(
         None => None,
         Some(Beside { node, links, transfer }) => {
             let over = Arc::clone(&over);
-            Some(Runtime::start(node, links, transfer, move || over.notify_one())?)
+            Some(Runtime::start(node, Arc::clone(&dsa), links, transfer, move || over.notify_one())?)
         }
     };
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;

@@ -1,7 +1,7 @@
 //! Operational attributes that are worked out when asked for: they take no memory. A value that an import brought
 //! is stored like any other and wins.
 //!
-//! All of them follow from the record's stamps, the id, the name, the shape and the number of subordinates, so no index has
+//! All but contextCSN follow from the record's stamps, the id, the name, the shape and the number of subordinates, so no index has
 //! those that are not stored: a filter on one is decided on each candidate, but for entryUUID, which is computed backwards.
 
 use crate::dn_cache::DnCache;
@@ -38,11 +38,13 @@ pub enum Derived {
     HasSubordinates,
     /// numSubordinates.
     NumSubordinates,
+    /// contextCSN, as OpenLDAP writes it: of the topmost entry of a naming context, the last change of the whole shard.
+    ContextCsn,
 }
 
 impl Derived {
     /// All of them, in the order in which `+` returns them.
-    pub const ALL: [Derived; 11] = [
+    pub const ALL: [Derived; 12] = [
         Derived::EntryUuid,
         Derived::EntryDn,
         Derived::EntryCsn,
@@ -54,6 +56,7 @@ impl Derived {
         Derived::SubschemaSubentry,
         Derived::HasSubordinates,
         Derived::NumSubordinates,
+        Derived::ContextCsn,
     ];
 
     /// Its attribute type.
@@ -71,12 +74,19 @@ impl Derived {
             Derived::SubschemaSubentry => known.subschema_subentry,
             Derived::HasSubordinates => known.has_subordinates,
             Derived::NumSubordinates => known.num_subordinates,
+            Derived::ContextCsn => known.context_csn,
         }
     }
 
     /// The derived attribute of this type, if it is one.
     pub fn of(attribute_type: TypeId, schema: &schema::Schema) -> Option<Derived> {
         Derived::ALL.into_iter().find(|d| d.attribute_type(schema) == attribute_type)
+    }
+
+    /// Does it follow from the entry at its read point? Only of such may an update assert something: else the outcome would depend on
+    /// when it was prepared. What does not is returned only to those who name it.
+    pub fn is_of_entry(self) -> bool {
+        self != Derived::ContextCsn
     }
 
     /// Is it absent where operational attributes are switched off?
@@ -120,6 +130,11 @@ impl<'a> ReadPoint<'a> {
             Derived::NumSubordinates => {
                 out.extend_from_slice(self.subordinates(entry.id).to_string().as_bytes())
             }
+            // Of now, and not of the read point: it is for those who watch how far a server is.
+            Derived::ContextCsn if entry.parent().0 == 0 => {
+                out.extend_from_slice(self.shard.last_csn().to_string().as_bytes());
+            }
+            Derived::ContextCsn => return false,
         }
         true
     }

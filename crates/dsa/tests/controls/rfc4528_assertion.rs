@@ -73,6 +73,17 @@ fn rfc4528_s3_false_and_undefined_fail_and_change_nothing() {
     }
 }
 
+/// What is not of the entry alone is of the moment: an outcome that hung on it would be another at a replay. Who looks may ask.
+#[test]
+fn an_update_asserts_nothing_of_the_last_change() {
+    let mut client = Client::new();
+    let top = "dc=example";
+    let value = assertion("(contextCSN=*)");
+    assert_eq!(client.modify_with(top, &SET, &with(&value)).end.code, AssertionFailed);
+    let found = client.search_with(top, Scope::Base, "(contextCSN=*)", &["1.1"], |_| {}, &with(&value));
+    assert_eq!((found.end.code, found.entries.len()), (Success, 1));
+}
+
 /// "the evaluation of the assertion and the normal processing of the operation SHALL be done as one atomic action":
 /// requests of one bundle see what those before them did.
 #[test]

@@ -34,6 +34,11 @@ impl Readers {
         self.turns.is_empty()
     }
 
+    /// How many wait.
+    pub(super) fn count(&self) -> usize {
+        self.turns.iter().map(|turn| turn.barriers.len()).sum()
+    }
+
     /// Asks for all that came in.
     pub(super) fn ask(&mut self, log: &mut dyn ShardLog, asked: &mut Vec<Arc<Barrier>>, now_ms: u64) {
         if asked.is_empty() {

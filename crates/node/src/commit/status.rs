@@ -18,6 +18,9 @@ pub struct Status {
     archives: AtomicBool,
     archived: AtomicU64,
     unreleased: Mutex<Option<String>>,
+    barriers: AtomicU64,
+    updates_waiting: AtomicU64,
+    updates_sent: AtomicU64,
 }
 
 impl Status {
@@ -40,6 +43,17 @@ impl Status {
     /// See [`Metrics::current_ms`].
     pub(super) fn on_current(&self, current_ms: Option<u64>) {
         self.current_ms.store(current_ms.map_or(0, |ms| ms + 1), Ordering::Relaxed);
+    }
+
+    /// So many sessions wait for a barrier.
+    pub(super) fn on_barriers(&self, count: usize) {
+        self.barriers.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// So many submissions wait for a leader, or were sent to it.
+    pub(super) fn on_forwarded(&self, [waiting, sent]: [usize; 2]) {
+        self.updates_waiting.store(waiting as u64, Ordering::Relaxed);
+        self.updates_sent.store(sent as u64, Ordering::Relaxed);
     }
 
     /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
@@ -101,6 +115,9 @@ impl Status {
             snapshot: of(&self.snapshot),
             snapshot_ms: of(&self.snapshot_ms),
             memory_bytes_max: of(&self.memory_bytes_max),
+            barriers: of(&self.barriers),
+            updates_waiting: of(&self.updates_waiting),
+            updates_sent: of(&self.updates_sent),
         }
     }
 }

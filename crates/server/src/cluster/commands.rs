@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::node::{LOOK, Node};
+use super::standing::Standing;
 use consensus::{Change, ReplicaId, Request, View};
 use dsa::journal::Journal as _;
 use env::clock::Clock as _;
@@ -88,31 +89,17 @@ impl Node {
     }
 
     fn status_of(&self, id: ReplicaId, view: &View) -> Value {
-        let leads = view.leader == Some(self.id());
-        let other = view.others.iter().find(|other| other.id == id);
-        // A follower knows of itself that it runs, and of the others nothing.
-        let is_up = id == self.id() || other.is_some_and(|other| other.is_active);
-        let role = match (is_up, view.leader == Some(id)) {
-            (false, _) => "down",
-            (true, true) => "leader",
-            (true, false) if view.members.voters.contains(&id) => "follower",
-            (true, false) => "learner",
-        };
-        let matched = if id == self.id() { Some(view.commit) } else { other.map(|other| other.matched) };
-        let now_ms = self.clock.monotonic_ns() / 1_000_000;
-        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
-        let lag = matched.filter(|_| leads || id == self.id());
-        let seconds = lag.map(|matched| lags.seconds(now_ms, matched, view.commit));
+        let Standing { role, lag, fetches } = self.standing(id, view);
         let facts = Facts::of(&view.members, id);
         json!({
             "id": id.0,
             "role": role,
-            "address": facts.ldap.first().map(|address| format!("ldap://{address}")),
+            "address": facts.urls().next(),
             "peer": facts.peer.first().map(ToString::to_string),
-            "lag_commands": lag.map(|matched| view.commit.saturating_sub(matched)),
-            "lag_seconds": seconds,
+            "lag_commands": lag.map(|(commands, _)| commands),
+            "lag_seconds": lag.map(|(_, seconds)| seconds),
             "version": facts.version,
-            "fetches_snapshot": other.is_some_and(|other| other.fetches),
+            "fetches_snapshot": fetches,
         })
     }
 
@@ -130,7 +117,7 @@ impl Node {
     }
 
     /// Have all that vote caught up, and would a majority be left without any one of them?
-    fn can_lose_one(&self, view: &View) -> bool {
+    pub(super) fn can_lose_one(&self, view: &View) -> bool {
         let has = |id: &ReplicaId| *id == self.id() || self.has_caught_up(*id, view);
         let voters = &view.members.voters;
         let leads = view.leader == Some(self.id());

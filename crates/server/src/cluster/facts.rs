@@ -51,6 +51,11 @@ impl Facts {
         }
     }
 
+    /// Where clients reach it, as URLs.
+    pub fn urls(&self) -> impl Iterator<Item = String> {
+        self.ldap.iter().map(|address| format!("ldap://{address}"))
+    }
+
     /// Of a member.
     pub fn of(members: &Members, id: ReplicaId) -> Facts {
         members.facts.get(&id).map(|bytes| Facts::decode(bytes)).unwrap_or_default()

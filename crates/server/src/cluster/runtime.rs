@@ -1,8 +1,10 @@
 //! What goes on beside the log of a node: links follow the members, snapshots come and go, nodes that have caught up get their vote.
 
-use super::facts;
+use super::facts::{self, Facts};
 use super::node::Node;
-use consensus::{Change, Control, Fetch, ReplicaId, Request, View};
+use consensus::{Change, Control, Fetch, Members, ReplicaId, Request, View};
+use dsa::Dsa;
+use dsa::group::Group;
 use env::clock::Clock as _;
 use env::task::PlainThread;
 use node::transfer::{Progress, Transfer};
@@ -34,14 +36,16 @@ impl Runtime {
     /// When the thread cannot be started.
     pub fn start(
         node: Arc<Node>,
+        dsa: Arc<Dsa>,
         links: Peers,
         transfer: Transfer,
         on_fetched: impl FnOnce() + Send + 'static,
     ) -> io::Result<Runtime> {
+        dsa.show_group(Arc::clone(&node) as Arc<dyn Group>);
         let (ends, has_fetched) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (is_over, fetched) = (Arc::clone(&ends), Arc::clone(&has_fetched));
         let thread = PlainThread::spawn("cluster", move || {
-            let mut work = Work { node, links, transfer, members_index: None, changed_ms: 0 };
+            let mut work = Work { node, dsa, links, transfer, members_index: None, changed_ms: 0 };
             while !is_over.load(Ordering::Acquire) {
                 match work.step() {
                     Progress::Done => {
@@ -75,6 +79,7 @@ impl Drop for Runtime {
 
 struct Work {
     node: Arc<Node>,
+    dsa: Arc<Dsa>,
     links: Peers,
     transfer: Transfer,
     /// Of the members that the links have.
@@ -91,6 +96,8 @@ impl Work {
         let is_known = !view.members.voters.is_empty();
         if is_known && self.members_index != Some(view.members_index) {
             self.links.set_members(&facts::linked(&view.members));
+            let others = alternatives(&view.members, node.id());
+            self.dsa.show_alternatives(&others, node.clock.now());
             self.members_index = Some(view.members_index);
         }
         self.give_votes(&node, control, &view, now_ms);
@@ -130,4 +137,10 @@ impl Work {
         // It is looked again.
         let _ = control.ask(Request::Change(change));
     }
+}
+
+/// Where clients find the other members.
+fn alternatives(members: &Members, own: ReplicaId) -> Vec<String> {
+    let others = members.all().filter(|id| *id != own);
+    others.flat_map(|id| Facts::of(members, id).urls().collect::<Vec<_>>()).collect()
 }

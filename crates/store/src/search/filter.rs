@@ -119,26 +119,27 @@ pub(crate) enum Test {
     },
 }
 
-/// What an assertion of equality is where the attribute type has no rule for it.
-/// Logs of the first versions have assertions whose outcome was decided by bytes.
+/// Who asks with a filter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WithoutRule {
-    /// RFC 4511 section 4.5.1.7.
-    Undefined,
-    Bytes,
+enum Asks {
+    /// An operation that looks.
+    Lookup,
+    /// A logged update. Equality without a rule compares bytes: logs of the first versions have assertions whose outcome was decided so.
+    /// What does not follow from the entry alone is not there.
+    Update,
 }
 
 impl Compiled {
     /// Makes a filter ready. What the schema does not know, what has no rule, what is no valid assertion and what
     /// the reader may not see, is undefined.
     pub fn new(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
-        Compiled(Compiling::new(shard, readable, WithoutRule::Undefined).compile(filter))
+        Compiled(Compiling::new(shard, readable, Asks::Lookup).compile(filter))
     }
 
     /// As [`Compiled::new`], of what a logged update asserts: equality without a rule compares bytes, as it did when the
     /// first logs were written.
     pub fn of_update(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
-        Compiled(Compiling::new(shard, readable, WithoutRule::Bytes).compile(filter))
+        Compiled(Compiling::new(shard, readable, Asks::Update).compile(filter))
     }
 
     /// True of all entries of a kind.
@@ -322,13 +323,13 @@ impl Item {
 struct Compiling<'c> {
     schema: &'c Schema,
     readable: Readable<'c>,
-    without: WithoutRule,
+    asks: Asks,
     hidden: OnceCell<Arc<Hidden>>,
 }
 
 impl<'c> Compiling<'c> {
-    fn new(shard: &'c Shard, readable: Readable<'c>, without: WithoutRule) -> Compiling<'c> {
-        Compiling { schema: &shard.schema, readable, without, hidden: OnceCell::new() }
+    fn new(shard: &'c Shard, readable: Readable<'c>, asks: Asks) -> Compiling<'c> {
+        Compiling { schema: &shard.schema, readable, asks, hidden: OnceCell::new() }
     }
 
     fn compile(&self, filter: &Filter<'_>) -> Node {
@@ -375,7 +376,8 @@ impl<'c> Compiling<'c> {
 
     /// A stored attribute or one that is made up: which of the two the type decides.
     fn item(&self, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
-        let derived = Derived::of(attribute_type, self.schema);
+        let derived = Derived::of(attribute_type, self.schema)
+            .filter(|derived| self.asks == Asks::Lookup || derived.is_of_entry());
         // Nearly every type is its only subtype, and that one may be read: it was asked when it was looked up.
         let subtypes = self.schema.subtypes(attribute_type);
         let hides = subtypes.len() > 1 && !subtypes.iter().all(|id| (self.readable)(*id));
@@ -393,7 +395,7 @@ impl<'c> Compiling<'c> {
     fn equality(&self, assertion: &Assertion<'_>) -> Option<Node> {
         let found = self.described(assertion.attribute)?;
         let rule = self.schema.attribute_type(found.0).equality;
-        if rule.is_none() && self.without == WithoutRule::Undefined {
+        if rule.is_none() && self.asks == Asks::Lookup {
             return None;
         }
         let normal =

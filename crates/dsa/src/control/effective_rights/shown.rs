@@ -118,7 +118,8 @@ impl<'s, 'd> Rendered<'s, 'd> {
         let shape = written.entry.shape;
         // The values of the object class are the shape's, and those that are worked out are nowhere: both are no slots.
         let classes = (!shape.class_values.is_empty()).then_some(schema.well_known().object_class);
-        let derived = Derived::ALL.into_iter().map(|what| what.attribute_type(schema));
+        let derived = Derived::ALL.into_iter().filter(|what| what.is_of_entry());
+        let derived = derived.map(|what| what.attribute_type(schema));
         let plain = classes.into_iter().chain(derived).map(Description::plain);
         for description in shape.slots.iter().map(|slot| slot.description).chain(plain) {
             let is_read = selection.includes(description, false, schema, views)

@@ -1,0 +1,43 @@
+//! What is shown of the group of replicas that the server belongs to. Where it belongs to none, the role is `alone`, and all else is 0 or not
+//! there.
+
+use crate::engine::Dsa;
+use crate::group::Metrics;
+
+/// All 0 or empty where the server is alone.
+pub(super) fn metrics(dsa: &Dsa) -> Metrics {
+    dsa.group.get().map(|group| group.metrics()).unwrap_or_default()
+}
+
+/// What is applied is committed, though the replica may not have said so yet.
+pub(super) fn commit(dsa: &Dsa) -> u64 {
+    let applied = dsa.journal.get().map_or(0, |journal| journal.metrics().applied);
+    dsa.group.get().map_or(0, |group| group.metrics().commit.max(applied))
+}
+
+pub(super) fn role(dsa: &Dsa) -> String {
+    let Some(group) = dsa.group.get() else { return "alone".to_owned() };
+    group.metrics().role.to_owned()
+}
+
+pub(super) fn truth(is_so: bool) -> String {
+    if is_so { "TRUE" } else { "FALSE" }.to_owned()
+}
+
+pub(super) fn numbers(numbers: &[u64]) -> Vec<String> {
+    numbers.iter().map(u64::to_string).collect()
+}
+
+pub(super) fn replicas(metrics: &Metrics) -> Vec<String> {
+    let lag = |lag: Option<(u64, f64)>| {
+        lag.map_or("lag - seconds -".to_owned(), |(commands, seconds)| {
+            format!("lag {commands} seconds {seconds:.1}")
+        })
+    };
+    let line = |replica: &crate::group::Replica| {
+        format!("{} {} {} {}", replica.node, replica.role, lag(replica.lag), replica.url)
+            .trim_end()
+            .to_owned()
+    };
+    metrics.replicas.iter().map(line).collect()
+}

@@ -1,0 +1,85 @@
+"""What clients and monitors see of a cluster: other servers in the root DSE, `cn=Groups,cn=Monitor`, contextCSN."""
+
+import ldap
+
+from conftest import ADMIN, PEOPLE, SECRET, SUFFIX, connect, wait_for
+from test_cluster import SUFFIX as CLUSTER_SUFFIX
+from test_cluster import bound, cluster, three  # noqa: F401
+
+GROUPS = "cn=Groups,cn=Monitor"
+
+
+def root_dse(node):
+    attributes = bound(node).search_s("", ldap.SCOPE_BASE, attrlist=["altServer"])[0][1]
+    return sorted(value.decode() for value in attributes.get("altServer", []))
+
+
+def shown(connection):
+    """What the monitor says, by the names of the entries."""
+    found = connection.search_s(GROUPS, ldap.SCOPE_ONELEVEL, attrlist=["monitoredInfo", "monitorCounter"])
+    return {dn.split(",")[0][3:]: sorted(v.decode() for values in entry.values() for v in values) for dn, entry in found}
+
+
+def csn(connection, dn, name="contextCSN"):
+    values = connection.search_s(dn, ldap.SCOPE_BASE, attrlist=[name])[0][1].get(name)
+    return values and values[0].decode()
+
+
+def test_what_the_nodes_of_a_cluster_show(cluster):
+    three(cluster)
+    urls = {number: address for number, (address, _) in cluster.addresses.items()}
+    for number, node in cluster.nodes.items():
+        assert root_dse(node) == sorted(urls[other] for other in urls if other != number), number
+    connections = {number: bound(node) for number, node in cluster.nodes.items()}
+    before = csn(connections[1], CLUSTER_SUFFIX)
+    # An update by a node that does not lead is the last change at every node, as soon as it is answered.
+    dn = f"ou=people,{CLUSTER_SUFFIX}"
+    connections[2].modify_s(dn, [(ldap.MOD_REPLACE, "description", [b"1"])])
+    after = csn(connections[3], dn, "entryCSN")
+    assert after > before
+    assert [csn(connection, CLUSTER_SUFFIX) for connection in connections.values()] == 3 * [after]
+
+    leads, follows = shown(connections[1]), shown(connections[2])
+    lines = [f"{number} {'leader' if number == 1 else 'follower'} lag 0 seconds 0.0 {urls[number]}" for number in urls]
+    assert leads["Replicas"] == lines
+    assert follows["Replicas"] == [f"1 leader lag - seconds - {urls[1]}", lines[1], f"3 unknown lag - seconds - {urls[3]}"]
+    same = ("Term", "Leader", "Voters", "Learners", "Joint")
+    assert {name: leads[name] for name in same} == {name: follows[name] for name in same}
+    assert (leads["Voters"], leads["Learners"], leads["Leader"], leads["Joint"]) == (["1", "2", "3"], [], ["1"], ["FALSE"])
+    assert (leads["Node"], follows["Node"]) == (["1"], ["2"])
+    assert (leads["Role"], follows["Role"]) == (["leader"], ["follower"])
+    assert (leads["CanLoseOne"], follows["CanLoseOne"]) == (["TRUE"], ["unknown"])
+    assert int(leads["Commit"][0]) >= int(leads["Applied"][0]) > 0
+
+    cluster.kill(3)
+    wait_for(lambda: shown(connections[1])["CanLoseOne"] == ["FALSE"], "the leader notices that a node is away")
+    connections[1].modify_s(dn, [(ldap.MOD_REPLACE, "description", [b"2"])])
+    assert [csn(connections[number], CLUSTER_SUFFIX) for number in (1, 2)] == 2 * [csn(connections[1], dn, "entryCSN")]
+    assert [line for line in shown(connections[1])["Replicas"] if line.startswith("3 down lag ")]
+    # It is an alternative as long as it is a member.
+    assert urls[3] in root_dse(cluster.nodes[1])
+
+
+def test_what_a_server_alone_shows(keep):
+    rule = "no-csn: all attrs=contextCSN; users; deny=all rank=5"
+    here = keep("--access-rule", rule, ldif="people.ldif")
+    root = connect(here, ADMIN, SECRET)
+    assert "altServer" not in root.search_s("", ldap.SCOPE_BASE, attrlist=["*", "+"])[0][1]
+    said = shown(root)
+    assert (said["Role"], said["Leader"], said["Voters"], said["CanLoseOne"]) == (["alone"], ["0"], [], ["unknown"])
+    values = [csn(root, SUFFIX)]
+    user = f"uid=newcomer,{PEOPLE}"
+    root.add_s(user, [("objectClass", b"inetOrgPerson"), ("cn", b"A"), ("sn", b"B"), ("userPassword", b"a long word")])
+    values.append(csn(root, SUFFIX))
+    assert values[1] == csn(root, user, "entryCSN") and values[0] < values[1]
+    # Topmost entries have it alone, for those who name it, and a filter finds it there.
+    assert csn(root, PEOPLE) is None
+    assert "contextCSN" not in root.search_s(SUFFIX, ldap.SCOPE_BASE, attrlist=["*", "+"])[0][1]
+    assert [dn for dn, _ in root.search_s(SUFFIX, ldap.SCOPE_SUBTREE, f"(contextCSN={values[1]})", ["1.1"])] == [SUFFIX]
+    # A rule hides it like any other attribute.
+    reader = connect(here, user, "a long word")
+    assert csn(reader, SUFFIX) is None and csn(reader, SUFFIX, "entryCSN")
+    # It is the same after a crash.
+    values = csn(root, SUFFIX)
+    here.kill()
+    assert csn(connect(keep(), ADMIN, SECRET), SUFFIX) == values
