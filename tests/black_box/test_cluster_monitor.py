@@ -1,10 +1,14 @@
-"""What clients and monitors see of a cluster: other servers in the root DSE, `cn=Groups,cn=Monitor`, contextCSN."""
+"""What is seen of a cluster: by clients, in the root DSE; by monitors, in `cn=Groups,cn=Monitor` and contextCSN; by its nodes, of each other."""
+
+import shutil
+import signal
 
 import ldap
 
 from conftest import ADMIN, PEOPLE, SECRET, SUFFIX, connect, wait_for
+from test_cluster import PEOPLE as CLUSTER_PEOPLE
 from test_cluster import SUFFIX as CLUSTER_SUFFIX
-from test_cluster import bound, cluster, three  # noqa: F401
+from test_cluster import bound, cluster, person, three  # noqa: F401
 
 GROUPS = "cn=Groups,cn=Monitor"
 
@@ -83,3 +87,44 @@ def test_what_a_server_alone_shows(keep):
     values = csn(root, SUFFIX)
     here.kill()
     assert csn(connect(keep(), ADMIN, SECRET), SUFFIX) == values
+
+
+def acknowledged(cluster, by, of):
+    """The last entry that a node has on its disk of what another one has acknowledged."""
+    path = cluster.folder / f"n{by}/data/cluster/seen"
+    lines = [line.split() for line in path.read_text().splitlines() if line.startswith(f"node {of} ")]
+    return int(lines[0][-1]) if lines else 0
+
+
+def test_a_disk_that_was_set_back_is_refused_also_after_all_have_started(cluster):
+    three(cluster)
+    data, image = cluster.folder / "n3/data", cluster.folder / "image"
+    # The usual image: of the run that goes on.
+    cluster.nodes[3].process.send_signal(signal.SIGSTOP)
+    shutil.copytree(data, image)
+    cluster.nodes[3].process.send_signal(signal.SIGCONT)
+    session = bound(cluster.nodes[1])
+    session.add_s(*person("later"))
+    last = int(shown(session)["Applied"][0])
+    for by in (1, 2):
+        wait_for(lambda: acknowledged(cluster, by, 3) >= last, "what was acknowledged is on the disks of others")
+    for number in (3, 1, 2):
+        cluster.kill(number)
+    cluster.start(1)
+    cluster.start(2)
+    data.rename(cluster.folder / "sound")
+    image.rename(data)
+    cluster.start(3)
+    refused = "it started from an earlier state of its data directory: it lacks what it has acknowledged"
+    for by in (1, 2):
+        wait_for(lambda: refused in cluster.nodes[by].log(), "the image is refused")
+    assert cluster.roles(cluster.leader(1))[3] == "down"
+    assert not cluster.status(1)["can_lose_one"]
+    assert bound(cluster.nodes[2]).compare_s(f"cn=later,{CLUSTER_PEOPLE}", "sn", "0")
+    # Its own disk is taken.
+    cluster.kill(3)
+    data.rename(image)
+    (cluster.folder / "sound").rename(data)
+    cluster.start(3)
+    cluster.wait_for_safety(1)
+    assert bound(cluster.nodes[3]).compare_s(f"cn=later,{CLUSTER_PEOPLE}", "sn", "0")

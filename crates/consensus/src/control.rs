@@ -55,6 +55,16 @@ pub enum Refusal {
     Leads,
 }
 
+/// How far the disk of a replica goes: the term that it knows of, and its last entry. In order: in a later term a leader may have replaced
+/// entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Extent {
+    /// The term.
+    pub term: u64,
+    /// The index of the entry.
+    pub index: u64,
+}
+
 /// How a replica and its group fare. Published when it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
@@ -70,6 +80,10 @@ pub struct View {
     pub commit: u64,
     /// The snapshot of another replica without which this one cannot go on: when it was fetched, this replica is to start again.
     pub wanted: Option<WantedSnapshot>,
+    /// How far its own disk went when it started.
+    pub started: Extent,
+    /// Of a leader: the last entry that its own disk has.
+    pub synced: u64,
     /// Of a leader: each other replica.
     pub others: Vec<Other>,
 }

@@ -28,7 +28,7 @@ mod transfers;
 
 pub use change::Change;
 pub use committed::CommittedEntries;
-pub use control::{Control, Other, Refusal, Request, View};
+pub use control::{Control, Extent, Other, Refusal, Request, View};
 pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;

@@ -158,6 +158,8 @@ impl RaftLog {
                 (view.members_index, view.members) = (at, members.clone());
             }
             view.wanted = self.wanted.filter(|wanted| wanted.at.index.0 > raft.raft_log.committed);
+            let own = raft.prs().get(raft.id).filter(|_| is_leader);
+            view.synced = own.map_or(0, |progress| progress.matched);
             view.others.clear();
             let others = raft.prs().iter().filter(|(id, _)| is_leader && **id != raft.id);
             view.others.extend(others.map(|(id, progress)| Other {

@@ -1,6 +1,6 @@
 //! One replica's end of a log that several agree on.
 
-use crate::control::Control;
+use crate::control::{Control, Extent};
 use crate::entries::Entries;
 use crate::lease::{OwnLease, Question};
 use crate::links::Links;
@@ -122,6 +122,9 @@ impl RaftLog {
         };
         let core = RawNode::new(&config, entries, &trace::logger());
         let mut core = core.expect("the configuration is sound, and the entries are in memory");
+        let started = Extent { term: core.raft.term, index: core.raft.raft_log.last_index() };
+        let control = Control::default();
+        control.publish(|view| view.started = started);
         if core.raft.prs().is_singleton() && core.raft.promotable() {
             // There is nobody to wait for.
             core.campaign().expect("a replica that votes may want to lead");
@@ -145,7 +148,7 @@ impl RaftLog {
             wanted: None,
             reported_ms: 0,
             reported_term: 0,
-            control: Control::default(),
+            control,
             published: (0, None, 0),
             published_ms: 0,
         };

@@ -7,7 +7,7 @@ use crate::serve_data::{self, open, refused, with_wanted};
 use crate::start::{self, cannot_serve, fits};
 use clap::Args as ClapArgs;
 use consensus::links::Channel;
-use consensus::{Members, ReplicaId, Retention, WantedSnapshot};
+use consensus::{Extent, Members, ReplicaId, Retention, WantedSnapshot};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{RealDisk, replace_file};
 use env::entropy::{Entropy as _, SystemEntropy};
@@ -15,7 +15,7 @@ use env::net;
 use env::poll::pause;
 use node::data::{Data, Recovered, Replication, Settled};
 use node::transfer::Progress;
-use peers::{Address, Authority, Boot, Identity, JoinRequest, NodeKey, Options, Peers, Token};
+use peers::{Address, Authority, Boot, Identity, JoinRequest, NodeKey, Options, Peers, Seen, Token};
 use schema::Schema;
 use server::cluster::{Beside, Facts, JoinBody, Node};
 use server::config::{Config, Listen, OnLogFailure};
@@ -266,7 +266,8 @@ fn serve_node(
     let of_links = Arc::downgrade(&node);
     let wake = Arc::new(move || of_links.upgrade().iter().for_each(|node| node.wake()));
     let service = Arc::clone(&node);
-    let links = Peers::start(Options { listen, boot, authority: Some(authority), service, wake });
+    let seen = Seen::load(Arc::new(RealDisk), folder.clone()).map_err(at_cluster)?;
+    let links = Peers::start(Options { listen, boot, authority: Some(authority), seen, service, wake });
     let links = links.map_err(|error| Failed::at("--peer", error))?;
     let transfer = data.transfer(links.links(Channel::Files));
     let Some(members) = data.members().map_err(refused)? else {
@@ -297,7 +298,9 @@ fn serve_node(
     serve_data::archive(&config, &mut snapshots)?;
     let seed = SystemEntropy.next_u64();
     let committer = committer.forwarding(node.id(), links.links(Channel::Updates), seed);
-    node.begin(control.expect("a replica has one"), Arc::clone(committer.queue()));
+    let control = control.expect("a replica has one");
+    links.begin(control.view().started);
+    node.begin(control, Arc::clone(committer.queue()));
     let indexes = data.indexes().map_err(refused)?;
     let beside = Some(Beside { node, links, transfer });
     let (options, on_failure) = (config.options, config.on_log_failure);
@@ -373,6 +376,8 @@ fn fetch_first(
     clock: &SystemClock,
 ) -> Result<(), Failed> {
     let body = joined(folder)?;
+    // This node has nothing yet.
+    links.begin(Extent::default());
     links.set_members(&body.members);
     let mut from = body.from;
     loop {

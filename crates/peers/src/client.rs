@@ -15,6 +15,7 @@ use crate::socket::{Dialer, Heard, Socket};
 use crate::token::Token;
 use crate::wire::{self, Ended};
 use bytes::Bytes;
+use consensus::Extent;
 use env::clock::SystemClock;
 use env::entropy::SystemEntropy;
 use env::task;
@@ -106,6 +107,7 @@ pub fn command(identity: &Identity, address: &Address, body: &[u8]) -> Result<By
         node: identity.node(),
         boots: identity.boots(),
         run: RunId::random(&mut SystemEntropy),
+        extent: Extent::default(),
     };
     let is_ours = |holder: &Holder| holder.cluster == identity.cluster();
     match waiting(ask(address, &config, is_ours, Question::Command(&hello, body)))? {

@@ -1,5 +1,6 @@
 //! Frames: what goes over a connection, each behind its length and kind. To the byte: `docs/formats/peers.md`.
 
+use crate::acknowledged;
 use crate::codec::{Malformed, Reader};
 use consensus::links::Channel;
 
@@ -37,10 +38,12 @@ pub enum Kind {
     Joined,
     /// Why a join is refused: text.
     Refused,
+    /// What the disks of nodes have, as the one that leads knows ([`crate::acknowledged`]).
+    Acknowledged,
 }
 
 /// All kinds, with their numbers.
-const KINDS: [(u8, Kind); 10] = [
+const KINDS: [(u8, Kind); 11] = [
     (1, Kind::Hello),
     (2, Kind::Alive),
     (3, Kind::Message(Channel::Consensus)),
@@ -51,6 +54,7 @@ const KINDS: [(u8, Kind); 10] = [
     (8, Kind::Join),
     (9, Kind::Joined),
     (10, Kind::Refused),
+    (11, Kind::Acknowledged),
 ];
 
 impl Kind {
@@ -68,6 +72,7 @@ impl Kind {
             Kind::Join => 32 << 10,
             Kind::Joined => JOIN_BODY_BYTES_MAX + (32 << 10),
             Kind::Refused => REASON_BYTES_MAX,
+            Kind::Acknowledged => acknowledged::BYTES_MAX,
         }
     }
 }

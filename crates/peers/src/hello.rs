@@ -2,11 +2,12 @@
 
 use crate::codec::{Malformed, Reader};
 use crate::id::{ClusterId, RunId};
+use consensus::Extent;
 use consensus::links::Channel;
 use std::fmt;
 
 /// The version that is spoken.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +62,8 @@ pub struct Hello {
     pub boots: u64,
     /// Its run.
     pub run: RunId,
+    /// How far its disk went when it started; nothing, of commands.
+    pub extent: Extent,
 }
 
 impl Hello {
@@ -72,6 +75,8 @@ impl Hello {
         out.extend_from_slice(&self.node.to_le_bytes());
         out.extend_from_slice(&self.boots.to_le_bytes());
         out.extend_from_slice(&self.run.0);
+        out.extend_from_slice(&self.extent.term.to_le_bytes());
+        out.extend_from_slice(&self.extent.index.to_le_bytes());
         out
     }
 
@@ -94,6 +99,7 @@ impl Hello {
             node: reader.u64()?,
             boots: reader.u64()?,
             run: RunId(reader.array()?),
+            extent: Extent { term: reader.u64()?, index: reader.u64()? },
         };
         reader.end()?;
         if hello.node == 0 { Err(Malformed::Value) } else { Ok(hello) }

@@ -27,6 +27,11 @@ impl ClusterId {
 }
 
 impl RunId {
+    /// From its text; `None` if it is none.
+    pub(crate) fn parse(text: &str) -> Option<RunId> {
+        unhex(text).map(RunId)
+    }
+
     /// A new one.
     pub fn random(entropy: &mut dyn Entropy) -> RunId {
         RunId(random(entropy))

@@ -1,6 +1,7 @@
 //! Connections that this node accepts: it receives over those of members, answers their commands, and takes the join of a node that has no
 //! certificate yet. All else ends a connection, with one line in the log.
 
+use crate::acknowledged;
 use crate::frame::{ANSWER_BYTES_MAX, Kind, REASON_BYTES_MAX};
 use crate::hello::{Class, Hello};
 use crate::join;
@@ -153,7 +154,7 @@ async fn begin(shared: &Shared, pending: TcpPending) -> Result<First, Ended> {
         let (_, body) = wire::read(&mut stream, |kind| kind == Kind::Hello).await?;
         let hello = Hello::decode(&body)?;
         shared.admit(&hello, &holder).await?;
-        wire::send(&mut stream, Kind::Hello, &shared.table.own(hello.class).encode()).await?;
+        wire::send(&mut stream, Kind::Hello, &shared.own(hello.class).await.encode()).await?;
         // Only now: a connection that has gone meanwhile replaces none.
         let link = shared.table.accept(&hello, holder.fingerprint)?;
         Ok(First::Link(link, stream, heard))
@@ -184,10 +185,18 @@ async fn take(shared: &Shared, link: &Link, mut reader: ReadHalf<TlsStream<Socke
         let allowed = |kind| match kind {
             Kind::Alive => true,
             Kind::Message(channel) => channels.contains(&channel),
+            Kind::Acknowledged => link.class() == Class::Messages,
             _ => false,
         };
         let delivered = match wire::read(&mut reader, allowed).await {
             Ok((Kind::Message(channel), body)) => shared.table.deliver(link, channel, body),
+            Ok((Kind::Acknowledged, body)) => match acknowledged::decode(&body) {
+                Ok((term, indexes)) => {
+                    shared.seen.acknowledge(term, &indexes);
+                    Ok(())
+                }
+                Err(malformed) => Err(malformed.into()),
+            },
             Ok(_) => Ok(()),
             Err(ended) => Err(ended),
         };

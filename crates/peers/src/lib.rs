@@ -4,6 +4,7 @@
 //!
 //! A node sends over the connections that it opened, and receives over those that it accepted. Formats: `docs/formats/peers.md`.
 
+pub mod acknowledged;
 mod address;
 mod authority;
 mod certificate;
@@ -20,6 +21,7 @@ mod links;
 mod member;
 mod outgoing;
 mod secure;
+mod seen;
 mod service;
 mod shared;
 mod socket;
@@ -38,6 +40,7 @@ pub use identity::{Boot, Identity, NodeKey};
 pub use join::{JoinAnswer, JoinRequest, VERSION_BYTES_MAX};
 pub use links::{Options, Peers};
 pub use member::{CERTIFICATES_MAX, MEMBERS_MAX, Member};
-pub use service::{Caller, Greeting, Service};
+pub use seen::Seen;
+pub use service::{Caller, Service};
 pub use table::LinkStatus;
 pub use token::{TOKEN_BYTES_MAX, Token, TokenError, VALID_S as TOKEN_VALID_S};

@@ -1,18 +1,21 @@
 //! The links of a node to the others. One thread, `peers`, has all its sockets.
 
+use crate::acknowledged;
 use crate::authority::Authority;
+use crate::files::FileError;
 use crate::hello::{Class, Hello};
 use crate::identity::{Boot, Identity};
 use crate::incoming;
 use crate::member::Member;
 use crate::outgoing;
 use crate::secure::Configs;
+use crate::seen::Seen;
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::table::{LinkStatus, Table};
 use bytes::Bytes;
-use consensus::ReplicaId;
 use consensus::links::{Channel, Links};
+use consensus::{Extent, ReplicaId};
 use env::net::TcpBound;
 use env::task;
 use std::cell::RefCell;
@@ -37,6 +40,8 @@ pub struct Options {
     pub boot: Boot,
     /// The CA. Without it no node can join here.
     pub authority: Option<Arc<Authority>>,
+    /// What was seen of other nodes.
+    pub seen: Seen,
     /// Answers joins and commands.
     pub service: Arc<dyn Service>,
     /// Called on the thread of the links when a message came in. It must not wait.
@@ -57,12 +62,12 @@ impl fmt::Debug for Peers {
 }
 
 impl Peers {
-    /// Listens, and starts the thread. There are no members yet: [`Peers::set_members`].
+    /// Listens, and starts the thread. There are no members yet: [`Peers::set_members`]; and no links before [`Peers::begin`].
     ///
     /// # Errors
     /// An address is taken or none of this machine; the certificate and its key cannot be used; the system has no thread left.
     pub fn start(options: Options) -> io::Result<Peers> {
-        let Options { listen, boot: Boot { identity, run }, authority, service, wake } = options;
+        let Options { listen, boot: Boot { identity, run }, authority, seen, service, wake } = options;
         if listen.len() > LISTENERS_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -72,8 +77,17 @@ impl Peers {
         let configs = Configs::of(&identity).map_err(io::Error::other)?;
         let bound = listen.into_iter().map(TcpBound::bind).collect::<io::Result<Vec<TcpBound>>>()?;
         let (class, cluster) = (Class::Messages, identity.cluster());
-        let own = Hello { class, cluster, node: identity.node(), boots: identity.boots(), run };
-        let shared = Arc::new(Shared::new(Table::new(own, wake), configs, authority, service));
+        let own = Hello {
+            class,
+            cluster,
+            node: identity.node(),
+            boots: identity.boots(),
+            run,
+            extent: Extent::default(),
+        };
+        let seen = Arc::new(seen);
+        let table = Table::new(own, Arc::clone(&seen), wake);
+        let shared = Arc::new(Shared::new(table, seen, configs, authority, service));
         let (started, has_started) = channel();
         let of_thread = Arc::clone(&shared);
         let thread = task::Thread::spawn("peers", move || serve(of_thread, bound, started))?;
@@ -105,6 +119,26 @@ impl Peers {
     /// begins with may be older than most of those that it joins, and it must be reached by these to learn of them.
     pub fn set_joined(&self, members: Vec<Member>) {
         self.shared.table.set_joined(members);
+    }
+
+    /// Links may be made from now on: it is known how far the disk of this node went when it started.
+    pub fn begin(&self, started: Extent) {
+        self.shared.begin(started);
+    }
+
+    /// What the disks of nodes have, as this one knows that leads in `term`: pairs of node and last entry. It is said to all, and kept with
+    /// [`Peers::save_seen`].
+    pub fn acknowledged(&self, term: u64, indexes: &[(u64, u64)]) {
+        self.shared.seen.acknowledge(term, indexes);
+        self.shared.table.tell_acknowledged(&acknowledged::encode(term, indexes));
+    }
+
+    /// Writes what was seen of others, if there is something new. It waits for the disk.
+    ///
+    /// # Errors
+    /// What the disk says; it may be called again.
+    pub fn save_seen(&self) -> Result<(), FileError> {
+        self.shared.seen.save()
     }
 
     /// Which links there are to the other members.

@@ -54,6 +54,7 @@ pub(crate) async fn keep(shared: &Shared, node: u64, class: Class) {
 type Opened = (Arc<Link>, TlsStream<Socket>, Heard);
 
 async fn open(shared: &Shared, dialer: &mut Dialer, member: &Member, class: Class) -> Result<Opened, Ended> {
+    let own = shared.own(class).await;
     let connection = dialer.connect(&member.addresses).await?;
     let heard = Heard::now(shared.clock);
     let socket = Socket::opened(connection, heard.clone())?;
@@ -65,7 +66,7 @@ async fn open(shared: &Shared, dialer: &mut Dialer, member: &Member, class: Clas
         if holder.node != member.id || !member.certificates.contains(&holder.fingerprint) {
             return Err(Ended::Stranger("its certificate is not that of the member"));
         }
-        wire::send(&mut stream, Kind::Hello, &shared.table.own(class).encode()).await?;
+        wire::send(&mut stream, Kind::Hello, &own.encode()).await?;
         let (_, body) = wire::read(&mut stream, |kind| kind == Kind::Hello).await?;
         let hello = Hello::decode(&body)?;
         if hello.class != class {
@@ -101,6 +102,9 @@ async fn send(shared: &Shared, link: &Link, writer: WriteHalf<TlsStream<Socket>>
     let mut writer = BufWriter::with_capacity(BUFFER_BYTES, writer);
     loop {
         let step = async {
+            if let Some(body) = shared.table.next_acknowledged(link) {
+                wire::write(&mut writer, Kind::Acknowledged, &body).await?;
+            }
             while let Some((channel, message)) = shared.table.next(link) {
                 wire::write(&mut writer, Kind::Message(channel), &message).await?;
             }

@@ -4,18 +4,20 @@ use crate::authority::Authority;
 use crate::certificate::Holder;
 use crate::hello::{Class, Hello};
 use crate::secure::Configs;
-use crate::service::{Greeting, Service};
+use crate::seen::Seen;
+use crate::service::Service;
 use crate::table::Table;
 use crate::wire::Ended;
+use consensus::Extent;
 use env::clock::SystemClock;
 use rustls::pki_types::CertificateDer;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 /// Joins and commands that run at the same time at most; others wait.
 const CALLS_MAX: usize = 4;
-/// Greetings likewise: they do not wait behind joins, which wait for links.
-const GREETINGS_MAX: usize = 2;
+/// Records of runs that were not seen before, likewise: they do not wait behind joins, which wait for links.
+const RECORDS_MAX: usize = 2;
 
 /// What all connections of this node go by.
 pub(crate) struct Shared {
@@ -27,12 +29,16 @@ pub(crate) struct Shared {
     service: Arc<dyn Service>,
     configs: Mutex<Configs>,
     calls: Arc<Semaphore>,
-    greetings: Arc<Semaphore>,
+    records: Arc<Semaphore>,
+    pub(crate) seen: Arc<Seen>,
+    /// How far the disk of this node went when it started, once that is known.
+    started: watch::Sender<Option<Extent>>,
 }
 
 impl Shared {
     pub(crate) fn new(
         table: Table,
+        seen: Arc<Seen>,
         configs: Configs,
         authority: Option<Arc<Authority>>,
         service: Arc<dyn Service>,
@@ -45,7 +51,9 @@ impl Shared {
             service,
             configs: Mutex::new(configs),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
-            greetings: Arc::new(Semaphore::new(GREETINGS_MAX)),
+            records: Arc::new(Semaphore::new(RECORDS_MAX)),
+            seen,
+            started: watch::Sender::new(None),
         }
     }
 
@@ -63,7 +71,8 @@ impl Shared {
         &self,
         call: impl FnOnce(&dyn Service) -> T + Send + 'static,
     ) -> Result<T, Ended> {
-        beside(&self.calls, &self.service, call).await
+        let service = Arc::clone(&self.service);
+        beside(&self.calls, move || call(&*service)).await
     }
 
     /// Is the one that said hello the holder of the certificate, a member, and may it be linked?
@@ -75,25 +84,41 @@ impl Shared {
         if hello.class == Class::Requests {
             return Ok(());
         }
-        let greeting = Greeting { node: hello.node, boots: hello.boots, run: hello.run };
-        let greeted = beside(&self.greetings, &self.service, move |service| service.greet(greeting)).await?;
-        greeted.map_err(Ended::Refused)
+        if self.seen.is_last(hello) {
+            return Ok(());
+        }
+        let (seen, hello) = (Arc::clone(&self.seen), *hello);
+        beside(&self.records, move || seen.admit(&hello)).await?
+    }
+
+    /// From now on it is known how far the disk went at the start: links may be made.
+    pub(crate) fn begin(&self, started: Extent) {
+        self.started.send_replace(Some(started));
+    }
+
+    /// This node, as it says it on a connection of a class. For messages and files that waits until it is known how far its disk went.
+    pub(crate) async fn own(&self, class: Class) -> Hello {
+        if class == Class::Requests {
+            return self.table.own(class, Extent::default());
+        }
+        let mut started = self.started.subscribe();
+        // The sender is there as long as this is.
+        let known = started.wait_for(Option::is_some).await.ok().and_then(|known| *known);
+        self.table.own(class, known.unwrap_or_default())
     }
 }
 
 async fn beside<T: Send + 'static>(
     permits: &Arc<Semaphore>,
-    service: &Arc<dyn Service>,
-    call: impl FnOnce(&dyn Service) -> T + Send + 'static,
+    call: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Ended> {
     let permit = Arc::clone(permits).acquire_owned().await.expect("it is never closed");
-    let service = Arc::clone(service);
     let called = tokio::task::spawn_blocking(move || {
         // Also where nobody waits for what comes of it any more.
         let _permit = permit;
-        call(&*service)
+        call()
     });
-    called.await.map_err(|error| Ended::Refused(format!("the service failed: {error}")))
+    called.await.map_err(|error| Ended::Refused(format!("a call failed: {error}")))
 }
 
 /// Whose certificate the other end has shown; the handshake has verified it. `None` if it has shown none.

@@ -6,8 +6,10 @@ use crate::frame::Kind;
 use crate::hello::{Class, Hello};
 use crate::id::RunId;
 use crate::member::{CERTIFICATES_MAX, MEMBERS_MAX, Member};
+use crate::seen::Seen;
 use crate::wire::Ended;
 use bytes::Bytes;
+use consensus::Extent;
 use consensus::links::Channel;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -81,6 +83,8 @@ impl Link {
 struct Outbox {
     link: Arc<Link>,
     queues: BTreeMap<Channel, Queue>,
+    /// What nodes have acknowledged, to be said.
+    acknowledged: Option<Vec<u8>>,
     /// The channel that had the last turn.
     last: Channel,
 }
@@ -103,8 +107,6 @@ struct State {
     inboxes: BTreeMap<Channel, VecDeque<(u64, Bytes)>>,
     /// Bytes in inboxes, by node.
     received: BTreeMap<(u64, Channel), usize>,
-    /// Starts and run of a member as they were seen last.
-    seen: BTreeMap<u64, (u64, RunId)>,
     /// Links so far.
     count: u64,
 }
@@ -112,6 +114,7 @@ struct State {
 /// The members, and the links to them.
 pub(crate) struct Table {
     own: Hello,
+    seen: Arc<Seen>,
     state: Mutex<State>,
     /// Counts changes of the members.
     changes: watch::Sender<u64>,
@@ -135,13 +138,13 @@ pub struct LinkStatus {
 
 impl Table {
     /// Without members; `own` is the node itself, of any class.
-    pub(crate) fn new(own: Hello, wake: Arc<dyn Fn() + Send + Sync>) -> Table {
-        Table { own, state: Mutex::default(), changes: watch::Sender::new(0), wake }
+    pub(crate) fn new(own: Hello, seen: Arc<Seen>, wake: Arc<dyn Fn() + Send + Sync>) -> Table {
+        Table { own, seen, state: Mutex::default(), changes: watch::Sender::new(0), wake }
     }
 
-    /// This node, as it says it on a connection of a class.
-    pub(crate) fn own(&self, class: Class) -> Hello {
-        Hello { class, ..self.own }
+    /// This node, as it says it on a connection of a class; of messages and files, from a start that is known to go so far.
+    pub(crate) fn own(&self, class: Class, extent: Extent) -> Hello {
+        Hello { class, extent, ..self.own }
     }
 
     /// Tells of changes of the members.
@@ -166,8 +169,7 @@ impl Table {
         if members.iter().any(|member| member.id == self.own.node) {
             state.joined = Vec::new();
         }
-        let State { joined, members: table, opened, accepted, requests, inboxes, received, seen, .. } =
-            &mut *state;
+        let State { joined, members: table, opened, accepted, requests, inboxes, received, .. } = &mut *state;
         *table = joined.iter().chain(members).map(|member| (member.id, member.clone())).collect();
         let stays = |link: &Link| {
             let stays = has_certificate(table, link.node, link.certificate);
@@ -181,7 +183,6 @@ impl Table {
         requests.retain(|_, link| stays(link));
         inboxes.values_mut().for_each(|inbox| inbox.retain(|(node, _)| table.contains_key(node)));
         received.retain(|(node, _), _| table.contains_key(node));
-        seen.retain(|node, _| table.contains_key(node));
         drop(state);
         self.changes.send_modify(|count| *count += 1);
     }
@@ -196,14 +197,14 @@ impl Table {
         self.state().members.get(&node).filter(|member| member.id != self.own.node).cloned()
     }
 
-    /// Is the hello that of this member, by its certificate, and of a run that may follow those seen before?
+    /// Is the hello that of this member, by its certificate?
     pub(crate) fn check(&self, hello: &Hello, node: u64, certificate: Fingerprint) -> Result<(), Ended> {
-        self.check_in(&mut self.state(), hello, node, certificate)
+        self.check_in(&self.state(), hello, node, certificate)
     }
 
     fn check_in(
         &self,
-        state: &mut State,
+        state: &State,
         hello: &Hello,
         node: u64,
         certificate: Fingerprint,
@@ -223,25 +224,24 @@ impl Table {
         if node == self.own.node {
             return Err(Ended::Stranger("it is this node itself"));
         }
-        let seen = state.seen.entry(node).or_insert((hello.boots, hello.run));
-        if (hello.boots, hello.run) == *seen {
-            return Ok(());
-        }
-        if hello.boots <= seen.0 {
-            return Err(Ended::Stranger("it started from an earlier state of its data directory"));
-        }
-        *seen = (hello.boots, hello.run);
         Ok(())
+    }
+
+    fn check_run(&self, hello: &Hello) -> Result<(), Ended> {
+        let is_last = hello.class == Class::Requests || self.seen.is_last(hello);
+        if is_last { Ok(()) } else { Err(Ended::Stranger("a later run of it is there")) }
     }
 
     /// Enters a connection to a member that this node opened, or ends it if something changed meanwhile.
     pub(crate) fn open(&self, hello: &Hello, certificate: Fingerprint) -> Result<Arc<Link>, Ended> {
         let mut state = self.state();
-        // The members may have changed since the hello was looked at.
-        self.check_in(&mut state, hello, hello.node, certificate)?;
+        // The members may have changed since the hello was looked at, and a later run may have come.
+        self.check_in(&state, hello, hello.node, certificate)?;
+        self.check_run(hello)?;
         let link = state.link(hello, certificate);
         let queues = hello.class.channels().iter().map(|channel| (*channel, Queue::default())).collect();
-        let outbox = Outbox { link: Arc::clone(&link), queues, last: hello.class.channels()[0] };
+        let outbox =
+            Outbox { link: Arc::clone(&link), queues, acknowledged: None, last: hello.class.channels()[0] };
         let before = state.opened.insert((hello.node, hello.class), outbox);
         assert!(before.is_none(), "one task opens connections of a class to a node, one at a time");
         Ok(link)
@@ -250,8 +250,9 @@ impl Table {
     /// Enters a connection that a member opened. An earlier one of the same class ends, and so do all of an earlier run.
     pub(crate) fn accept(&self, hello: &Hello, certificate: Fingerprint) -> Result<Arc<Link>, Ended> {
         let mut state = self.state();
-        // The members may have changed since the hello was looked at.
-        self.check_in(&mut state, hello, hello.node, certificate)?;
+        // The members may have changed since the hello was looked at, and a later run may have come.
+        self.check_in(&state, hello, hello.node, certificate)?;
+        self.check_run(hello)?;
         let link = state.link(hello, certificate);
         if hello.class == Class::Requests {
             let of_node = state.requests.values().filter(|other| other.node == hello.node).count();
@@ -299,6 +300,22 @@ impl Table {
         queue.bytes += message.len();
         queue.messages.push_back(message);
         outbox.link.work.notify_one();
+    }
+
+    /// Says the same to all to which messages are sent; what was to be said before and was not sent is replaced.
+    pub(crate) fn tell_acknowledged(&self, body: &[u8]) {
+        let mut state = self.state();
+        for outbox in state.opened.values_mut().filter(|outbox| outbox.link.class == Class::Messages) {
+            outbox.acknowledged = Some(body.to_vec());
+            outbox.link.work.notify_one();
+        }
+    }
+
+    /// What is to be said to the other end of what nodes have acknowledged.
+    pub(crate) fn next_acknowledged(&self, link: &Link) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        let outbox = state.opened.get_mut(&(link.node, link.class))?;
+        outbox.acknowledged.take().filter(|_| outbox.link.number == link.number)
     }
 
     /// The next message for a link: channels have their turns.

@@ -1,5 +1,6 @@
 //! Frames, hellos and tokens: they come back, and any bytes are read without a panic.
 
+use consensus::Extent;
 use consensus::links::Channel;
 use env::entropy::SeededEntropy;
 use peers::frame::{Kind, decode_head, head};
@@ -8,7 +9,7 @@ use peers::{Address, Authority, ClusterId, Malformed, RunId, Token, TokenError};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Hello,
     Kind::Alive,
     Kind::Message(Channel::Consensus),
@@ -19,6 +20,7 @@ const KINDS: [Kind; 10] = [
     Kind::Join,
     Kind::Joined,
     Kind::Refused,
+    Kind::Acknowledged,
 ];
 const CLASSES: [Class; 3] = [Class::Messages, Class::Files, Class::Requests];
 const NOW_S: u64 = 1_800_000_000;
@@ -49,8 +51,9 @@ proptest! {
     }
 
     #[test]
-    fn hellos_come_back(class in 0..3usize, cluster: [u8; 16], node in 1u64.., boots: u64, run: [u8; 16]) {
-        let hello = Hello { class: CLASSES[class], cluster: ClusterId(cluster), node, boots, run: RunId(run) };
+    fn hellos_come_back(class in 0..3usize, cluster: [u8; 16], node in 1u64.., boots: u64, run: [u8; 16], term: u64, index: u64) {
+        let (cluster, run, extent) = (ClusterId(cluster), RunId(run), Extent { term, index });
+        let hello = Hello { class: CLASSES[class], cluster, node, boots, run, extent };
         let bytes = hello.encode();
         prop_assert_eq!(Hello::decode(&bytes), Ok(hello));
         prop_assert_eq!(Hello::decode(&bytes[..bytes.len() - 1]), Err(Malformed::Length));
@@ -58,9 +61,9 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_hello_or_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..80), class in 0u8..5) {
+    fn any_bytes_are_a_hello_or_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..96), class in 0u8..5) {
         let _ = Hello::decode(&bytes);
-        bytes.splice(..0, [1, 0, 0, 0, class, 0, 0, 0]);
+        bytes.splice(..0, [2, 0, 0, 0, class, 0, 0, 0]);
         if let Ok(hello) = Hello::decode(&bytes) {
             prop_assert_eq!(hello.encode(), bytes);
         }
@@ -98,10 +101,10 @@ proptest! {
 
 #[test]
 fn hellos_of_other_versions_are_known_as_such() {
-    let mut bytes = vec![2, 0, 0, 0];
+    let mut bytes = vec![1, 0, 0, 0];
     bytes.resize(1_000, 7);
     assert_eq!(Hello::decode(&bytes), Err(Malformed::Version));
-    assert_eq!(Hello::decode(&[1, 0, 0]), Err(Malformed::Length));
+    assert_eq!(Hello::decode(&[2, 0, 0]), Err(Malformed::Length));
 }
 
 #[test]

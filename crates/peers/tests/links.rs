@@ -154,9 +154,6 @@ fn a_node_that_restarts_on_the_same_port_is_linked_again() {
         cluster.until_linked();
         cluster.check();
     }
-    let greeted = cluster.nodes[0].service.greeted.lock().unwrap();
-    let boots: Vec<u64> = greeted.iter().filter(|peer| peer.node == 2).map(|peer| peer.boots).collect();
-    assert!(boots.is_sorted() && boots.first() == Some(&1) && boots.last() == Some(&3), "{boots:?}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 mod nodes;
 
-use consensus::ReplicaId;
 use consensus::links::Channel;
+use consensus::{Extent, ReplicaId};
 use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
 use nodes::{Cluster, Node, create, now_s, until};
@@ -92,7 +92,7 @@ fn hello_frame(hello: &Hello) -> Vec<u8> {
 
 fn hello(cluster: &Cluster, node: u64, boots: u64) -> Hello {
     let (cluster, run) = (cluster.authority.cluster(), RunId::random(&mut SystemEntropy));
-    Hello { class: Class::Messages, cluster, node, boots, run }
+    Hello { class: Class::Messages, cluster, node, boots, run, extent: Extent::default() }
 }
 
 /// Sends bytes, and reads until the end: that comes, and these bytes before it.
@@ -155,9 +155,9 @@ fn a_hello_that_is_not_of_its_certificate_gets_nothing() {
         gets_nothing(connect(to, Some(&dir)), &hello_frame(&other));
     }
     let mut version = right.encode();
-    version[0] = 2;
-    gets_nothing(connect(to, Some(&dir)), &frame(1, version.len() as u32, &version));
     version[0] = 1;
+    gets_nothing(connect(to, Some(&dir)), &frame(1, version.len() as u32, &version));
+    version[0] = peers::hello::VERSION as u8;
     version.push(0);
     gets_nothing(connect(to, Some(&dir)), &frame(1, version.len() as u32, &version));
     // This node's own certificate is good for commands only.
@@ -165,6 +165,46 @@ fn a_hello_that_is_not_of_its_certificate_gets_nothing() {
     gets_nothing(connect(to, Some(&own)), &hello_frame(&Hello { node: 1, ..right }));
     assert!(cluster.nodes[0].is_linked(2) && cluster.nodes[0].is_linked(3));
     cluster.check();
+}
+
+#[test]
+fn a_node_whose_disk_was_set_back_gets_nothing_also_from_one_that_has_started_since() {
+    let mut cluster = Cluster::start(3);
+    let extent = |term, index| Extent { term, index };
+    // Node 1 leads and says what node 2 has acknowledged; node 3 hears of it by that alone.
+    cluster.nodes[0].peers.acknowledged(5, &[(1, 120), (2, 100), (3, 120)]);
+    let has_line = |node: &Node, begin: &str, end: &str| {
+        let text = std::fs::read_to_string(node.dir.join("seen")).unwrap();
+        text.lines().any(|line| line.starts_with(begin) && line.ends_with(end))
+    };
+    until("node 3 writes what node 2 has acknowledged", || {
+        cluster.nodes[2].peers.save_seen().unwrap();
+        has_line(&cluster.nodes[2], "node 2 boots 1 ", " term 5 index 100")
+    });
+    // The leader does not come back, and node 3 has forgotten what was not on its disk.
+    let [two, three] = [1, 1].map(|at| cluster.nodes.remove(at));
+    cluster.nodes.clear();
+    let (second, of_two, third, of_three) =
+        (two.socket(), two.dir.clone(), three.socket(), three.dir.clone());
+    let members = [two.member.clone(), three.member.clone()];
+    drop((two, three));
+    cluster.nodes.push(Node::start_from(&of_three, &cluster.authority, third, extent(5, 120)));
+    cluster.nodes[0].peers.set_members(&members);
+    let right = hello(&cluster, 2, 2);
+    for image in [
+        // The usual image: of the run that goes on. Its start is the next one, and its log ends before.
+        Hello { extent: extent(5, 99), ..right },
+        Hello { extent: extent(4, 500), ..right },
+        Hello { boots: 1, extent: extent(5, 100), ..right },
+    ] {
+        gets_nothing(connect(third, Some(&of_two)), &hello_frame(&image));
+    }
+    // The disk itself has all of it.
+    cluster.nodes.push(Node::start_from(&of_two, &cluster.authority, second, extent(5, 100)));
+    cluster.introduce();
+    cluster.until_linked();
+    cluster.check();
+    assert!(has_line(&cluster.nodes[0], "node 2 boots 2 ", " term 5 index 100"));
 }
 
 #[test]

@@ -2,12 +2,12 @@
 #![allow(dead_code, reason = "each file of tests uses some of it")]
 
 use bytes::Bytes;
-use consensus::ReplicaId;
 use consensus::links::{Channel, Links};
+use consensus::{Extent, ReplicaId};
 use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
 use peers::{
-    Address, Authority, Caller, Greeting, Identity, JoinAnswer, JoinRequest, Member, NodeKey, Options, Peers,
+    Address, Authority, Caller, Identity, JoinAnswer, JoinRequest, Member, NodeKey, Options, Peers, Seen,
     Service, Token, folder,
 };
 use std::collections::BTreeMap;
@@ -41,7 +41,6 @@ pub(crate) fn address(socket: SocketAddr) -> Address {
 pub(crate) struct Echo {
     authority: Arc<Authority>,
     joined: Mutex<BTreeMap<Vec<u8>, JoinAnswer>>,
-    pub(crate) greeted: Mutex<Vec<Greeting>>,
 }
 
 impl Service for Echo {
@@ -63,11 +62,6 @@ impl Service for Echo {
 
     fn command(&self, from: Caller, body: &[u8]) -> Vec<u8> {
         [format!("{}: ", from.node).as_bytes(), body].concat()
-    }
-
-    fn greet(&self, peer: Greeting) -> Result<(), String> {
-        self.greeted.lock().unwrap().push(peer);
-        Ok(())
     }
 }
 
@@ -95,19 +89,26 @@ pub(crate) fn create(data: &Path, authority: &Authority, id: u64) -> PathBuf {
 
 impl Node {
     pub(crate) fn start(dir: &Path, authority: &Arc<Authority>, listen: SocketAddr) -> Node {
+        Node::start_from(dir, authority, listen, Extent::default())
+    }
+
+    /// As the node starts whose disk goes so far.
+    pub(crate) fn start_from(
+        dir: &Path,
+        authority: &Arc<Authority>,
+        listen: SocketAddr,
+        extent: Extent,
+    ) -> Node {
         let boot = Identity::boot(&RealDisk, dir, &mut SystemEntropy).unwrap();
         let (id, certificates) = (boot.identity.node(), vec![boot.identity.holder().fingerprint]);
         let woken: Arc<(Mutex<u64>, Condvar)> = Arc::default();
         let of_wake = Arc::clone(&woken);
-        let service = Arc::new(Echo {
-            authority: Arc::clone(authority),
-            joined: Mutex::default(),
-            greeted: Mutex::default(),
-        });
+        let service = Arc::new(Echo { authority: Arc::clone(authority), joined: Mutex::default() });
         let options = Options {
             listen: vec![listen],
             boot,
             authority: Some(Arc::clone(authority)),
+            seen: Seen::load(Arc::new(RealDisk), dir.to_owned()).unwrap(),
             service: Arc::clone(&service) as Arc<dyn Service>,
             wake: Arc::new(move || {
                 *of_wake.0.lock().unwrap() += 1;
@@ -115,6 +116,7 @@ impl Node {
             }),
         };
         let peers = Peers::start(options).unwrap();
+        peers.begin(extent);
         let member = Member { id, addresses: vec![address(peers.addresses()[0])], certificates };
         let [consensus, updates, files] =
             [Channel::Consensus, Channel::Updates, Channel::Files].map(|channel| peers.links(channel));

@@ -18,6 +18,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(20);
 /// The same while something is.
 const LOOK_BUSY: Duration = Duration::from_millis(1);
+/// Milliseconds after which a leader says again what nodes have acknowledged, and after which that is written.
+const SEEN_APART_MS: u64 = 1_000;
 /// Milliseconds between two changes of members that the leader makes by itself.
 const CHANGES_APART_MS: u64 = 1_000;
 
@@ -45,7 +47,16 @@ impl Runtime {
         let (ends, has_fetched) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (is_over, fetched) = (Arc::clone(&ends), Arc::clone(&has_fetched));
         let thread = PlainThread::spawn("cluster", move || {
-            let mut work = Work { node, dsa, links, transfer, members_index: None, changed_ms: 0 };
+            let mut work = Work {
+                node,
+                dsa,
+                links,
+                transfer,
+                members_index: None,
+                changed_ms: 0,
+                seen_ms: 0,
+                acknowledged: Vec::new(),
+            };
             while !is_over.load(Ordering::Acquire) {
                 match work.step() {
                     Progress::Done => {
@@ -85,6 +96,9 @@ struct Work {
     /// Of the members that the links have.
     members_index: Option<u64>,
     changed_ms: u64,
+    /// When it was last said and written what nodes have acknowledged, and what was said.
+    seen_ms: u64,
+    acknowledged: Vec<(u64, u64)>,
 }
 
 impl Work {
@@ -101,6 +115,7 @@ impl Work {
             self.members_index = Some(view.members_index);
         }
         self.give_votes(&node, control, &view, now_ms);
+        self.keep_seen(&node, &view, now_ms);
         let progress = self.transfer.step(now_ms, view.wanted);
         let fetch = match progress {
             Progress::Goes => Some(Fetch::Goes),
@@ -110,6 +125,29 @@ impl Work {
         // What is refused is reported again with the next piece.
         let _ = fetch.map(|fetch| control.ask(Request::Fetch(fetch)));
         progress
+    }
+
+    /// What nodes have acknowledged is said by the one that leads, and written by all: so a node whose disk was set back is known to others than
+    /// the leader, and after their starts.
+    fn keep_seen(&mut self, node: &Node, view: &View, now_ms: u64) {
+        if now_ms < self.seen_ms + SEEN_APART_MS {
+            return;
+        }
+        self.seen_ms = now_ms;
+        if view.leader == Some(node.id()) {
+            let others = view.others.iter().map(|other| (other.id.0, other.matched));
+            // Of a node that has not answered in this term nothing is known: it may never have heard of the term.
+            let all = others.chain([(node.id().0, view.synced)]);
+            let indexes: Vec<(u64, u64)> = all.filter(|(_, index)| *index > 0).collect();
+            if indexes != self.acknowledged {
+                self.links.acknowledged(view.term, &indexes);
+                self.acknowledged = indexes;
+            }
+        }
+        // It is tried again; a disk that is full has room some time.
+        if let Err(error) = self.links.save_seen() {
+            tracing::warn!("what other nodes have acknowledged cannot be written: {error}");
+        }
     }
 
     /// A leader lets nodes vote that have caught up, if that makes an odd number of votes: two are worse than one.
