@@ -117,7 +117,7 @@ def test_a_disk_that_was_set_back_is_refused_also_after_all_have_started(cluster
     cluster.start(3)
     refused = "it started from an earlier state of its data directory: it lacks what it has acknowledged"
     for by in (1, 2):
-        wait_for(lambda: refused in cluster.nodes[by].log(), "the image is refused")
+        wait_for(lambda: refused in cluster.nodes[by].log, "the image is refused")
     assert cluster.roles(cluster.leader(1))[3] == "down"
     assert not cluster.status(1)["can_lose_one"]
     assert bound(cluster.nodes[2]).compare_s(f"cn=later,{CLUSTER_PEOPLE}", "sn", "0")
@@ -128,3 +128,24 @@ def test_a_disk_that_was_set_back_is_refused_also_after_all_have_started(cluster
     cluster.start(3)
     cluster.wait_for_safety(1)
     assert bound(cluster.nodes[3]).compare_s(f"cn=later,{CLUSTER_PEOPLE}", "sn", "0")
+
+
+def test_certificates_are_renewed_at_half_of_their_time(cluster):
+    # Those that node 1 issues are past their half at once: they begin an hour before they are made.
+    cluster.first("--certificate-valid", 600)
+    cluster.join(2)
+    cluster.join(3)
+    days = lambda: {node["id"]: node["certificate_days"] for node in cluster.status(1)["nodes"]}
+    wait_for(lambda: days() == {1: 364, 2: 364, 3: 364}, "the nodes renew their certificates")
+    for number in (2, 3):
+        wait_for(lambda: "the certificate of this node was renewed" in cluster.nodes[number].log, "it is in use")
+        folder = cluster.folder / f"n{number}/data/cluster"
+        assert (folder / "node.pem").read_text() == (folder / "node.next.pem").read_text()
+    cluster.wait_for_safety(1)
+    assert "ends in" not in cluster.command(2, "status").out
+    # Commands and links go by them, also after starts.
+    for number in (3, 2, 1):
+        cluster.nodes.pop(number).end()
+        cluster.start(number)
+    for number in (1, 2, 3):
+        cluster.wait_for_safety(number)

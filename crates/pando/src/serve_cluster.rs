@@ -53,6 +53,10 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "URL")]
     advertise: Vec<String>,
 
+    /// Seconds for which certificates are valid that this process issues: to see renewals without waiting for half a year
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    certificate_valid: Option<u64>,
+
     /// Where other nodes reach this one, if not at --peer
     #[arg(long, value_name = "HOST:PORT")]
     peer_advertise: Vec<String>,
@@ -67,6 +71,14 @@ impl NodeArgs {
     /// Does this start get its directory from others?
     pub(crate) fn joins(&self) -> bool {
         self.join.is_some()
+    }
+
+    /// The CA, which issues certificates as this start asks.
+    fn issuing(&self, authority: Authority) -> Authority {
+        match self.certificate_valid {
+            Some(seconds) => authority.valid_for(seconds),
+            None => authority,
+        }
     }
 
     /// What is wrong with them.
@@ -206,7 +218,8 @@ pub(crate) fn found(folder: &Path, addresses: [Vec<Address>; 2], now_s: u64) -> 
 pub(crate) fn alone(identity: &Identity, [peer, ldap]: [Vec<Address>; 2]) -> Members {
     let certificate = Some(identity.holder().fingerprint);
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let facts = Facts { peer, ldap, certificate, version, ..Facts::default() };
+    let until_s = server::cluster::until_s(identity.certificate());
+    let facts = Facts { peer, ldap, certificate, until_s, version, ..Facts::default() };
     let mut members = Members::of_voters([ReplicaId(1)]);
     members.facts.insert(ReplicaId(1), facts.encode());
     members
@@ -251,7 +264,7 @@ fn serve_node(
     let folder = peers::folder(dir);
     let log = wal::Settings { mode: config.sync, ..wal::Settings::default() };
     let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
-    let authority = Arc::new(Authority::load(&RealDisk, &folder).map_err(at_cluster)?);
+    let authority = Arc::new(args.issuing(Authority::load(&RealDisk, &folder).map_err(at_cluster)?));
     let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
     let [peer, ldap] = args.addresses(config);
     if !args.peer.is_empty() && identity.peer_addresses() != peer {
@@ -302,7 +315,7 @@ fn serve_node(
     links.begin(control.view().started);
     node.begin(control, Arc::clone(committer.queue()));
     let indexes = data.indexes().map_err(refused)?;
-    let beside = Some(Beside { node, links, transfer });
+    let beside = Some(Beside { node, folder, links, transfer });
     let (options, on_failure) = (config.options, config.on_log_failure);
     let logged = Logged { committer, snapshots, indexes, beside };
     let served = server::serve_logged(logged, endpoints, options, on_failure, print_ready);

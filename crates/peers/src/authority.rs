@@ -34,6 +34,8 @@ pub struct Authority {
     certificate: CertificateDer<'static>,
     key: Zeroizing<Vec<u8>>,
     issuer: Issuer<'static, KeyPair>,
+    /// Seconds for which the certificates of nodes are valid that it issues.
+    valid_s: u64,
 }
 
 /// Why a CA cannot be made, taken or used.
@@ -100,7 +102,13 @@ impl Authority {
             return Err(AuthorityError::Key);
         }
         let issuer = Issuer::from_ca_cert_der(&certificate, pair).map_err(|_| AuthorityError::Certificate)?;
-        Ok(Authority { cluster, certificate, key, issuer })
+        Ok(Authority { cluster, certificate, key, issuer, valid_s: VALID_S })
+    }
+
+    /// The same, whose certificates for nodes are valid for so many seconds.
+    #[must_use]
+    pub fn valid_for(self, valid_s: u64) -> Authority {
+        Authority { valid_s, ..self }
     }
 
     /// Reads it from the folder `cluster` of a data directory.
@@ -147,7 +155,7 @@ impl Authority {
         &self.key
     }
 
-    /// Issues a certificate for a node, for a year from now: one certificate is for one node. The request is PKCS#10, signed by its own key, and
+    /// Issues a certificate for a node, for a year from now, or as [`Authority::valid_for`] says: one certificate is for one node. The request is PKCS#10, signed by its own key, and
     /// only the key is taken from it. The time is in seconds since 1970.
     ///
     /// # Errors
@@ -166,7 +174,7 @@ impl Authority {
         let request = CertificateSigningRequestDer::from(request);
         let request =
             CertificateSigningRequestParams::from_der(&request).map_err(|_| AuthorityError::Request)?;
-        let mut params = params(now_s, VALID_S, entropy);
+        let mut params = params(now_s, self.valid_s, entropy);
         params.distinguished_name.push(DnType::CommonName, format!("pando node {node}"));
         let name = certificate::node_name(self.cluster, node);
         params.subject_alt_names = vec![SanType::URI(name.try_into().map_err(signing)?)];

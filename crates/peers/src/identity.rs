@@ -17,6 +17,8 @@ use zeroize::Zeroizing;
 
 const KEY_FILE: &str = "node.key";
 const CERTIFICATE_FILE: &str = "node.pem";
+/// The certificate by which that is to be replaced.
+const NEXT_FILE: &str = "node.next.pem";
 const FACTS_FILE: &str = "node";
 /// The first line of the file of facts.
 const FIRST_LINE: &str = "pando node 1";
@@ -234,6 +236,41 @@ impl Identity {
             boots.ok_or_else(|| FileError::content(dir, FACTS_FILE, "it cannot count more starts"))?;
         identity.save_facts(disk, dir)?;
         Ok(Boot { identity, run: RunId::random(entropy) })
+    }
+
+    /// The certificate by which the present one is to be replaced: the one that was made before, if it is later than the present one, else
+    /// another one. It is durable when this returns, so it can be announced to others. The time is in seconds since 1970.
+    ///
+    /// # Errors
+    /// The CA cannot issue it, or what the disk says.
+    pub fn next_certificate(
+        &self,
+        disk: &dyn Disk,
+        dir: &Path,
+        authority: &Authority,
+        now_s: u64,
+        entropy: &mut dyn Entropy,
+    ) -> Result<CertificateDer<'static>, FileError> {
+        if disk.list(dir)?.iter().any(|name| name == NEXT_FILE)
+            && let Ok(next) = files::read_certificate(disk, dir, NEXT_FILE)
+            && self.may_follow(&next, now_s)
+        {
+            return Ok(next);
+        }
+        let next = authority.issue(&self.key.request(), self.facts.node, now_s, entropy);
+        let next = next.map_err(|error| FileError::content(dir, NEXT_FILE, error))?;
+        files::write(disk, dir, NEXT_FILE, files::certificate_text(&next).as_bytes())?;
+        Ok(next)
+    }
+
+    /// Is it for this node and key, and valid for longer than the present one?
+    fn may_follow(&self, next: &CertificateDer<'_>, now_s: u64) -> bool {
+        let until_s = self.holder().valid_s.1.max(i64::try_from(now_s).unwrap_or(i64::MAX));
+        let is_later = |holder: Holder| {
+            (holder.cluster, holder.node) == (self.facts.cluster, self.facts.node)
+                && holder.valid_s.1 > until_s
+        };
+        Holder::read(next).is_some_and(is_later) && self.key.is_of(next)
     }
 
     /// Takes another certificate for the same node and key; durable when this returns.

@@ -93,6 +93,30 @@ fn a_certificate_is_for_one_node_for_a_year_and_is_renewed_at_half_of_it() {
 }
 
 #[test]
+fn the_next_certificate_is_the_same_until_it_is_taken() {
+    let data = tempfile::tempdir().unwrap();
+    let dir = folder(data.path());
+    let authority = Authority::new(NOW_S, &mut SystemEntropy).unwrap();
+    let mut identity = create(&dir, &authority, 7);
+    let next = |identity: &Identity, now_s| {
+        identity.next_certificate(&RealDisk, &dir, &authority, now_s, &mut SystemEntropy).unwrap()
+    };
+    let later_s = NOW_S + CERTIFICATE_VALID_S / 2;
+    let first = next(&identity, later_s);
+    // As after a crash: others may have been said that it comes.
+    assert_eq!(next(&Identity::load(&RealDisk, &dir).unwrap(), later_s + 9), first);
+    assert_ne!(identity.certificate(), &first);
+    identity.renew(&RealDisk, &dir, first.clone()).unwrap();
+    let second = next(&identity, later_s + CERTIFICATE_VALID_S / 2);
+    assert_ne!(second, first);
+    // One that has ended meanwhile, or cannot be read, is made anew.
+    let third = next(&identity, later_s + 2 * CERTIFICATE_VALID_S);
+    assert_ne!(third, second);
+    std::fs::write(dir.join("node.next.pem"), "nonsense").unwrap();
+    assert_ne!(next(&identity, later_s + 2 * CERTIFICATE_VALID_S), third);
+}
+
+#[test]
 fn addresses_that_are_advertised_may_change() {
     let data = tempfile::tempdir().unwrap();
     let dir = folder(data.path());

@@ -4,21 +4,26 @@ mod commands;
 mod facts;
 mod lags;
 mod node;
+mod renewal;
 mod runtime;
 mod standing;
 
 pub use facts::{Facts, linked};
 pub use node::{JoinBody, Node};
+pub use renewal::until_s;
 pub use runtime::Runtime;
 
 use ::node::transfer::Transfer;
 use peers::Peers;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a server has beside its directory if it is a node.
 pub struct Beside {
     /// What the links call.
     pub node: Arc<Node>,
+    /// Where the files of the node are.
+    pub folder: PathBuf,
     /// The links to the others.
     pub links: Peers,
     /// What sends and fetches snapshots.

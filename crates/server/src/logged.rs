@@ -64,9 +64,9 @@ pub fn serve_logged(
     };
     let runtime = match beside {
         None => None,
-        Some(Beside { node, links, transfer }) => {
+        Some(Beside { node, folder, links, transfer }) => {
             let over = Arc::clone(&over);
-            Some(Runtime::start(node, Arc::clone(&dsa), links, transfer, move || over.notify_one())?)
+            Some(Runtime::start(node, Arc::clone(&dsa), folder, links, transfer, move || over.notify_one())?)
         }
     };
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;

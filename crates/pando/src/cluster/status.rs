@@ -6,6 +6,9 @@ use crate::output::print;
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 
+/// The certificate of a node is spoken of that ends in fewer days: its renewal is months late.
+const DAYS_FEW: u64 = 60;
+
 /// Show the nodes: their roles, how far each is behind, and whether one more can be lost.
 #[derive(ClapArgs)]
 pub(super) struct Args {
@@ -26,6 +29,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
     let mut text =
         format!("{:>4}  {:<9}{:>12}{:>10}  {:<10} address\n", "node", "role", "lag", "seconds", "version");
     nodes.iter().for_each(|node| text.push_str(&line(node)));
+    for node in nodes {
+        if let Some(days) = node["certificate_days"].as_u64().filter(|days| *days < DAYS_FEW) {
+            text.push_str(&format!("the certificate of node {} ends in {days} days\n", node["id"]));
+        }
+    }
     let term = &status["term"];
     text.push_str(&match status["can_lose_one"].as_bool() {
         Some(true) => format!("term {term}; one more node can be lost\n"),

@@ -6,6 +6,7 @@ use super::standing::Standing;
 use consensus::{Change, ReplicaId, Request, View};
 use dsa::journal::Journal as _;
 use env::clock::Clock as _;
+use peers::Caller;
 use serde_json::{Value, json};
 use std::sync::PoisonError;
 
@@ -15,7 +16,7 @@ const CAUGHT_UP_S: f64 = 1.0;
 
 impl Node {
     /// Executes a command, an object with its name.
-    pub(super) fn execute(&self, body: &[u8]) -> Result<Value, String> {
+    pub(super) fn execute(&self, caller: Caller, body: &[u8]) -> Result<Value, String> {
         let command: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         let node = || command["node"].as_u64().map(ReplicaId).ok_or("which node?".to_owned());
         match command["command"].as_str().unwrap_or_default() {
@@ -31,6 +32,7 @@ impl Node {
                 Some(answer) => Ok(answer),
                 None => self.remove(node()?),
             },
+            "renew" => self.renewed(ReplicaId(caller.node), &command),
             other => Err(format!("this version has no command `{other}`")),
         }
     }
@@ -68,7 +70,7 @@ impl Node {
         command["passed_on"] = json!(true);
         let body = command.to_string();
         let addresses = Facts::of(&view.members, leader).peer;
-        let ask = |address| peers::client::command(&self.identity, address, body.as_bytes()).ok();
+        let ask = |address| peers::client::command(&self.identity(), address, body.as_bytes()).ok();
         let answer = addresses.iter().find_map(ask)?;
         serde_json::from_slice(&answer).ok()
     }
@@ -83,7 +85,7 @@ impl Node {
             "can_lose_one": self.can_lose_one(&view),
             "term": view.term,
             "joint": view.members.is_joint(),
-            "cluster": self.identity.cluster().to_string(),
+            "cluster": self.cluster().to_string(),
             "nodes": nodes,
         })
     }
@@ -99,6 +101,7 @@ impl Node {
             "lag_commands": lag.map(|(commands, _)| commands),
             "lag_seconds": lag.map(|(_, seconds)| seconds),
             "version": facts.version,
+            "certificate_days": self.days_left(&facts),
             "fetches_snapshot": fetches,
         })
     }

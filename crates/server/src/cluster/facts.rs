@@ -11,8 +11,12 @@ pub struct Facts {
     pub peer: Vec<Address>,
     /// Where clients reach it.
     pub ldap: Vec<Address>,
-    /// Its certificate.
+    /// Its certificate, and the one before, which it uses until it has heard that it may use this one.
     pub certificate: Option<Fingerprint>,
+    /// See `certificate`.
+    pub earlier: Option<Fingerprint>,
+    /// Seconds since 1970 until which its certificate is valid; 0 if that is not known.
+    pub until_s: u64,
     /// Its key, and the token with which it came: a token is used once, for one key.
     pub key: String,
     /// See `key`.
@@ -25,10 +29,11 @@ impl Facts {
     /// Their bytes.
     pub fn encode(&self) -> Vec<u8> {
         let texts = |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let certificate = self.certificate.map(|certificate| certificate.to_string());
+        let [certificate, earlier] =
+            [self.certificate, self.earlier].map(|one| one.map(|one| one.to_string()));
         let object = json!({
             "peer": texts(&self.peer), "ldap": texts(&self.ldap), "certificate": certificate,
-            "key": self.key, "token": self.token, "version": self.version,
+            "earlier": earlier, "until": self.until_s, "key": self.key, "token": self.token, "version": self.version,
         });
         object.to_string().into_bytes()
     }
@@ -45,10 +50,26 @@ impl Facts {
             peer: addresses("peer"),
             ldap: addresses("ldap"),
             certificate: fingerprint(&text("certificate")),
+            earlier: fingerprint(&text("earlier")),
+            until_s: object["until"].as_u64().unwrap_or(0),
             key: text("key"),
             token: text("token"),
             version: text("version"),
         }
+    }
+
+    /// With this certificate from now on, and the present one.
+    #[must_use]
+    pub(super) fn renewed(self, certificate: Fingerprint, until_s: u64) -> Facts {
+        match self.certificate == Some(certificate) {
+            true => self,
+            false => Facts { certificate: Some(certificate), earlier: self.certificate, until_s, ..self },
+        }
+    }
+
+    /// Those of its certificates that are good.
+    pub(super) fn certificates(&self) -> impl Iterator<Item = Fingerprint> {
+        self.certificate.into_iter().chain(self.earlier)
     }
 
     /// Where clients reach it, as URLs.
@@ -65,8 +86,9 @@ impl Facts {
 /// The members, as links know them.
 pub fn linked(members: &Members) -> Vec<Member> {
     let member = |id: ReplicaId| {
-        let Facts { peer, certificate, .. } = Facts::of(members, id);
-        Member { id: id.0, addresses: peer, certificates: certificate.into_iter().collect() }
+        let facts = Facts::of(members, id);
+        let certificates = facts.certificates().collect();
+        Member { id: id.0, addresses: facts.peer, certificates }
     };
     members.all().map(member).collect()
 }
@@ -87,11 +109,17 @@ mod tests {
             peer: vec![Address::parse("127.0.0.1:4891").unwrap()],
             ldap: vec![Address::parse("[::1]:389").unwrap()],
             certificate: Some(Fingerprint([7; 32])),
+            earlier: Some(Fingerprint([8; 32])),
+            until_s: 9,
             key: "k".to_owned(),
             token: "t".to_owned(),
             version: "1".to_owned(),
         };
         assert_eq!(Facts::decode(&facts.encode()), facts);
+        // A second time it is the same, and the one before it is not forgotten.
+        let renewed = facts.clone().renewed(Fingerprint([9; 32]), 10);
+        assert!(renewed.certificates().eq([9, 7].map(|byte| Fingerprint([byte; 32]))));
+        assert_eq!(renewed.clone().renewed(Fingerprint([9; 32]), 11), renewed);
         assert_eq!(Facts::decode(b"no facts"), Facts::default());
         assert_eq!(Facts::decode(b"{\"certificate\": \"\\u00e9\", \"peer\": 3}"), Facts::default());
     }

@@ -2,13 +2,15 @@
 
 use super::facts::{self, Facts};
 use super::lags::Lags;
+use super::renewal::until_s;
 use consensus::{Change, Control, Members, ReplicaId, Request, View};
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use node::commit::Queue;
 use node::data::JoinFiles;
 use peers::{
-    Address, Authority, Caller, Fingerprint, Identity, JoinAnswer, JoinRequest, Member, Service, Token,
+    Address, Authority, Caller, ClusterId, Fingerprint, Identity, JoinAnswer, JoinRequest, Member, Service,
+    Token,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,8 +23,11 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub struct Node {
-    pub(super) identity: Identity,
-    authority: Arc<Authority>,
+    id: ReplicaId,
+    cluster: ClusterId,
+    /// With the present certificate.
+    identity: Mutex<Arc<Identity>>,
+    pub(super) authority: Arc<Authority>,
     files: JoinFiles,
     pub(super) clock: SystemClock,
     pub(super) lags: Mutex<Lags>,
@@ -49,7 +54,8 @@ impl JoinBody {
         let member = |member: &Member| {
             let addresses: Vec<_> = member.addresses.iter().map(ToString::to_string).collect();
             let certificates: Vec<_> = member.certificates.iter().map(ToString::to_string).collect();
-            json!({ "id": member.id, "peer": addresses, "certificate": certificates.first() })
+            let [certificate, earlier] = [certificates.first(), certificates.get(1)];
+            json!({ "id": member.id, "peer": addresses, "certificate": certificate, "earlier": earlier })
         };
         let members: Vec<_> = self.members.iter().map(member).collect();
         let JoinFiles { superblock, rules } = &self.files;
@@ -71,9 +77,9 @@ impl JoinBody {
         let files = JoinFiles { superblock: text("superblock")?, rules: text("rules")? };
         let members = object["members"].as_array().map(Vec::as_slice).unwrap_or_default();
         let member = |value: &Value| {
-            let Facts { peer, certificate, .. } = Facts::decode(value.to_string().as_bytes());
-            let id = value["id"].as_u64()?;
-            Some(Member { id, addresses: peer, certificates: certificate.into_iter().collect() })
+            let facts = Facts::decode(value.to_string().as_bytes());
+            let (id, certificates) = (value["id"].as_u64()?, facts.certificates().collect());
+            Some(Member { id, addresses: facts.peer, certificates })
         };
         let from = object["from"].as_u64().ok_or("what the cluster says has no `from`")?;
         Ok(JoinBody { files, members: members.iter().filter_map(member).collect(), from })
@@ -84,7 +90,9 @@ impl Node {
     /// Of a directory that belongs to a node.
     pub fn new(identity: Identity, authority: Arc<Authority>, files: JoinFiles, clock: SystemClock) -> Node {
         let (lags, replica, joins) = Default::default();
-        Node { identity, authority, files, clock, lags, replica, joins }
+        let (id, cluster) = (ReplicaId(identity.node()), identity.cluster());
+        let identity = Mutex::new(Arc::new(identity));
+        Node { id, cluster, identity, authority, files, clock, lags, replica, joins }
     }
 
     /// The replica is there: what is asked of it, and where its committer is woken.
@@ -114,7 +122,22 @@ impl Node {
 
     /// This node.
     pub fn id(&self) -> ReplicaId {
-        ReplicaId(self.identity.node())
+        self.id
+    }
+
+    /// The cluster.
+    pub(super) fn cluster(&self) -> ClusterId {
+        self.cluster
+    }
+
+    /// This node, with its present certificate.
+    pub(super) fn identity(&self) -> Arc<Identity> {
+        Arc::clone(&self.identity.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It has another certificate.
+    pub(super) fn set_identity(&self, identity: Identity) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(identity);
     }
 
     /// How the replica fares, if it leads.
@@ -173,7 +196,7 @@ impl Node {
         Err("it was asked for, and not done within ten seconds: look at `pando cluster status`".to_owned())
     }
 
-    fn lock_joins(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn lock_joins(&self) -> MutexGuard<'_, ()> {
         self.joins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -231,8 +254,8 @@ impl Service for Node {
             change.learners.insert(id);
         }
         let JoinRequest { peer_addresses: peer, ldap_addresses: ldap, version, .. } = request;
-        let fingerprint = Fingerprint::of(&certificate);
-        let facts = Facts { peer, ldap, certificate: Some(fingerprint), key, token, version };
+        let facts = Facts { peer, ldap, key, token, version, ..Facts::default() };
+        let facts = facts.renewed(Fingerprint::of(&certificate), until_s(&certificate));
         let facts = facts.encode();
         change.facts.insert(id, facts.clone());
         // The token is used, for this key, before there is a certificate outside.
@@ -243,8 +266,8 @@ impl Service for Node {
         Ok(JoinAnswer::new(&self.authority, id.0, certificate, body.encode()))
     }
 
-    fn command(&self, _: Caller, body: &[u8]) -> Vec<u8> {
-        let answer = self.execute(body).unwrap_or_else(|error| json!({ "error": error }));
+    fn command(&self, caller: Caller, body: &[u8]) -> Vec<u8> {
+        let answer = self.execute(caller, body).unwrap_or_else(|error| json!({ "error": error }));
         answer.to_string().into_bytes()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::facts::{self, Facts};
 use super::node::Node;
+use super::renewal::Renewal;
 use consensus::{Change, Control, Fetch, Members, ReplicaId, Request, View};
 use dsa::Dsa;
 use dsa::group::Group;
@@ -10,6 +11,7 @@ use env::task::PlainThread;
 use node::transfer::{Progress, Transfer};
 use peers::Peers;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -39,6 +41,7 @@ impl Runtime {
     pub fn start(
         node: Arc<Node>,
         dsa: Arc<Dsa>,
+        folder: PathBuf,
         links: Peers,
         transfer: Transfer,
         on_fetched: impl FnOnce() + Send + 'static,
@@ -50,6 +53,8 @@ impl Runtime {
             let mut work = Work {
                 node,
                 dsa,
+                folder,
+                renewal: Renewal::default(),
                 links,
                 transfer,
                 members_index: None,
@@ -91,6 +96,9 @@ impl Drop for Runtime {
 struct Work {
     node: Arc<Node>,
     dsa: Arc<Dsa>,
+    /// Where the files of the node are.
+    folder: PathBuf,
+    renewal: Renewal,
     links: Peers,
     transfer: Transfer,
     /// Of the members that the links have.
@@ -116,6 +124,7 @@ impl Work {
         }
         self.give_votes(&node, control, &view, now_ms);
         self.keep_seen(&node, &view, now_ms);
+        self.renewal.step(&node, &self.folder, &self.links, &view, now_ms);
         let progress = self.transfer.step(now_ms, view.wanted);
         let fetch = match progress {
             Progress::Goes => Some(Fetch::Goes),
