@@ -51,6 +51,9 @@ use wall::Wall;
 const SNAPSHOT_AFTER_MIN: u64 = 256 << 20;
 const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
 
+/// Steps of one of several replicas at its end, at most: others send it something all the time.
+const LAST_STEPS_MAX: usize = 100;
+
 /// Why nothing can be written any more.
 #[derive(Clone, Debug)]
 pub enum Failed {
@@ -452,7 +455,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes and applies everything that came in, then closes the log. Returns a checkpoint of all of it.
+    /// Writes and applies everything that came in, then closes the log. Returns a checkpoint of all of it. One of several replicas ends also if
+    /// others go on sending to it.
     ///
     /// # Errors
     /// See [`Failed`].
@@ -461,7 +465,12 @@ impl Committer {
         self.queue.refuse_from_now_on(ResultCode::Unavailable, TEXT);
         // Of a clean end nothing is lost.
         self.queue.times_wait();
-        while self.step(wall_ms, monotonic_ms)? == Step::Moved {}
+        let steps_max = if self.forward.is_some() { LAST_STEPS_MAX } else { usize::MAX };
+        for _ in 0..steps_max {
+            if self.step(wall_ms, monotonic_ms)? != Step::Moved {
+                break;
+            }
+        }
         self.proposer.refuse_rest(TEXT);
         self.replica.fail();
         self.end_waiting(TEXT);

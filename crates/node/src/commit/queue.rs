@@ -109,6 +109,11 @@ impl Queue {
         }
     }
 
+    /// Is the committer to end?
+    pub(super) fn is_ending(&self) -> bool {
+        self.lock().ending
+    }
+
     /// Tells the committer to end when nothing is left.
     pub(super) fn end(&self) {
         self.lock().ending = true;

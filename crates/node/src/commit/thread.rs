@@ -15,6 +15,9 @@ use wal::{Log, Step};
 /// Until it is looked again whether a log file is ready, when updates wait for one.
 const ROOM_RETRY: Duration = Duration::from_millis(2);
 
+/// Milliseconds in which a replica must have answered everything when it ends. What others send it meanwhile does not prolong that.
+const ENDS_WITHIN_MS: u64 = 3_000;
+
 /// Until it is looked again whether a snapshot is written, when the next is due.
 const BUSY_RETRY_MS: u64 = 100;
 
@@ -90,6 +93,7 @@ impl Thread {
 fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock) -> Result<(), Failed> {
     let queue = Arc::clone(&committer.queue);
     let now_ms = || clock.monotonic_ns() / 1_000_000;
+    let mut ends_ms = None;
     loop {
         let step = committer.step_at(|| clock.wall_ms(), now_ms())?;
         if committer.is_checkpoint_due()
@@ -98,19 +102,27 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
         {
             snapshotter.take(taken, committer.snapshot_after());
         }
-        if let Step::Idle { due_ms } = step {
+        let mut is_over = false;
+        if queue.is_ending() {
+            let ends_ms = *ends_ms.get_or_insert(now_ms() + ENDS_WITHIN_MS);
+            is_over = committer.is_settled() || now_ms() >= ends_ms;
+        }
+        if let Step::Idle { due_ms } = step
+            && !is_over
+        {
             let due_ms =
                 [due_ms, snapshot_due_ms(&committer, snapshotter, now_ms())].into_iter().flatten().min();
             let timeout = due_ms.map(|due| Duration::from_millis(due.saturating_sub(now_ms()).max(1)));
             let timeout = if committer.is_waiting_for_room() { Some(ROOM_RETRY) } else { timeout };
-            if !queue.wait(timeout) {
-                // Nobody is served any more, and somebody waits for the end.
-                snapshotter.expedite();
-                if let Some(taken) = committer.close(clock.wall_ms(), now_ms())? {
-                    snapshotter.take(taken, 0);
-                }
-                return Ok(());
+            is_over = !queue.wait(timeout);
+        }
+        if is_over {
+            // Nobody is served any more, and somebody waits for the end.
+            snapshotter.expedite();
+            if let Some(taken) = committer.close(clock.wall_ms(), now_ms())? {
+                snapshotter.take(taken, 0);
             }
+            return Ok(());
         }
     }
 }
