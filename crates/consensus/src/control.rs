@@ -32,8 +32,9 @@ struct State {
 /// What may be asked of a replica: as a rule of one that leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Members are to change. It is done when [`View::members`] says so, and they are not joint.
-    Change(Change),
+    /// Members are to change, if the entry with this index ([`View::members_index`]) has made them what they are. It is done when
+    /// [`View::members`] says so, and they are not joint.
+    Change(Change, u64),
     /// This replica is to lead in its place.
     Transfer(ReplicaId),
     /// The wanted snapshot fares so: asked of a replica that wants one.
@@ -45,7 +46,7 @@ pub enum Request {
 pub enum Refusal {
     /// This replica does not lead.
     NotLeader,
-    /// Another change has not come to its end.
+    /// Another change has not come to its end, or was made before this one.
     OtherChange,
     /// There would be no replica that votes, or too many, or more is known than may be.
     Members,

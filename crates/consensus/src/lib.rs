@@ -25,6 +25,7 @@ pub mod recovery;
 mod ticks;
 mod trace;
 mod transfers;
+pub mod upkeep;
 
 pub use change::Change;
 pub use committed::CommittedEntries;

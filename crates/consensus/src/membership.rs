@@ -25,7 +25,7 @@ impl RaftLog {
     pub(crate) fn serve(&mut self) {
         while let Some((number, asked)) = self.control.take() {
             let done = match asked {
-                Request::Change(change) => self.change(&change),
+                Request::Change(change, at) => self.change(&change, at),
                 Request::Transfer(to) => self.transfer(to),
                 Request::Fetch(fetch) => {
                     self.on_fetch(fetch);
@@ -53,9 +53,9 @@ impl RaftLog {
         self.core.raft.state == StateRole::Leader
     }
 
-    fn change(&mut self, wanted: &Change) -> Result<(), Refusal> {
-        let now = self.core.store().members().1;
-        if now.is_joint() {
+    fn change(&mut self, wanted: &Change, at: u64) -> Result<(), Refusal> {
+        let (made_at, now) = self.core.store().members();
+        if now.is_joint() || made_at != at {
             return Err(Refusal::OtherChange);
         }
         let is_new = |id: &&ReplicaId| !now.facts.contains_key(id);

@@ -155,6 +155,7 @@ impl RaftLog {
         if planted::is(faults::CHANGES_APPLIED_AT_START) {
             log.apply_all_changes();
         }
+        log.publish();
         log
     }
 
@@ -230,10 +231,8 @@ impl RaftLog {
     /// Does somebody want a vote which the leader was promised that nobody gets? A replica that leads has promised nobody. One that
     /// was asked by its leader to lead may get it.
     fn is_against_promise(&self, message: &Message) -> bool {
-        let wants_vote = matches!(
-            message.get_msg_type(),
-            MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
-        );
+        let wants_vote =
+            matches!(message.get_msg_type(), MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         let is_forced = message.context[..] == *CAMPAIGN_TRANSFER;
         wants_vote && !is_forced && self.promise.holds(self.now_ms)
     }

@@ -60,7 +60,7 @@ impl Barrier {
 
     /// Whether it is passed, once that is known: for one who is no session, and looks again after a while.
     pub fn is_passed(&self) -> Option<bool> {
-        self.lock().is_passed
+        self.lock().answer.map(|answer| answer == Answer::Passed)
     }
 
     /// The session may read: whatever was acknowledged before it asked can be read here. It is woken with others.

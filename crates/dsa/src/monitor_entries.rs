@@ -429,7 +429,8 @@ fn memory() -> impl Iterator<Item = Item> {
 /// Safe, Synced and Applied are indexes of records: the distance between two of them is what is on its way.
 fn log() -> Vec<Item> {
     let age_of_snapshot = "Seconds since the last snapshot, or since the start if there was none";
-    let current = "In a cluster: milliseconds since when this server is known to have had all that was acknowledged";
+    let current =
+        "In a cluster: milliseconds since when this server is known to have had all that was acknowledged";
     let rows = [
         ("Mode", "Sync mode: when a change is acknowledged", Text(mode)),
         // Safe and Synced differ in the modes interval and none.

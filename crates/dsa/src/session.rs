@@ -8,8 +8,8 @@ mod pace;
 mod reads;
 pub(crate) mod security;
 
-pub use self::gone::{Accounts, Gone};
 use self::aged::Aged;
+pub use self::gone::{Accounts, Gone};
 use self::pace::Pace;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;

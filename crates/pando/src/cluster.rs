@@ -1,9 +1,11 @@
 //! `pando cluster`: the nodes of a cluster.
 
+mod drain;
 mod move_leader;
 mod ready;
 mod recover;
 mod remove;
+mod replace;
 mod status;
 mod target;
 mod token;
@@ -46,7 +48,9 @@ enum Command {
     Status(status::Args),
     Token(token::Args),
     MoveLeader(move_leader::Args),
+    Drain(drain::Args),
     Remove(remove::Args),
+    Replace(replace::Args),
     Ready(ready::Args),
     Recover(recover::Args),
 }
@@ -57,7 +61,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
         Command::Status(args) => status::run(args),
         Command::Token(args) => token::run(args),
         Command::MoveLeader(args) => move_leader::run(args),
+        Command::Drain(args) => drain::run(args),
         Command::Remove(args) => remove::run(args),
+        Command::Replace(args) => replace::run(args),
         Command::Ready(args) => ready::run(args),
         Command::Recover(args) => recover::run(args),
     }

@@ -91,7 +91,7 @@ impl NodeArgs {
         let mut faults: Vec<String> = self.peer.iter().filter_map(|text| bad("peer", text)).collect();
         faults.extend(self.peer_advertise.iter().filter_map(|text| bad("peer-advertise", text)));
         faults.extend(self.advertise.iter().filter_map(|text| bad("advertise", text)));
-        let is_wide = |text: &String| text.starts_with("0.0.0.0:") || text.starts_with("[::]:");
+        let is_wide = |text: &String| Address::parse(text).is_some_and(|address| is_wide(&address));
         if self.peer_advertise.is_empty() && self.peer.iter().any(is_wide) {
             faults.push(
                 "--peer: an address that is reached from elsewhere must be named by --peer-advertise"
@@ -124,6 +124,27 @@ impl NodeArgs {
         let ldap = if self.advertise.is_empty() { parse(&listen()) } else { parse(&self.advertise) };
         [parse(peer), ldap]
     }
+
+    /// The addresses of a node that has some: those that this start names, else the ones that it had. That it listens everywhere says
+    /// nothing of where it is reached.
+    fn later_addresses(&self, config: &Config, identity: &Identity) -> [Vec<Address>; 2] {
+        let [mut peer, mut ldap] = self.addresses(config);
+        if self.advertise.is_empty() {
+            ldap.retain(|address| !is_wide(address));
+        }
+        if peer.is_empty() {
+            peer = identity.peer_addresses().to_vec();
+        }
+        if ldap.is_empty() {
+            ldap = identity.ldap_addresses().to_vec();
+        }
+        [peer, ldap]
+    }
+}
+
+/// Is this every address of a machine?
+fn is_wide(address: &Address) -> bool {
+    ["0.0.0.0", "::"].contains(&address.host())
 }
 
 /// Is there the directory of a node?
@@ -266,16 +287,15 @@ fn serve_node(
     let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
     let authority = Arc::new(args.issuing(Authority::load(&RealDisk, &folder).map_err(at_cluster)?));
     let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
-    let [peer, ldap] = args.addresses(config);
-    if !args.peer.is_empty() && identity.peer_addresses() != peer {
-        let ldap = if ldap.is_empty() { identity.ldap_addresses().to_vec() } else { ldap };
-        identity.advertise(&RealDisk, &folder, [peer, ldap]).map_err(at_cluster)?;
+    let addresses = args.later_addresses(config, &identity);
+    if addresses != [identity.peer_addresses(), identity.ldap_addresses()] {
+        identity.advertise(&RealDisk, &folder, addresses).map_err(at_cluster)?;
     }
     let boot = Identity::boot(&RealDisk, &folder, &mut SystemEntropy).map_err(at_cluster)?;
     let listen = listen(args, &boot)?;
     let own = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
-    let node = Node::new(own, Arc::clone(&authority), data.join_files().map_err(refused)?, *clock);
-    let node = Arc::new(node);
+    let files = data.join_files().map_err(refused)?;
+    let node = Arc::new(Node::new(own, Arc::clone(&authority), files, *clock));
     let of_links = Arc::downgrade(&node);
     let wake = Arc::new(move || of_links.upgrade().iter().for_each(|node| node.wake()));
     let service = Arc::clone(&node);
@@ -296,7 +316,7 @@ fn serve_node(
     if folder.join(JOINED).exists() {
         links.set_joined(joined(&folder)?.members);
     }
-    links.set_members(&server::cluster::linked(&members));
+    links.set_members(&node.linked(&members));
     let mut auditor = serve_data::auditor(config, &data, clock)?;
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));

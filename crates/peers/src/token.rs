@@ -190,8 +190,8 @@ impl Token {
     }
 
     /// Names it: that it was used is remembered by this.
-    pub fn id(&self) -> [u8; ID_BYTES] {
-        self.id
+    pub fn name(&self) -> String {
+        hex(&self.id)
     }
 
     /// Members, in the order in which they are tried.

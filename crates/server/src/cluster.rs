@@ -1,14 +1,22 @@
 //! A server as a node of a cluster: what it knows of the others, how it answers joins and commands, and what goes on beside the log.
 
+mod announce;
+mod arguments;
 mod commands;
+mod drain;
 mod facts;
 mod lags;
+mod moves;
 mod node;
+mod remove;
 mod renewal;
+mod replace;
 mod runtime;
 mod standing;
+mod status;
+mod step_down;
 
-pub use facts::{Facts, linked};
+pub use facts::Facts;
 pub use node::{JoinBody, Node};
 pub use renewal::until_s;
 pub use runtime::Runtime;

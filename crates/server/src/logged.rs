@@ -62,6 +62,7 @@ pub fn serve_logged(
             }
         })?
     };
+    let node = beside.as_ref().map(|beside| Arc::clone(&beside.node));
     let runtime = match beside {
         None => None,
         Some(Beside { node, folder, links, transfer }) => {
@@ -75,7 +76,11 @@ pub fn serve_logged(
         let (files, of_signals) = (endpoints.files.clone(), Arc::clone(&dsa));
         let stop = async {
             tokio::select! {
-                _ = signal_to_end(&mut termination, &of_signals, files) => {}
+                _ = signal_to_end(&mut termination, &of_signals, files) => {
+                    if let Some(node) = &node {
+                        node.step_down_at_end().await;
+                    }
+                }
                 _ = over.notified() => {}
             }
         };

@@ -190,6 +190,11 @@ impl Cluster {
             0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
             18 if self.random.chance(100) => self.change_members(),
+            19 => {
+                let at = self.random.below(self.replicas.len() as u64) as usize;
+                self.keep_up(at);
+                self.step(at)
+            }
             16..=17 if self.random.chance(500) => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
                 self.begin_snapshot(at);

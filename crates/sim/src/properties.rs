@@ -105,6 +105,8 @@ pub const LEFT: &str = "a joint state is left";
 /// See [`AGREEMENT`].
 pub const LEASES: &str = "one replica at a time has a lease";
 /// See [`AGREEMENT`].
+pub const DONE: &str = "what is wanted of members is done";
+/// See [`AGREEMENT`].
 pub const MEMBERS: &str = "all replicas have the same members";
 /// See [`AGREEMENT`].
 pub const FORWARD: &str = "a snapshot goes forward";

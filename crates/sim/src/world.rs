@@ -133,6 +133,8 @@ pub struct Tally {
     pub blackouts: u64,
     /// Changes of members that were asked for.
     pub changes: u64,
+    /// What leaders wanted of members by themselves.
+    pub kept_up: u64,
     /// Snapshots that a replica has fetched from another.
     pub fetched: u64,
     /// Calms in which all replicas were compared.
@@ -178,11 +180,12 @@ impl Tally {
         self.blackouts += other.blackouts;
         self.fetched += other.fetched;
         self.changes += other.changes;
+        self.kept_up += other.kept_up;
         self.calms += other.calms;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 37] {
+    pub fn rows(&self) -> [(&'static str, u64); 38] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -220,6 +223,7 @@ impl Tally {
             ("blackouts", self.blackouts),
             ("snapshots fetched", self.fetched),
             ("changes of members", self.changes),
+            ("changes that leaders wanted", self.kept_up),
             ("calms", self.calms),
         ]
     }

@@ -443,9 +443,10 @@ fn a_replica_that_learns_as_leader_that_it_was_removed_lets_another_one_lead() {
     let [removed, other] = group.others(old)[..] else { panic!("there are three") };
     group.network.cut(ReplicaId(old), ReplicaId(other));
     let control = group.log(old).control();
-    let mut change = Change::of(&control.view().members);
+    let view = control.view();
+    let mut change = Change::of(&view.members);
     change.voters.remove(&ReplicaId(removed));
-    control.ask(Request::Change(change)).unwrap();
+    control.ask(Request::Change(change, view.members_index)).unwrap();
     let last = group.log(removed).status().last;
     while group.log(removed).status().last == last {
         group.steps(1);

@@ -73,7 +73,11 @@ mod tests {
         let Ok(Frame::Complete { len: first }) = frame(&out) else { panic!("{out:?}") };
         let value = Controls::of(&out[..first]).find(read_age::OID).unwrap().value.unwrap();
         assert_eq!(read_age::decode(value).unwrap(), 1_500);
-        assert_eq!(out[first..], [&messages[len..], &messages[..len]].concat(), "an update, and what came in two parts");
+        assert_eq!(
+            out[first..],
+            [&messages[len..], &messages[..len]].concat(),
+            "an update, and what came in two parts"
+        );
         assert!(aged.is_between_messages());
     }
 }

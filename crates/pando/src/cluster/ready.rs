@@ -16,6 +16,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
     let answer = args.target.ask(&json!({ "command": "ready" }))?;
     match answer["ready"].as_bool() {
         Some(true) => Ok(()),
-        _ => Err(Failed::at(args.target.data.display(), "the node knows of no leader, or is no member")),
+        _ => {
+            let why = answer["why"].as_str().unwrap_or("the node knows of no leader, or is no member");
+            Err(Failed::at(args.target.data.display(), why))
+        }
     }
 }

@@ -34,6 +34,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
             text.push_str(&format!("the certificate of node {} ends in {days} days\n", node["id"]));
         }
     }
+    if status["joint"] == true {
+        text.push_str("a change of members is in progress\n");
+    }
     let term = &status["term"];
     text.push_str(&match status["can_lose_one"].as_bool() {
         Some(true) => format!("term {term}; one more node can be lost\n"),
@@ -47,5 +50,15 @@ fn line(node: &Value) -> String {
     let lag = node["lag_commands"].as_u64().map_or("-".to_owned(), |lag| lag.to_string());
     let seconds = node["lag_seconds"].as_f64().map_or("-".to_owned(), |lag| format!("{lag:.1}"));
     let (role, version, address) = (text("role"), text("version"), text("address"));
-    format!("{:>4}  {role:<9}{lag:>12}{seconds:>10}  {version:<10} {address}\n", node["id"])
+    let mut rest = address;
+    if node["drained"] == true {
+        rest.push_str(", drained");
+    }
+    if node["is_replaced"] == true {
+        rest.push_str(", is to be replaced");
+    }
+    if let Some(old) = node["replaces"].as_u64() {
+        rest.push_str(&format!(", is to take the place of node {old}"));
+    }
+    format!("{:>4}  {role:<9}{lag:>12}{seconds:>10}  {version:<10} {rest}\n", node["id"])
 }

@@ -16,6 +16,11 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// The number of the node.
+    pub(super) fn node(&self) -> Result<u64, Failed> {
+        identity(&self.data).map(|identity| identity.node())
+    }
+
     /// What the node answers to a command.
     pub(super) fn ask(&self, command: &Value) -> Result<Value, Failed> {
         ask(&self.data, command)

@@ -2,10 +2,11 @@
 
 use super::target::Target;
 use crate::failed::Failed;
+use crate::output::print;
 use clap::Args as ClapArgs;
 use env::disk::RealDisk;
 use peers::Token;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Make a token with which one more node joins, once, within 24 hours.
@@ -20,11 +21,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failed> {
-    let answer = args.target.ask(&json!({ "command": "token" }))?;
-    let path = &args.output;
+    give(&args.target.ask(&json!({ "command": "token" }))?, Some(&args.output))
+}
+
+/// Writes the token of an answer to a file, or prints it.
+pub(super) fn give(answer: &Value, path: Option<&Path>) -> Result<(), Failed> {
+    let text = answer["token"].as_str().unwrap_or_default();
+    let Some(path) = path else { return print(text) };
     let failed = |what: String| Failed::at(path.display(), what);
-    let token = answer["token"].as_str().unwrap_or_default();
-    let token = Token::parse(token).map_err(|error| failed(error.to_string()))?;
+    let token = Token::parse(text).map_err(|error| failed(error.to_string()))?;
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name =
         path.file_name().and_then(|name| name.to_str()).ok_or_else(|| failed("it is no file".to_owned()))?;

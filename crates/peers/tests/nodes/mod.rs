@@ -50,7 +50,7 @@ impl Service for Echo {
             return Ok(answer.clone());
         }
         if request.version == "used" {
-            return Err(format!("the token {:02x} was used", token.id()[0]));
+            return Err(format!("the token {} was used", &token.name()[..2]));
         }
         let node = 10 + joined.len() as u64;
         let certificate = self.authority.issue(&request.request, node, now_s(), &mut SystemEntropy);

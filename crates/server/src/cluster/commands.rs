@@ -1,48 +1,51 @@
-//! The commands of `pando cluster`, as the node executes them that they are sent to. What only the leader can do is passed on, once.
+//! The commands of `pando cluster`, as the node executes them that they are sent to. What only the leader can do is passed on.
 
-use super::facts::Facts;
+use super::arguments::node;
 use super::node::{LOOK, Node};
-use super::standing::Standing;
-use consensus::{Change, ReplicaId, Request, View};
+use consensus::{ReplicaId, View};
 use dsa::journal::Journal as _;
-use env::clock::Clock as _;
-use peers::Caller;
+use peers::{Address, Caller};
 use serde_json::{Value, json};
-use std::sync::PoisonError;
 
-/// A node has caught up that lacks no more entries than this, and none that is older than this many seconds.
-const CAUGHT_UP: u64 = 5_000;
-const CAUGHT_UP_S: f64 = 1.0;
+/// How often a command is passed on, at most: leaders may change meanwhile.
+const PASSES_MAX: u64 = 3;
 
 impl Node {
     /// Executes a command, an object with its name.
     pub(super) fn execute(&self, caller: Caller, body: &[u8]) -> Result<Value, String> {
         let command: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
-        let node = || command["node"].as_u64().map(ReplicaId).ok_or("which node?".to_owned());
-        match command["command"].as_str().unwrap_or_default() {
-            "ready" => Ok(json!({ "ready": self.is_ready() })),
-            "token" => self.token().map(|token| json!({ "token": token.to_string() })),
-            "applied" => self.applied().map(|entry| json!({ "entry": entry })),
-            "status" => Ok(self.at_leader(&command).unwrap_or_else(|| self.status())),
-            "move-leader" => match self.at_leader(&command) {
-                Some(answer) => Ok(answer),
-                None => self.move_leader(node()?),
-            },
-            "remove" => match self.at_leader(&command) {
-                Some(answer) => Ok(answer),
-                None => self.remove(node()?),
-            },
-            "renew" => self.renewed(ReplicaId(caller.node), &command),
-            other => Err(format!("this version has no command `{other}`")),
-        }
+        let lead: fn(&Node, &Value) -> Result<Value, String> =
+            match command["command"].as_str().unwrap_or_default() {
+                "ready" => return Ok(self.ready()),
+                "token" => return self.token().map(|token| json!({ "token": token.to_string() })),
+                "applied" => return self.applied().map(|entry| json!({ "entry": entry })),
+                "renew" => return self.renewed(ReplicaId(caller.node), &command),
+                "announce" => return self.announced(ReplicaId(caller.node), command),
+                "status" => |node, _| Ok(node.status()),
+                "move-leader" => Node::move_leader,
+                "drain" => Node::drain,
+                "remove" => Node::remove,
+                "replace" => Node::replace,
+                other => return Err(format!("this version has no command `{other}`")),
+            };
+        let done = self.at_leader(&command).map_or_else(|| lead(self, &command), Ok);
+        // Another node may lead by now, and goes on.
+        done.or_else(|why| self.at_leader(&command).ok_or(why))
     }
 
-    /// May this node serve? It has a leader, and is a member.
-    fn is_ready(&self) -> bool {
-        self.control().is_some_and(|control| {
-            let view = control.view();
-            view.leader.is_some() && view.members.all().any(|id| id == self.id())
-        })
+    /// May clients be sent to this node? It has a leader, is a member, and is not drained.
+    fn ready(&self) -> Value {
+        let view = self.control().map(consensus::Control::view).unwrap_or_default();
+        let why = if view.leader.is_none() {
+            Some("the node knows of no leader")
+        } else if !view.members.all().any(|id| id == self.id()) {
+            Some("the node is no member")
+        } else if super::Facts::of(&view.members, self.id()).drained {
+            Some("the node is drained")
+        } else {
+            None
+        };
+        json!({ "ready": why.is_none(), "why": why })
     }
 
     /// The last entry that this node has applied, when it has all that was acknowledged anywhere before it was asked. It is committed, and on
@@ -65,116 +68,36 @@ impl Node {
     /// What the leader answers, if another node leads and answers.
     fn at_leader(&self, command: &Value) -> Option<Value> {
         let view = self.control()?.view();
-        let leader = view.leader.filter(|leader| *leader != self.id() && command["passed_on"].is_null())?;
+        let is_often = command["passed_on"].as_u64().is_some_and(|times| times >= PASSES_MAX);
+        let leader = view.leader.filter(|leader| *leader != self.id() && !is_often)?;
+        self.pass_on(&view, leader, command)
+    }
+
+    /// What another node answers to a command.
+    pub(super) fn pass_on(&self, view: &View, to: ReplicaId, command: &Value) -> Option<Value> {
         let mut command = command.clone();
-        command["passed_on"] = json!(true);
+        command["passed_on"] = json!(command["passed_on"].as_u64().unwrap_or(0) + 1);
+        self.ask(&self.addresses(view, to), &command)
+    }
+
+    /// What the node at one of these addresses answers.
+    pub(super) fn ask(&self, addresses: &[Address], command: &Value) -> Option<Value> {
         let body = command.to_string();
-        let addresses = Facts::of(&view.members, leader).peer;
         let ask = |address| peers::client::command(&self.identity(), address, body.as_bytes()).ok();
-        let answer = addresses.iter().find_map(ask)?;
-        serde_json::from_slice(&answer).ok()
+        serde_json::from_slice(&addresses.iter().find_map(ask)?).ok()
     }
 
-    fn status(&self) -> Value {
-        let Some(control) = self.control() else {
-            return json!({ "can_lose_one": false, "term": 0, "nodes": [], "recovers": true });
-        };
-        let view = control.view();
-        let nodes: Vec<Value> = view.members.all().map(|id| self.status_of(id, &view)).collect();
-        json!({
-            "can_lose_one": self.can_lose_one(&view),
-            "term": view.term,
-            "joint": view.members.is_joint(),
-            "cluster": self.cluster().to_string(),
-            "nodes": nodes,
-        })
-    }
-
-    fn status_of(&self, id: ReplicaId, view: &View) -> Value {
-        let Standing { role, lag, fetches } = self.standing(id, view);
-        let facts = Facts::of(&view.members, id);
-        json!({
-            "id": id.0,
-            "role": role,
-            "address": facts.urls().next(),
-            "peer": facts.peer.first().map(ToString::to_string),
-            "lag_commands": lag.map(|(commands, _)| commands),
-            "lag_seconds": lag.map(|(_, seconds)| seconds),
-            "version": facts.version,
-            "certificate_days": self.days_left(&facts),
-            "fetches_snapshot": fetches,
-        })
-    }
-
-    /// Has another node what the others have, as a leader sees it, or nearly?
-    pub(super) fn has_caught_up(&self, id: ReplicaId, view: &View) -> bool {
-        let now_ms = self.clock.monotonic_ns() / 1_000_000;
-        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
-        view.others.iter().any(|other| {
-            other.id == id
-                && other.is_active
-                && !other.fetches
-                && other.matched + CAUGHT_UP >= view.commit
-                && lags.seconds(now_ms, other.matched, view.commit) <= CAUGHT_UP_S
-        })
-    }
-
-    /// Have all that vote caught up, and would a majority be left without any one of them?
-    pub(super) fn can_lose_one(&self, view: &View) -> bool {
-        let has = |id: &ReplicaId| *id == self.id() || self.has_caught_up(*id, view);
-        let voters = &view.members.voters;
-        let leads = view.leader == Some(self.id());
-        leads && voters.len() >= 3 && !view.members.is_joint() && voters.iter().all(has)
-    }
-
-    fn move_leader(&self, to: ReplicaId) -> Result<Value, String> {
-        let (control, view) = self.leading()?;
+    fn move_leader(&self, command: &Value) -> Result<Value, String> {
+        let (to, (_, view)) = (node(command)?, self.leading()?);
         if !view.members.voters.contains(&to) {
             return Err(format!("node {to} has no vote"));
         }
+        if super::Facts::of(&view.members, to).drained {
+            return Err(format!("node {to} is drained: `pando cluster drain {to} --undo` ends that"));
+        }
         if to != self.id() {
-            let asked = control.ask(Request::Transfer(to)).map_err(|_| "too much is asked for".to_owned())?;
-            self.wake();
-            let refusal = || control.refusal(asked).map(|_| "this node does not lead any more".to_owned());
-            self.await_view(|view| view.leader == Some(to), refusal)?;
+            self.transfer(to)?;
         }
         Ok(json!({ "leader": to.0 }))
-    }
-
-    /// Takes a node out. Where it has a vote, one that has none takes its place: there are never two votes.
-    fn remove(&self, gone: ReplicaId) -> Result<Value, String> {
-        let (_, view) = self.leading()?;
-        let members = &view.members;
-        if !members.all().any(|id| id == gone) {
-            return Ok(json!({ "removed": gone.0 }));
-        }
-        if gone == self.id() {
-            return Err(format!(
-                "node {gone} leads: let another one lead first, with `pando cluster move-leader`"
-            ));
-        }
-        let mut change = Change::of(members);
-        change.learners.remove(&gone);
-        if change.voters.remove(&gone) {
-            let next = change.learners.iter().copied().find(|id| self.has_caught_up(*id, &view));
-            match next {
-                Some(next) => {
-                    change.learners.remove(&next);
-                    change.voters.insert(next);
-                }
-                None if change.voters.len().is_multiple_of(2) => {
-                    return Err(format!(
-                        "without node {gone} there would be {} votes: join another node first, which takes its place",
-                        change.voters.len()
-                    ));
-                }
-                None => {}
-            }
-        }
-        let is_gone =
-            |members: &consensus::Members| !members.is_joint() && members.all().all(|id| id != gone);
-        self.change(change, is_gone)?;
-        tracing::info!(node = gone.0, "a node was removed from the cluster");
-        Ok(json!({ "removed": gone.0 }))
     }
 }

@@ -1,8 +1,10 @@
 //! What the members of a cluster know of a node: it stands in the log with the members.
 
-use consensus::{Members, ReplicaId};
+use consensus::upkeep::Wishes;
+use consensus::{Change, Members, ReplicaId};
 use peers::{Address, Fingerprint, Member};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +23,23 @@ pub struct Facts {
     pub key: String,
     /// See `key`.
     pub token: String,
-    /// The version that it joined with.
+    /// The version that it last started with.
     pub version: String,
+    /// It is not to lead, and clients are to go elsewhere: an operator is about to stop it.
+    pub drained: bool,
+    /// The node whose place it takes, if it joined for that.
+    pub replaces: Option<ReplicaId>,
+    /// What an operator has ordered in its place.
+    pub replacement: Option<Replacement>,
+}
+
+/// That another node is to take the place of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// Names the token with which the other one joins.
+    pub token: String,
+    /// Seconds since 1970 from which the token cannot be used.
+    pub until_s: u64,
 }
 
 impl Facts {
@@ -31,10 +48,19 @@ impl Facts {
         let texts = |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
         let [certificate, earlier] =
             [self.certificate, self.earlier].map(|one| one.map(|one| one.to_string()));
-        let object = json!({
+        let mut object = json!({
             "peer": texts(&self.peer), "ldap": texts(&self.ldap), "certificate": certificate,
             "earlier": earlier, "until": self.until_s, "key": self.key, "token": self.token, "version": self.version,
         });
+        if self.drained {
+            object["drained"] = json!(true);
+        }
+        if let Some(old) = self.replaces {
+            object["replaces"] = json!(old.0);
+        }
+        if let Some(Replacement { token, until_s }) = &self.replacement {
+            object["replacement"] = json!({ "token": token, "until": until_s });
+        }
         object.to_string().into_bytes()
     }
 
@@ -55,6 +81,9 @@ impl Facts {
             key: text("key"),
             token: text("token"),
             version: text("version"),
+            drained: object["drained"] == true,
+            replaces: object["replaces"].as_u64().map(ReplicaId),
+            replacement: replacement(&object["replacement"]),
         }
     }
 
@@ -83,14 +112,49 @@ impl Facts {
     }
 }
 
-/// The members, as links know them.
-pub fn linked(members: &Members) -> Vec<Member> {
-    let member = |id: ReplicaId| {
-        let facts = Facts::of(members, id);
-        let certificates = facts.certificates().collect();
-        Member { id: id.0, addresses: facts.peer, certificates }
+/// What is known of nodes, also of those that are gone.
+pub(super) fn known(members: &Members) -> impl Iterator<Item = (ReplicaId, Facts)> {
+    members.facts.iter().map(|(id, bytes)| (*id, Facts::decode(bytes)))
+}
+
+/// The member whose place is to be taken by the node of which this is known.
+pub(super) fn replaces(members: &Members, facts: &Facts) -> Option<ReplicaId> {
+    facts.replaces.filter(|old| members.all().any(|id| id == *old))
+}
+
+/// The member whose place is to be taken by a node that joins with this token.
+pub(super) fn replaced_by(members: &Members, token: &str) -> Option<ReplicaId> {
+    let is_of = |id: &ReplicaId| {
+        Facts::of(members, *id).replacement.is_some_and(|replacement| replacement.token == token)
     };
-    members.all().map(member).collect()
+    members.all().find(is_of)
+}
+
+/// What an operator wants of members.
+pub(super) fn wishes(members: &Members) -> Wishes {
+    let mut wishes = Wishes::default();
+    for id in members.all() {
+        let facts = Facts::of(members, id);
+        wishes.drained.extend(Some(id).filter(|_| facts.drained));
+        wishes.replaces.extend(facts.replaces.map(|old| (id, old)));
+    }
+    wishes
+}
+
+/// A change of nothing but what is known of one member.
+pub(super) fn change(members: &Members, id: ReplicaId, facts: &Facts) -> Change {
+    Change { facts: BTreeMap::from([(id, facts.encode())]), ..Change::of(members) }
+}
+
+fn replacement(value: &Value) -> Option<Replacement> {
+    Some(Replacement { token: value["token"].as_str()?.to_owned(), until_s: value["until"].as_u64()? })
+}
+
+/// A member, as links know it.
+pub(super) fn linked(members: &Members, id: ReplicaId) -> Member {
+    let facts = Facts::of(members, id);
+    let certificates = facts.certificates().collect();
+    Member { id: id.0, addresses: facts.peer, certificates }
 }
 
 fn fingerprint(text: &str) -> Option<Fingerprint> {
@@ -114,12 +178,17 @@ mod tests {
             key: "k".to_owned(),
             token: "t".to_owned(),
             version: "1".to_owned(),
+            drained: true,
+            replaces: Some(ReplicaId(3)),
+            replacement: Some(Replacement { token: "u".to_owned(), until_s: 9 }),
         };
         assert_eq!(Facts::decode(&facts.encode()), facts);
         // A second time it is the same, and the one before it is not forgotten.
         let renewed = facts.clone().renewed(Fingerprint([9; 32]), 10);
         assert!(renewed.certificates().eq([9, 7].map(|byte| Fingerprint([byte; 32]))));
         assert_eq!(renewed.clone().renewed(Fingerprint([9; 32]), 11), renewed);
+        let facts = Facts { drained: false, replaces: None, replacement: None, ..facts };
+        assert_eq!(Facts::decode(&facts.encode()), facts);
         assert_eq!(Facts::decode(b"no facts"), Facts::default());
         assert_eq!(Facts::decode(b"{\"certificate\": \"\\u00e9\", \"peer\": 3}"), Facts::default());
     }

@@ -2,8 +2,9 @@
 
 use super::facts::{self, Facts};
 use super::lags::Lags;
+use super::moves::Moves;
 use super::renewal::until_s;
-use consensus::{Change, Control, Members, ReplicaId, Request, View};
+use consensus::{Change, Control, Members, Refusal, ReplicaId, Request, View};
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use node::commit::Queue;
@@ -21,6 +22,9 @@ const CHANGE_WITHIN: Duration = Duration::from_secs(10);
 /// Until it is looked again whether something was done.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
+/// What is said then.
+const LATE: &str = "it was asked for, and not done within ten seconds: look at `pando cluster status`";
+
 /// See the module.
 pub struct Node {
     id: ReplicaId,
@@ -35,6 +39,8 @@ pub struct Node {
     replica: OnceLock<(Control, Arc<Queue>)>,
     /// One join at a time.
     joins: Mutex<()>,
+    /// Nodes that are reached elsewhere than the log says.
+    pub(super) moves: Moves,
 }
 
 /// What a node that joins gets besides its certificate.
@@ -89,10 +95,22 @@ impl JoinBody {
 impl Node {
     /// Of a directory that belongs to a node.
     pub fn new(identity: Identity, authority: Arc<Authority>, files: JoinFiles, clock: SystemClock) -> Node {
-        let (lags, replica, joins) = Default::default();
+        let (lags, replica, joins, moves) = Default::default();
         let (id, cluster) = (ReplicaId(identity.node()), identity.cluster());
         let identity = Mutex::new(Arc::new(identity));
-        Node { id, cluster, identity, authority, files, clock, lags, replica, joins }
+        Node { id, cluster, identity, authority, files, clock, lags, replica, joins, moves }
+    }
+
+    /// The members as links are to know them: where they are, also if the log has not heard of it.
+    pub fn linked(&self, members: &Members) -> Vec<Member> {
+        let mut linked: Vec<Member> = members.all().map(|id| facts::linked(members, id)).collect();
+        for (id, addresses) in self.moves.of(members) {
+            linked
+                .iter_mut()
+                .filter(|member| member.id == id.0)
+                .for_each(|member| member.addresses = addresses.clone());
+        }
+        linked
     }
 
     /// The replica is there: what is asked of it, and where its committer is woken.
@@ -158,18 +176,50 @@ impl Node {
         }
     }
 
-    /// Changes members, and waits until `is_made` says that it is done.
+    /// Changes members until `next`, which is asked what is still to be changed, says that it is done. Returns the view in which it is.
     ///
     /// # Errors
     /// In words, why not.
-    pub(super) fn change(&self, change: Change, is_made: impl Fn(&Members) -> bool) -> Result<View, String> {
-        let (control, view) = self.leading()?;
-        if is_made(&view.members) {
-            return Ok(view);
+    pub(super) fn change(
+        &self,
+        mut next: impl FnMut(&View) -> Result<Option<Change>, String>,
+    ) -> Result<View, String> {
+        let until_ns = self.clock.monotonic_ns() + CHANGE_WITHIN.as_nanos() as u64;
+        let mut why = LATE;
+        while self.clock.monotonic_ns() < until_ns {
+            // An election may be in progress.
+            self.await_view(|view| view.leader.is_some(), || None)?;
+            let (control, view) = self.leading()?;
+            if !view.members.is_joint() {
+                let Some(change) = next(&view)? else { return Ok(view) };
+                let asked = Request::Change(change, view.members_index);
+                let asked = control.ask(asked).map_err(|refusal| refused(refusal).to_owned())?;
+                self.wake();
+                match self.await_change(control, asked, view.members_index, until_ns) {
+                    // Somebody was faster, or this term has just begun.
+                    Some(again @ (Refusal::OtherChange | Refusal::NotLeader | Refusal::Full)) => {
+                        why = refused(again)
+                    }
+                    Some(refusal) => return Err(refused(refusal).to_owned()),
+                    None => why = LATE,
+                }
+            }
+            env::poll::pause(LOOK);
         }
-        let asked = control.ask(Request::Change(change)).map_err(refused)?;
-        self.wake();
-        self.await_view(|view| is_made(&view.members), || control.refusal(asked).map(refused))
+        Err(why.to_owned())
+    }
+
+    /// Waits until the members are others than at this index. Why that was refused, if it was.
+    fn await_change(&self, control: &Control, asked: u64, index: u64, until_ns: u64) -> Option<Refusal> {
+        while self.clock.monotonic_ns() < until_ns {
+            let view = control.view();
+            let refusal = control.refusal(asked);
+            if view.members_index != index || view.leader != Some(self.id()) || refusal.is_some() {
+                return refusal;
+            }
+            env::poll::pause(LOOK);
+        }
+        None
     }
 
     /// Waits until the view is as wanted.
@@ -193,7 +243,7 @@ impl Node {
             }
             env::poll::pause(LOOK);
         }
-        Err("it was asked for, and not done within ten seconds: look at `pando cluster status`".to_owned())
+        Err(LATE.to_owned())
     }
 
     pub(super) fn lock_joins(&self) -> MutexGuard<'_, ()> {
@@ -219,50 +269,68 @@ impl Node {
 }
 
 /// Why something was not done.
-fn refused(refusal: consensus::Refusal) -> String {
+fn refused(refusal: Refusal) -> &'static str {
     match refusal {
-        consensus::Refusal::NotLeader => "this node has ceased to lead, or has just begun to: try again",
-        consensus::Refusal::OtherChange => "another change of members is in progress: try again",
-        consensus::Refusal::Members => "there would be no node that votes, or too many nodes",
-        consensus::Refusal::Full => "the log has no room for it now: try again",
-        consensus::Refusal::Leads => {
-            "this node leads: let another one lead first, with `pando cluster move-leader`"
-        }
+        Refusal::NotLeader => "this node has ceased to lead, or has just begun to: try again",
+        Refusal::OtherChange => "another change of members is in progress: try again",
+        Refusal::Members => "there would be no node that votes, or too many nodes",
+        Refusal::Full => "the log has no room for it now: try again",
+        Refusal::Leads => "this node leads: let another one lead first, with `pando cluster move-leader`",
     }
-    .to_owned()
+}
+
+/// The number of the node that joins with this token and this key.
+///
+/// # Errors
+/// The token was used for another key.
+fn number_for(view: &View, token: &str, key: &str) -> Result<ReplicaId, String> {
+    let known: Vec<(ReplicaId, Facts)> = facts::known(&view.members).collect();
+    match known.iter().find(|(_, facts)| facts.token == token) {
+        Some((id, facts)) if facts.key == key => Ok(*id),
+        Some((id, _)) => Err(format!("the token was used: it has become node {id}")),
+        None => Ok(ReplicaId(known.iter().map(|(id, _)| id.0).max().unwrap_or(0) + 1)),
+    }
 }
 
 impl Service for Node {
     fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, String> {
         let key = request.key().ok_or("the request for a certificate cannot be read")?.to_string();
-        let token: String = token.id().iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = token.name();
         let _one = self.lock_joins();
-        let (_, view) = self.leading()?;
-        let known: Vec<(ReplicaId, Facts)> =
-            view.members.facts.iter().map(|(id, bytes)| (*id, Facts::decode(bytes))).collect();
-        let used = known.iter().find(|(_, facts)| facts.token == token);
-        let id = match used {
-            Some((id, facts)) if facts.key == key => *id,
-            Some((id, _)) => return Err(format!("the token was used: it has become node {id}")),
-            None => ReplicaId(known.iter().map(|(id, _)| id.0).max().unwrap_or(0) + 1),
-        };
+        let JoinRequest { request, peer_addresses: peer, ldap_addresses: ldap, version } = request;
         let now_s = self.clock.wall_ms() / 1000;
-        let certificate = self.authority.issue(&request.request, id.0, now_s, &mut SystemEntropy);
-        let certificate = certificate.map_err(|error| error.to_string())?;
-        let mut change = Change::of(&view.members);
-        if !change.voters.contains(&id) {
-            change.learners.insert(id);
-        }
-        let JoinRequest { peer_addresses: peer, ldap_addresses: ldap, version, .. } = request;
-        let facts = Facts { peer, ldap, key, token, version, ..Facts::default() };
-        let facts = facts.renewed(Fingerprint::of(&certificate), until_s(&certificate));
-        let facts = facts.encode();
-        change.facts.insert(id, facts.clone());
+        let mut issued = None;
         // The token is used, for this key, before there is a certificate outside.
-        let view = self.change(change, |members| members.facts.get(&id) == Some(&facts))?;
+        let view = self.change(|view| {
+            if let Some((id, facts, _)) = &issued
+                && Facts::of(&view.members, *id) == *facts
+            {
+                return Ok(None);
+            }
+            let id = number_for(view, &token, &key)?;
+            let certificate = self.authority.issue(&request, id.0, now_s, &mut SystemEntropy);
+            let certificate = certificate.map_err(|error| error.to_string())?;
+            let facts = Facts {
+                peer: peer.clone(),
+                ldap: ldap.clone(),
+                key: key.clone(),
+                token: token.clone(),
+                version: version.clone(),
+                replaces: facts::replaced_by(&view.members, &token),
+                ..Facts::default()
+            };
+            let facts = facts.renewed(Fingerprint::of(&certificate), until_s(&certificate));
+            let mut change = facts::change(&view.members, id, &facts);
+            if !change.voters.contains(&id) {
+                change.learners.insert(id);
+            }
+            issued = Some((id, facts, certificate));
+            Ok(Some(change))
+        })?;
+        let (id, _, certificate) = issued.ok_or("nothing was changed")?;
         tracing::info!(node = id.0, "a node joins the cluster");
-        let (files, members) = (self.files.clone(), facts::linked(&view.members));
-        let body = JoinBody { files, members, from: self.id().0 };
+        let body =
+            JoinBody { files: self.files.clone(), members: self.linked(&view.members), from: self.id().0 };
         Ok(JoinAnswer::new(&self.authority, id.0, certificate, body.encode()))
     }
 

@@ -5,9 +5,9 @@
 //! 2. the leader puts it into the log: the members take both;
 //! 3. this node has heard of that, and the next certificate is the present one.
 
-use super::facts::Facts;
+use super::facts::{self, Facts};
 use super::node::Node;
-use consensus::{Change, ReplicaId, View};
+use consensus::{ReplicaId, View};
 use env::clock::Clock as _;
 use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
@@ -103,11 +103,11 @@ impl Node {
         let said = Facts::decode(command.to_string().as_bytes());
         let certificate = said.certificate.ok_or("which certificate?")?;
         let _one = self.lock_joins();
-        let (_, view) = self.leading()?;
-        let facts = Facts::of(&view.members, id).renewed(certificate, said.until_s).encode();
-        let mut change = Change::of(&view.members);
-        change.facts.insert(id, facts.clone());
-        self.change(change, |members| members.facts.get(&id) == Some(&facts))?;
+        self.change(|view| {
+            let before = Facts::of(&view.members, id);
+            let facts = before.clone().renewed(certificate, said.until_s);
+            Ok((facts != before).then(|| facts::change(&view.members, id, &facts)))
+        })?;
         Ok(json!({ "renewed": id.0 }))
     }
 

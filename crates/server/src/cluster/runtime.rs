@@ -1,9 +1,10 @@
-//! What goes on beside the log of a node: links follow the members, snapshots come and go, nodes that have caught up get their vote.
+//! What goes on beside the log of a node: links follow the members, snapshots come and go, and a leader does what is wanted of members.
 
 use super::facts::{self, Facts};
 use super::node::Node;
 use super::renewal::Renewal;
-use consensus::{Change, Control, Fetch, Members, ReplicaId, Request, View};
+use consensus::upkeep::{Upkeep, Wishes};
+use consensus::{Control, Fetch, Members, ReplicaId, Request, View};
 use dsa::Dsa;
 use dsa::group::Group;
 use env::clock::Clock as _;
@@ -22,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOK_BUSY: Duration = Duration::from_millis(1);
 /// Milliseconds after which a leader says again what nodes have acknowledged, and after which that is written.
 const SEEN_APART_MS: u64 = 1_000;
-/// Milliseconds between two changes of members that the leader makes by itself.
+/// Milliseconds between two things that a leader does by itself about members.
 const CHANGES_APART_MS: u64 = 1_000;
 
 /// The thread. Dropped, it ends, and the links with it.
@@ -49,6 +50,11 @@ impl Runtime {
         dsa.show_group(Arc::clone(&node) as Arc<dyn Group>);
         let (ends, has_fetched) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (is_over, fetched) = (Arc::clone(&ends), Arc::clone(&has_fetched));
+        {
+            let (node, is_over) = (Arc::clone(&node), Arc::clone(&ends));
+            // Nobody waits for its end: it may be waiting for an answer then.
+            PlainThread::spawn("announce", move || node.announce(&is_over))?;
+        }
         let thread = PlainThread::spawn("cluster", move || {
             let mut work = Work {
                 node,
@@ -57,10 +63,12 @@ impl Runtime {
                 renewal: Renewal::default(),
                 links,
                 transfer,
-                members_index: None,
-                changed_ms: 0,
                 seen_ms: 0,
                 acknowledged: Vec::new(),
+                members_index: None,
+                wishes: Wishes::default(),
+                leads: (0, None),
+                asked_ms: 0,
             };
             while !is_over.load(Ordering::Acquire) {
                 match work.step() {
@@ -103,10 +111,15 @@ struct Work {
     transfer: Transfer,
     /// Of the members that the links have.
     members_index: Option<u64>,
-    changed_ms: u64,
     /// When it was last said and written what nodes have acknowledged, and what was said.
     seen_ms: u64,
     acknowledged: Vec<(u64, u64)>,
+    /// What is wanted of those.
+    wishes: Wishes,
+    /// The term and the leader that were logged last.
+    leads: (u64, Option<ReplicaId>),
+    /// When a change or another leader was last asked for.
+    asked_ms: u64,
 }
 
 impl Work {
@@ -116,13 +129,15 @@ impl Work {
         let (view, now_ms) = (control.view(), node.clock.monotonic_ns() / 1_000_000);
         node.lags.lock().unwrap_or_else(PoisonError::into_inner).note(now_ms, view.commit);
         let is_known = !view.members.voters.is_empty();
-        if is_known && self.members_index != Some(view.members_index) {
-            self.links.set_members(&facts::linked(&view.members));
+        let has_moves = node.moves.take_new();
+        if is_known && (has_moves || self.members_index != Some(view.members_index)) {
+            self.links.set_members(&node.linked(&view.members));
             let others = alternatives(&view.members, node.id());
             self.dsa.show_alternatives(&others, node.clock.now());
-            self.members_index = Some(view.members_index);
+            (self.members_index, self.wishes) = (Some(view.members_index), facts::wishes(&view.members));
         }
-        self.give_votes(&node, control, &view, now_ms);
+        self.note_leader(&view);
+        self.keep_up(&node, control, &view, now_ms);
         self.keep_seen(&node, &view, now_ms);
         self.renewal.step(&node, &self.folder, &self.links, &view, now_ms);
         let progress = self.transfer.step(now_ms, view.wanted);
@@ -159,30 +174,24 @@ impl Work {
         }
     }
 
-    /// A leader lets nodes vote that have caught up, if that makes an odd number of votes: two are worse than one.
-    fn give_votes(&mut self, node: &Node, control: &Control, view: &View, now_ms: u64) {
-        let members = &view.members;
-        let leads = view.leader == Some(node.id());
-        let is_early = now_ms < self.changed_ms + CHANGES_APART_MS;
-        if !leads || members.learners.is_empty() || members.is_joint() || is_early {
+    fn note_leader(&mut self, view: &View) {
+        if let Some(leader) = view.leader.filter(|_| self.leads != (view.term, view.leader)) {
+            self.leads = (view.term, view.leader);
+            tracing::info!(term = view.term, "node {leader} leads");
+        }
+    }
+
+    /// A leader does what is wanted of members. What is refused is looked at again.
+    fn keep_up(&mut self, node: &Node, control: &Control, view: &View, now_ms: u64) {
+        let is_quiet = view.members.learners.is_empty() && self.wishes == Wishes::default();
+        if is_quiet || view.leader != Some(node.id()) || now_ms < self.asked_ms + CHANGES_APART_MS {
             return;
         }
-        let mut ready: Vec<ReplicaId> =
-            members.learners.iter().copied().filter(|id| node.has_caught_up(*id, view)).collect();
-        if (members.voters.len() + ready.len()).is_multiple_of(2) {
-            ready.pop();
+        if let Some(next) = node.with_wishes(view, &self.wishes, |upkeep: Upkeep<'_>| upkeep.next()) {
+            self.asked_ms = now_ms;
+            let _ = control.ask(next);
+            node.wake();
         }
-        if ready.is_empty() || members.voters.len() + ready.len() > consensus::member::VOTERS_MAX {
-            return;
-        }
-        let mut change = Change::of(members);
-        for id in ready {
-            change.learners.remove(&id);
-            change.voters.insert(id);
-        }
-        self.changed_ms = now_ms;
-        // It is looked again.
-        let _ = control.ask(Request::Change(change));
     }
 }
 

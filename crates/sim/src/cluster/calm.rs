@@ -7,8 +7,8 @@ use crate::properties::{self, Situation};
 use crate::world::Violation;
 use consensus::{Members, ReplicaId};
 
-/// Turns within which all is well: sixteen seconds of the simulated time, as a turn takes two milliseconds. A client waits for ten of them
-/// where nobody can tell what became of its update, and a replica that starts votes for nobody in its first second.
+/// Turns within which all is well: sixteen seconds of the simulated time, as a turn takes two milliseconds. Clients of a replica that was
+/// removed wait ten seconds for an outcome, and then three for a barrier.
 const CALM_WITHIN: usize = 8_000;
 
 /// What holds of each replica in a calm: not that its counters are those of its clients' last reads, for they read elsewhere too.
@@ -37,17 +37,23 @@ impl Cluster {
             self.pass_time();
             let at = self.random.below(self.replicas.len() as u64) as usize;
             self.join(at)?;
+            if self.random.chance(50) {
+                self.keep_up(at);
+            }
             self.step(at)?;
             if self.replicas[at].node.is_none() {
                 // It had failed before all was mended, and has ended now.
                 self.start(at)?;
             }
-            if self.is_calm() && self.has_same_members() {
+            if self.is_calm() && self.has_same_members() && self.undone().is_none() {
                 return self.look_at_all();
             }
         }
         if let Some(members) = self.members().filter(Members::is_joint) {
             return Err(broken(properties::LEFT)(format!("the members are {members:?}")));
+        }
+        if let Some(undone) = self.undone().filter(|_| self.is_calm()) {
+            return Err(broken(properties::DONE)(undone));
         }
         if self.is_calm() {
             return Err(broken(properties::MEMBERS)(self.differing_members()));

@@ -51,10 +51,11 @@ impl Cluster {
             sent.count = self.clients.client(session).counted;
             self.counts.insert(sent.updates.clone(), (session, sent.count));
         }
+        let only_reads = sent.updates.is_empty();
         self.sent[session] = Some(sent);
         if let Some(node) = &mut self.replicas[to].node {
             node.send(session, &bundle.bytes, &clock);
-            self.tally.by_lease += u64::from(counts.is_none() && !node.waits(session));
+            self.tally.by_lease += u64::from(only_reads && !node.waits(session));
         }
         self.take_answers(to, session)
     }

@@ -5,15 +5,23 @@ use super::{Cluster, DIR};
 use crate::disk::SimDisk;
 use crate::world::Violation;
 use consensus::links::Channel;
-use consensus::{Change, Control, Members, ReplicaId, Request, WantedSnapshot};
+use consensus::upkeep::{Upkeep, Wishes};
+use consensus::{Change, Control, Members, ReplicaId, Request, View, WantedSnapshot};
 use node::data::Data;
 use node::transfer::Progress;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use wal::{Index, Position};
 
 /// Replicas that a world has at most, with those that have gone.
 const REPLICAS_MAX: usize = 8;
+/// A replica has caught up that lacks no more entries than this.
+const CAUGHT_UP: u64 = 4;
+/// What is known of a replica that is not to lead, besides what else is known.
+const DRAINED: &str = " drained";
+/// What is known of a replica that joined in place of another one, before the number of that.
+const REPLACES: &str = " replaces ";
 
 impl Cluster {
     /// The replica that leads and is not cut off for all that it knows, and what it may be asked for.
@@ -33,19 +41,30 @@ impl Cluster {
     /// The operator asks for a change of members, or for another leader.
     pub(super) fn change_members(&mut self) -> Result<(), Violation> {
         let Some((leader, control)) = self.leading() else { return Ok(()) };
-        let now = control.view().members;
+        let view = control.view();
+        let now = &view.members;
         let others: Vec<ReplicaId> = now.all().filter(|id| *id != leader).collect();
-        let mut change = Change::of(&now);
-        match self.random.below(6) {
-            0..=1 if self.replicas.len() < REPLICAS_MAX => {
+        let mut change = Change::of(now);
+        match self.random.below(10) {
+            kind @ (0..=1 | 6..=7) if self.replicas.len() < REPLICAS_MAX => {
                 let id = ReplicaId(self.replicas.len() as u64 + 1);
                 let disk = SimDisk::new(self.random.number());
                 self.replicas.push(Replica::new(id, disk, &mut self.random));
                 change.learners.insert(id);
-                change.facts.insert(id, format!("replica {id}").into_bytes());
+                let mut facts = format!("replica {id}");
+                if kind >= 6 {
+                    let old = self.random.one_of(&now.all().collect::<Vec<_>>()).0;
+                    facts.push_str(&format!("{REPLACES}{old}"));
+                }
+                change.facts.insert(id, facts.into_bytes());
             }
             // All that have come vote at once: never two alone.
-            2..=3 if !now.learners.is_empty() => change.voters.extend(std::mem::take(&mut change.learners)),
+            2..=3 if !now.learners.is_empty() => {
+                let replaces = wishes(now).replaces;
+                let (waiting, next) = change.learners.iter().partition(|id| replaces.contains_key(id));
+                change.learners = waiting;
+                change.voters.extend::<BTreeSet<ReplicaId>>(next);
+            }
             4 if !others.is_empty() => {
                 let gone = *self.random.one_of(&others);
                 change.voters.remove(&gone);
@@ -56,6 +75,19 @@ impl Cluster {
                 let _ = control.ask(Request::Transfer(to));
                 return Ok(());
             }
+            8 => {
+                let id = *self.random.one_of(&now.all().collect::<Vec<_>>());
+                let known = facts(now, id);
+                let other = known.strip_suffix(DRAINED).map_or(format!("{known}{DRAINED}"), str::to_owned);
+                change.facts.insert(id, other.into_bytes());
+            }
+            9 if others.len() >= 2 => {
+                let gone = [*self.random.one_of(&others), *self.random.one_of(&others)].into();
+                let are_dead = self.random.chance(500);
+                let without = with_upkeep(leader, &view, |upkeep| upkeep.without(&gone, are_dead));
+                let Ok(without) = without else { return Ok(()) };
+                change = without;
+            }
             _ => return Ok(()),
         }
         self.trace.note(format_args!(
@@ -64,8 +96,26 @@ impl Cluster {
         ));
         self.tally.changes += 1;
         // What is refused is asked for again some time.
-        let _ = control.ask(Request::Change(change));
+        let _ = control.ask(Request::Change(change, view.members_index));
         Ok(())
+    }
+
+    /// A replica that leads, as it thinks, does what is wanted of members.
+    pub(super) fn keep_up(&mut self, at: usize) {
+        let replica = &self.replicas[at];
+        let Some(control) = replica.control().filter(|_| !replica.takes_pause()) else { return };
+        let (id, view) = (replica.id, control.view());
+        if let Some(next) = with_upkeep(id, &view, |upkeep| upkeep.next()) {
+            self.trace.note(format_args!("  replica {id} wants {next:?}"));
+            self.tally.kept_up += 1;
+            let _ = control.ask(next);
+        }
+    }
+
+    /// What is wanted of members, and is not done by the one that leads; none where all is done.
+    pub(super) fn undone(&self) -> Option<String> {
+        let (leader, control) = self.leading()?;
+        with_upkeep(leader, &control.view(), |upkeep| upkeep.next()).map(|next| format!("{next:?}"))
     }
 
     /// A server without anything fetches a snapshot of the leader; when it has it, it starts.
@@ -106,4 +156,30 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+fn facts(members: &Members, id: ReplicaId) -> String {
+    members.facts.get(&id).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+}
+
+/// What is wanted of members, as it stands in what is known of them.
+fn wishes(members: &Members) -> Wishes {
+    let mut wishes = Wishes::default();
+    for id in members.all() {
+        let facts = facts(members, id);
+        let known = facts.strip_suffix(DRAINED);
+        wishes.drained.extend(known.map(|_| id));
+        let old = known.unwrap_or(&facts).split_once(REPLACES).and_then(|(_, old)| old.parse().ok());
+        wishes.replaces.extend(old.map(|old| (id, ReplicaId(old))));
+    }
+    wishes
+}
+
+fn with_upkeep<T>(own: ReplicaId, view: &View, decide: impl FnOnce(Upkeep<'_>) -> T) -> T {
+    let has = |other: &&consensus::Other| {
+        other.is_active && !other.fetches && other.matched + CAUGHT_UP >= view.commit
+    };
+    let caught_up: BTreeSet<ReplicaId> =
+        view.others.iter().filter(has).map(|other| other.id).chain([own]).collect();
+    decide(Upkeep { own, view, wishes: &wishes(&view.members), caught_up: &caught_up })
 }

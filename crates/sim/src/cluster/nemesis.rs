@@ -72,7 +72,8 @@ impl Cluster {
     /// The leader may take its lease for longer than others promised, or another is to lead while it has one.
     fn try_lease(&mut self) {
         let Some((leader, control)) = self.leading() else { return };
-        let others: Vec<usize> = (0..self.replicas.len()).filter(|at| self.replicas[*at].id != leader).collect();
+        let others: Vec<usize> =
+            (0..self.replicas.len()).filter(|at| self.replicas[*at].id != leader).collect();
         if others.is_empty() {
             return;
         }
@@ -86,7 +87,8 @@ impl Cluster {
                 if let Some(at) = self.replicas.iter().position(|replica| replica.id == leader) {
                     self.replicas[at].pause(ns, false);
                 }
-                self.trace.note(format_args!("  replica {leader}, which leads, stands still and hears little"));
+                self.trace
+                    .note(format_args!("  replica {leader}, which leads, stands still and hears little"));
                 others.iter().skip(cut).for_each(|at| self.network.cut(self.replicas[*at].id, leader));
             }
             // It does not hear that another leads.
