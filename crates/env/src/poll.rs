@@ -4,7 +4,7 @@
 use rustix::event::epoll;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -179,6 +179,12 @@ impl Connection {
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Progress {
         progress(self.0.write(bytes))
+    }
+
+    /// Writes what there is room for of several pieces, one behind the other.
+    #[inline]
+    pub fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> Progress {
+        progress(self.0.write_vectored(pieces))
     }
 }
 

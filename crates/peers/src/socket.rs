@@ -7,7 +7,7 @@ use env::net::{Stream as _, TcpStream};
 use env::poll::{Connection, Progress};
 use env::task;
 use std::cell::Cell;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, AsRawFd, RawFd};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -39,6 +39,9 @@ impl Heard {
     }
 }
 
+/// Bytes that are read at once of a connection that was accepted: TLS asks for 4 KiB each time.
+const READ_BYTES: usize = 64 << 10;
+
 /// A socket of either end.
 pub(crate) struct Socket {
     inner: Inner,
@@ -46,8 +49,33 @@ pub(crate) struct Socket {
 }
 
 enum Inner {
-    Accepted(TcpStream),
+    Accepted(TcpStream, Received),
     Opened(AsyncFd<Opened>),
+}
+
+/// What was read and not asked for yet.
+struct Received {
+    bytes: Box<[u8]>,
+    begin: usize,
+    end: usize,
+}
+
+impl Received {
+    fn none() -> Received {
+        Received { bytes: vec![0; READ_BYTES].into(), begin: 0, end: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+
+    /// Moves as much as there is room for.
+    fn take(&mut self, room: &mut [u8]) -> usize {
+        let count = room.len().min(self.end - self.begin);
+        room[..count].copy_from_slice(&self.bytes[self.begin..self.begin + count]);
+        self.begin += count;
+        count
+    }
 }
 
 /// What tokio knows by its number.
@@ -61,7 +89,7 @@ impl AsRawFd for Opened {
 
 impl Socket {
     pub(crate) fn accepted(stream: TcpStream, heard: Heard) -> Socket {
-        Socket { inner: Inner::Accepted(stream), heard }
+        Socket { inner: Inner::Accepted(stream, Received::none()), heard }
     }
 
     pub(crate) fn opened(connection: Connection, heard: Heard) -> io::Result<Socket> {
@@ -81,7 +109,12 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let room = buffer.initialize_unfilled();
         let read = match &mut self.inner {
-            Inner::Accepted(stream) => ready!(stream.poll_read(cx, room))?,
+            Inner::Accepted(stream, received) => {
+                if received.is_empty() {
+                    (received.begin, received.end) = (0, ready!(stream.poll_read(cx, &mut received.bytes))?);
+                }
+                received.take(room)
+            }
             Inner::Opened(opened) => loop {
                 let mut guard = ready!(opened.poll_read_ready_mut(cx))?;
                 match guard.get_inner_mut().0.read(room) {
@@ -102,16 +135,26 @@ impl AsyncRead for Socket {
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.inner {
-            Inner::Accepted(stream) => stream.poll_write(cx, bytes),
-            Inner::Opened(opened) => loop {
-                let mut guard = ready!(opened.poll_write_ready_mut(cx))?;
-                match guard.get_inner_mut().0.write(bytes) {
-                    Progress::Bytes(written) => return Poll::Ready(Ok(written)),
-                    Progress::Closed => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-                    Progress::Later => guard.clear_ready(),
-                }
-            },
+            Inner::Accepted(stream, _) => stream.poll_write(cx, bytes),
+            Inner::Opened(opened) => poll_write_opened(opened, cx, |socket| socket.write(bytes)),
         }
+    }
+
+    /// All records of TLS that wait leave with one call: each call would wake the other end.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.inner {
+            // It sends little.
+            Inner::Accepted(stream, _) => stream.poll_write(cx, pieces.first().map_or(&[], |piece| &**piece)),
+            Inner::Opened(opened) => poll_write_opened(opened, cx, |socket| socket.write_vectored(pieces)),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        matches!(self.inner, Inner::Opened(_))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -120,9 +163,24 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.inner {
-            Inner::Accepted(stream) => stream.poll_finish(cx),
+            Inner::Accepted(stream, _) => stream.poll_finish(cx),
             // It is closed when it is dropped.
             Inner::Opened(_) => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+fn poll_write_opened(
+    opened: &mut AsyncFd<Opened>,
+    cx: &mut Context<'_>,
+    mut write: impl FnMut(&mut Connection) -> Progress,
+) -> Poll<io::Result<usize>> {
+    loop {
+        let mut guard = ready!(opened.poll_write_ready_mut(cx))?;
+        match write(&mut guard.get_inner_mut().0) {
+            Progress::Bytes(written) => return Poll::Ready(Ok(written)),
+            Progress::Closed => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            Progress::Later => guard.clear_ready(),
         }
     }
 }
