@@ -6,6 +6,7 @@
 //! server, with no second log and no second sync ([`record`]).
 
 mod change;
+mod commit_notice;
 pub mod committed;
 mod control;
 mod entries;

@@ -1,5 +1,6 @@
 //! One replica's end of a log that several agree on.
 
+use crate::commit_notice::CommitNotice;
 use crate::control::{Control, Extent};
 use crate::entries::Entries;
 use crate::lease::{OwnLease, Question};
@@ -45,6 +46,7 @@ pub struct RaftLog {
     links: Box<dyn Links>,
     ticks: Ticks,
     pub(crate) reads: Reads,
+    notice: CommitNotice,
     read_mode: ReadMode,
     pub(crate) lease: OwnLease,
     promise: Promise,
@@ -116,6 +118,8 @@ impl RaftLog {
             read_only_option: ReadOnlyOption::Safe,
             // It would put all that a follower lacks into one message, however much that is.
             batch_append: false,
+            // `CommitNotice` says it.
+            skip_bcast_commit: true,
             max_uncommitted_size: UNCOMMITTED_BYTES_MAX,
             max_committed_size_per_ready: COMMITTED_BYTES,
             ..Config::default()
@@ -136,6 +140,7 @@ impl RaftLog {
             links,
             ticks: Ticks::new(seeds.next_u64()),
             reads: Reads::new(id, of_run(seeds.next_u64())),
+            notice: CommitNotice::default(),
             read_mode: ReadMode::default(),
             lease: OwnLease::default(),
             promise: Promise::of_start(),
@@ -584,6 +589,7 @@ impl ShardLog for RaftLog {
         // It is refused while too much is not committed, or while another replica is to lead: both pass.
         self.core.propose(Vec::new(), payload).map_err(|_| Refused::Full)?;
         assert!(self.core.raft.raft_log.last_index() == at.index.0, "what is proposed is the last entry");
+        self.notice.on_proposed(&self.core);
         Ok(at)
     }
 
@@ -602,8 +608,13 @@ impl ShardLog for RaftLog {
         self.transfer_for_room();
         self.ask();
         self.run();
+        self.notice.step(&mut self.core, now_ms);
+        self.run();
         Ok(match self.persist.begin_step(now_ms)? {
-            Write::Idle { .. } => Write::Idle { due_ms: self.ticks.due_ms() },
+            Write::Idle { .. } => {
+                let due_ms = [self.ticks.due_ms(), self.notice.due_ms()].into_iter().flatten().min();
+                Write::Idle { due_ms }
+            }
             written => written,
         })
     }

@@ -158,9 +158,11 @@ pub fn put_with(out: &mut Vec<u8>, message: &[u8], control: &Control<'_>) {
     }
 }
 
-/// Id and operation of an answer that ends an operation other than an update, and its controls. `None` of all else: entries, and what
-/// nobody asked for.
-fn parts_of_answer(message: &[u8]) -> Result<Option<(&[u8], &[u8])>, Error> {
+/// Id and operation of an answer, and its controls.
+type AnswerParts<'a> = (&'a [u8], &'a [u8]);
+
+/// Of an answer that ends an operation other than an update. `None` of all else: entries, and what nobody asked for.
+fn parts_of_answer(message: &[u8]) -> Result<Option<AnswerParts<'_>>, Error> {
     const ENDS: [u8; 4] =
         [tag::SEARCH_DONE, tag::BIND_RESPONSE, tag::COMPARE_RESPONSE, tag::EXTENDED_RESPONSE];
     let mut body = Reader::new(message).enter(tag::SEQUENCE, "expected an LDAPMessage")?;
