@@ -132,7 +132,7 @@ def test_a_disk_that_was_set_back_is_refused_also_after_all_have_started(cluster
 
 def test_certificates_are_renewed_at_half_of_their_time(cluster):
     # Those that node 1 issues are past their half at once: they begin an hour before they are made.
-    cluster.first("--certificate-valid", 600)
+    cluster.first("--certificate-valid", "600")
     cluster.join(2)
     cluster.join(3)
     days = lambda: {node["id"]: node["certificate_days"] for node in cluster.status(1)["nodes"]}

@@ -12,14 +12,14 @@ use crate::group::Group;
 use crate::held::Held;
 use crate::identity::Identity;
 use crate::indexing::Indexing;
-use crate::journal::Journal;
+use crate::journal::{Journal, Updates};
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
 use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
 use crate::password::{Dictionary, Failures, Forms, Pool};
 use crate::peers::Peers;
-use crate::reads::ReadSettings;
+use crate::reads::{ReadSettings, Reads, WithoutQuorum};
 use crate::refusals::Refusals;
 use crate::settings::Chosen;
 use crate::system::System;
@@ -29,6 +29,7 @@ use crate::transaction::{self, Intents, OpenCount};
 use crate::user_searches::UserSearches;
 use ::access::AuthMethod;
 use env::entropy::Entropy;
+use model::ResultCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::{DnCache, EntryRef, ReadPoint, Shard};
@@ -195,6 +196,24 @@ impl Dsa {
     /// Times of accounts that are not written yet.
     pub fn account_times(&self) -> &AccountTimes {
         &self.account_times
+    }
+
+    /// May a change of settings be proposed here, if these updates are one? It may not if others hold than those that it was made of.
+    ///
+    /// # Errors
+    /// Code and text of the refusal.
+    pub fn admit_settings(&self, updates: &mut Updates) -> Result<(), (ResultCode, String)> {
+        updates.settings_change().map_or(Ok(()), |change| self.chosen.admit(change).map_err(Into::into))
+    }
+
+    /// By what a server knows that it reads nothing old, as it is in force.
+    pub fn reads(&self) -> Reads {
+        self.reads.reads()
+    }
+
+    /// What becomes of reads while no majority answers, as it is in force.
+    pub fn without_quorum(&self) -> WithoutQuorum {
+        self.reads.without_quorum()
     }
 
     /// Jobs of passwords, for threads that do nothing else.

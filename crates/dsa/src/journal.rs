@@ -9,7 +9,6 @@ pub use self::remote::{Forwarded, Front, Outcome, Replacement, Returns, What};
 use crate::access::Reader;
 use crate::audit::Origin;
 use crate::barrier::Barrier;
-use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::indexing::IndexChange;
 use crate::marks::Marks;
@@ -324,15 +323,9 @@ impl Updates {
         self.submission().settings.as_deref().map(SettingsChange::record)
     }
 
-    /// May the change of settings that they are be proposed here? It may not if others hold than those that it was made of.
-    ///
-    /// # Errors
-    /// Code and text of the refusal.
-    pub fn admit_settings(&mut self, dsa: &Dsa) -> Result<(), (ResultCode, String)> {
-        match &mut self.submission_mut().settings {
-            Some(change) => dsa.chosen.admit(change).map_err(Into::into),
-            None => Ok(()),
-        }
+    /// The change of settings, if that is what they are.
+    pub(crate) fn settings_change(&mut self) -> Option<&mut SettingsChange> {
+        self.submission_mut().settings.as_deref_mut()
     }
 
     /// What is to become of indexes when those settings hold.

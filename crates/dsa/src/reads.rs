@@ -62,17 +62,13 @@ impl ReadSettings {
         self.by_lease.store(choices.reads == Reads::Lease, Ordering::Relaxed);
         self.without_quorum.store(choices.without_quorum == WithoutQuorum::Read, Ordering::Relaxed);
     }
-}
 
-impl crate::Dsa {
-    /// By what a server knows that it reads nothing old, as it is in force.
-    pub fn reads(&self) -> Reads {
-        if self.reads.by_lease.load(Ordering::Relaxed) { Reads::Lease } else { Reads::Quorum }
+    pub(crate) fn reads(&self) -> Reads {
+        if self.by_lease.load(Ordering::Relaxed) { Reads::Lease } else { Reads::Quorum }
     }
 
-    /// What becomes of reads while no majority answers, as it is in force.
-    pub fn without_quorum(&self) -> WithoutQuorum {
-        match self.reads.without_quorum.load(Ordering::Relaxed) {
+    pub(crate) fn without_quorum(&self) -> WithoutQuorum {
+        match self.without_quorum.load(Ordering::Relaxed) {
             true => WithoutQuorum::Read,
             false => WithoutQuorum::Refuse,
         }

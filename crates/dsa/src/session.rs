@@ -2,6 +2,7 @@
 //! [`crate::driver`].
 
 mod accounts;
+mod age;
 mod aged;
 mod gone;
 mod pace;
@@ -14,7 +15,7 @@ use self::pace::Pace;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;
 use crate::access;
-use crate::barrier::{Age, Barrier, Behind};
+use crate::barrier::{Barrier, Behind};
 use crate::bundle::Suspended;
 use crate::client_memory::Kept;
 use crate::config::{ChannelBindings, ClientCertificate, Listener};
@@ -369,32 +370,6 @@ impl Session {
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         matches!(self.phase, Phase::Queued(_) | Phase::Submitted(_) | Phase::Behind(_) | Phase::Hashing(_))
-    }
-
-    /// What it reads from now on may be old; `None`: it is not.
-    pub(crate) fn read_at(&mut self, age: Option<Age>) {
-        match age {
-            Some(age) => self.aged = Some(Box::new(Aged::new(age, self.aged.as_deref()))),
-            // Of searches that go on the end is still to be written.
-            None => {
-                let is_over = self.searches.is_empty();
-                self.aged.take_if(|aged| is_over && aged.is_between_messages());
-            }
-        }
-    }
-
-    /// Puts the age of what was read into the answers that were written to `out` from `before` on, if it may be old.
-    #[inline]
-    pub(crate) fn put_age(&mut self, out: &mut Vec<u8>, before: usize) {
-        if let Some(aged) = &mut self.aged {
-            aged.put(out, before);
-        }
-    }
-
-    /// Does it say how old is what it reads?
-    #[inline]
-    pub(crate) fn is_aged(&self) -> bool {
-        self.aged.is_some()
     }
 
     /// Has it a bind or a compare that is to be run again, or whose answer waits for the state of an account to be written?

@@ -240,13 +240,14 @@ fn garbage_ends_its_connection_and_nothing_else() {
         frame(5, 4, b"file"),
         frame(6, 4, b"what"),
         frame(1, 0, b""),
+        frame(11, 9, b"cut short"),
         b"garbage garbage garbage".to_vec(),
     ];
     for wrong in wrongs {
         boots += 1;
         let first = hello_frame(&hello(&cluster, 2, boots));
         let read = ends(connect(to, Some(&dir)), &[&first[..], &frame(3, 4, b"good"), &wrong].concat());
-        assert_eq!(read[..8], frame(1, 56, b"")[..], "the hello is answered");
+        assert_eq!(read[..8], frame(1, 72, b"")[..], "the hello is answered");
         let (from, message) = cluster.nodes[0].next(Channel::Consensus);
         assert_eq!((from, &message[..]), (ReplicaId(2), &b"good"[..]));
     }

@@ -16,9 +16,8 @@ mod standing;
 mod status;
 mod step_down;
 
-pub use facts::Facts;
+pub use facts::{Facts, until_s};
 pub use node::{JoinBody, Node};
-pub use renewal::until_s;
 pub use runtime::Runtime;
 
 use ::node::transfer::Transfer;

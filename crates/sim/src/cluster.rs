@@ -9,9 +9,11 @@ mod nemesis;
 mod processes;
 mod replica;
 mod sent;
+mod sessions;
 mod settings;
 mod snapshots;
 
+use self::sessions::SESSIONS;
 use crate::clients::Clients;
 use crate::disk::SimDisk;
 use crate::network::Network;
@@ -37,8 +39,6 @@ use std::sync::Arc;
 
 /// The data directory, on each disk.
 const DIR: &str = "data";
-/// Clients of a world.
-const SESSIONS: usize = 3;
 /// Workloads of updates only.
 const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
 /// Turns in which one server, alone, applies what must be there first.

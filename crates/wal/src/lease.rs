@@ -35,7 +35,7 @@ impl Lease {
         true
     }
 
-    /// Does it hold? Nobody reads by it.
+    /// Does it hold? No session reads by it.
     pub fn is_there(&self, now_ns: u64) -> bool {
         now_ns < self.until_ns.load(Ordering::Acquire)
     }

@@ -340,7 +340,7 @@ fn admit(
     }
     if updates.settings().is_some() {
         // They take nothing of the directory's memory, and may be what gives it more.
-        return updates.admit_settings(dsa).map_err(|(code, text)| (code, text.into()));
+        return dsa.admit_settings(updates).map_err(|(code, text)| (code, text.into()));
     }
     room.find(updates).map_err(|text| (ResultCode::AdminLimitExceeded, text.into()))?;
     if dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {

@@ -2,7 +2,7 @@
 
 use consensus::upkeep::Wishes;
 use consensus::{Change, Members, ReplicaId};
-use peers::{Address, Fingerprint, Member};
+use peers::{Address, Fingerprint, Holder, Member};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -155,6 +155,11 @@ pub(super) fn linked(members: &Members, id: ReplicaId) -> Member {
     let facts = Facts::of(members, id);
     let certificates = facts.certificates().collect();
     Member { id: id.0, addresses: facts.peer, certificates }
+}
+
+/// Seconds since 1970 until which a certificate of a node is valid.
+pub fn until_s(certificate: &[u8]) -> u64 {
+    Holder::read(certificate).and_then(|holder| u64::try_from(holder.valid_s.1).ok()).unwrap_or(0)
 }
 
 fn fingerprint(text: &str) -> Option<Fingerprint> {

@@ -1,9 +1,8 @@
 //! What the links of a node call: joins and commands.
 
-use super::facts::{self, Facts};
+use super::facts::{self, Facts, until_s};
 use super::lags::Lags;
 use super::moves::Moves;
-use super::renewal::until_s;
 use consensus::{Change, Control, Members, Refusal, ReplicaId, Request, View};
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;

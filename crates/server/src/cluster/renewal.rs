@@ -5,13 +5,13 @@
 //! 2. the leader puts it into the log: the members take both;
 //! 3. this node has heard of that, and the next certificate is the present one.
 
-use super::facts::{self, Facts};
+use super::facts::{self, Facts, until_s};
 use super::node::Node;
 use consensus::{ReplicaId, View};
 use env::clock::Clock as _;
 use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
-use peers::{Fingerprint, Holder, Identity, Peers};
+use peers::{Fingerprint, Identity, Peers};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -116,9 +116,4 @@ impl Node {
         let left_s = facts.until_s.saturating_sub(self.clock.wall_ms() / 1000);
         (facts.until_s > 0).then_some(left_s / DAY_S)
     }
-}
-
-/// Seconds since 1970 until which a certificate of a node is valid.
-pub fn until_s(certificate: &[u8]) -> u64 {
-    Holder::read(certificate).and_then(|holder| u64::try_from(holder.valid_s.1).ok()).unwrap_or(0)
 }

@@ -1,6 +1,6 @@
 //! What a client has on its way.
 
-use super::SESSIONS;
+use super::sessions::SESSIONS;
 use crate::answers::Answer;
 
 /// See the module.

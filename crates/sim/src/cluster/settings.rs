@@ -1,7 +1,7 @@
 //! What clients know of settings: each has one of its own that it gives higher and higher numbers, at any replica. One that is made of
 //! settings which hold no more is refused, so no change takes back another.
 
-use super::SESSIONS;
+use super::sessions::SESSIONS;
 use crate::answers::Attributes;
 use std::collections::BTreeSet;
 

@@ -1,0 +1,4 @@
+//! How many clients a simulated cluster has.
+
+/// Clients of a world.
+pub(super) const SESSIONS: usize = 3;
