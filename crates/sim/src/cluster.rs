@@ -3,6 +3,7 @@
 
 mod calm;
 mod clients;
+mod copies;
 mod ledger;
 mod membership;
 mod nemesis;
@@ -77,6 +78,8 @@ pub struct Cluster {
     promised: u64,
     /// Elections are disturbed when they are nearly over.
     has_ambush: bool,
+    /// Chances of what happens on copies of disks.
+    copies: Random,
     trace: Trace,
     tally: Tally,
 }
@@ -148,6 +151,7 @@ impl Cluster {
             settings: Settings::default(),
             promised: base,
             has_ambush: false,
+            copies: Random::new(!seed),
             trace,
             tally: Tally::default(),
         })
