@@ -173,8 +173,8 @@ def test_transactions_and_reads_of_updates_at_a_node_that_does_not_lead(cluster)
         *_, answered = session.result3(message, all=1, timeout=PATIENCE)
         values = {control.controlType: control.entry["sn"] for control in answered}
         assert values == {
-            PreReadControl.controlType: [str(number - 1)],
-            PostReadControl.controlType: [str(number)],
+            PreReadControl.controlType: [str(number - 1).encode()],
+            PostReadControl.controlType: [str(number).encode()],
         }
 
 

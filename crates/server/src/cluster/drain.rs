@@ -2,16 +2,24 @@
 
 use super::arguments::node;
 use super::facts::{self, Facts};
-use super::node::Node;
+use super::node::{LOOK, Node};
 use consensus::{ReplicaId, View};
+use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long it is waited for a sign of the others.
+const HEARD_WITHIN: Duration = Duration::from_secs(2);
 
 impl Node {
     /// Drains a node, or undoes that. Returns when the node does not lead, and the others can go on without it.
     pub(super) fn drain(&self, command: &Value) -> Result<Value, String> {
         let (id, is_drained) = (node(command)?, command["undo"] != true);
         let done = json!({ "drained": is_drained.then_some(id.0) });
+        if is_drained {
+            self.hear_of_others(|view| self.must_go_on_without(id, view).is_ok())?;
+        }
         let mut has_changed = false;
         self.change(|view| {
             if !view.members.all().any(|member| member == id) {
@@ -38,6 +46,15 @@ impl Node {
         }
         self.await_view(|view| self.must_go_on_without(id, view).is_ok(), || self.leading().err())?;
         Ok(done)
+    }
+
+    /// Waits a moment for a view as wanted: one that has just begun to lead has not heard of the others yet.
+    fn hear_of_others(&self, is_so: impl Fn(&View) -> bool) -> Result<(), String> {
+        let until_ns = self.clock.monotonic_ns() + HEARD_WITHIN.as_nanos() as u64;
+        while !is_so(&self.leading()?.1) && self.clock.monotonic_ns() < until_ns {
+            env::poll::pause(LOOK);
+        }
+        Ok(())
     }
 
     /// A majority would be left without a node.
