@@ -3,7 +3,6 @@
 
 mod calm;
 mod clients;
-mod copies;
 mod ledger;
 mod membership;
 mod nemesis;
@@ -78,8 +77,6 @@ pub struct Cluster {
     promised: u64,
     /// Elections are disturbed when they are nearly over.
     has_ambush: bool,
-    /// Chances of what happens on copies of disks.
-    copies: Random,
     trace: Trace,
     tally: Tally,
 }
@@ -151,7 +148,6 @@ impl Cluster {
             settings: Settings::default(),
             promised: base,
             has_ambush: false,
-            copies: Random::new(!seed),
             trace,
             tally: Tally::default(),
         })
