@@ -30,8 +30,6 @@ env::faults! {
     CONDITION_PASSED_OVER = "condition-passed-over";
     /// A session that has changed something reads without a barrier.
     OWN_WRITE_NOT_SEEN_AT_FOLLOWER = "own-write-not-seen-at-follower";
-    /// A change of settings is proposed whatever holds by then.
-    SETTINGS_BASE_NOT_COMPARED = "settings-base-not-compared";
     /// A transaction that is applied again is refused for its size.
     LIMIT_AT_APPLY = "limit-at-apply";
 }

@@ -12,12 +12,10 @@ pub use keys::{Holds, ONLINE, find, put};
 pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
-use crate::faults;
 use crate::indexing::IndexChange;
 use crate::password::policies;
 use crate::reads;
 use crate::transaction;
-use env::planted;
 use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,7 +229,7 @@ impl Chosen {
         if change.claim.is_none() {
             change.claim = Some(Claim::take(&self.claimed).ok_or(NotChanged::Busy)?);
         }
-        match self.lock().record == change.base || planted::is(faults::SETTINGS_BASE_NOT_COMPARED) {
+        match self.lock().record == change.base {
             true => Ok(()),
             false => Err(NotChanged::Busy),
         }

@@ -9,8 +9,6 @@ env::faults! {
     TERM_NOT_COMPARED = "term-not-compared";
     /// A leader that was deposed sends updates again that it had from another server, as that server does.
     TWO_SENDERS = "two-senders";
-    /// What the leader says of an update is passed to its client also where only this replica can say it.
-    READS_ANSWERED_BY_LEADER = "reads-answered-by-leader";
     /// Updates that were lost keep the ids that they had, which are free again.
     IDS_KEPT_ON_RESEND = "ids-kept-on-resend";
     /// A command that is applied again chooses ids itself.

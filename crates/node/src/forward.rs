@@ -192,9 +192,7 @@ impl Forward {
         }
         let Some(mut sent) = self.sent.remove(&name.number) else { return };
         match outcome {
-            Outcome::Applied(_)
-                if sent.updates.are_answered_by_log() && !planted::is(faults::READS_ANSWERED_BY_LEADER) =>
-            {
+            Outcome::Applied(_) if sent.updates.are_answered_by_log() => {
                 sent.is_logged = true;
                 self.sent.insert(name.number, sent);
             }

@@ -1,8 +1,6 @@
 //! Answers, as a client keeps them.
 
 use model::ResultCode;
-use proto::control::read_entry;
-use proto::list::Attributes as List;
 use proto::{Reply, Response};
 use std::collections::BTreeMap;
 
@@ -31,8 +29,11 @@ impl Answer {
     pub fn decode(message: &[u8]) -> Answer {
         let reply = Reply::decode(message).expect("answers decode");
         let id = usize::try_from(reply.id).expect("message ids are positive");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if let Response::SearchEntry(entry) = reply.response {
-            return Answer::Entry(id, text(entry.dn), attributes(entry.attributes));
+            let attributes = entry.attributes.iter();
+            let attributes = attributes.map(|a| (text(a.description), a.values.iter().map(text).collect()));
+            return Answer::Entry(id, text(entry.dn), attributes.collect());
         }
         let code = reply.result().and_then(|result| result.result_code());
         let code = code.expect("everything else that is sent has a known result");
@@ -47,28 +48,6 @@ impl Answer {
             _ => Answer::Done(id, code),
         }
     }
-}
-
-/// The entries that the controls of an answer bring: as it was before the update, and as it is.
-///
-/// # Panics
-/// As [`Answer::decode`].
-pub fn read_entries(message: &[u8]) -> Vec<Answer> {
-    let reply = Reply::decode(message).expect("answers decode");
-    let id = usize::try_from(reply.id).expect("message ids are positive");
-    let is_read = |oid: &[u8]| oid == read_entry::PRE_OID || oid == read_entry::POST_OID;
-    let values =
-        reply.controls.iter().filter(|control| is_read(control.oid)).filter_map(|control| control.value);
-    let entries = values.map(|value| read_entry::decode_entry(value).expect("it has an entry"));
-    entries.map(|entry| Answer::Entry(id, text(entry.dn), attributes(entry.attributes))).collect()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn attributes(list: List<'_>) -> Attributes {
-    list.iter().map(|a| (text(a.description), a.values.iter().map(text).collect())).collect()
 }
 
 /// Was the update not tried, so that the client knows that nothing of it happened, or cannot know?

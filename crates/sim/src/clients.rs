@@ -199,7 +199,6 @@ impl Clients {
     /// The same for what one of them had on its way.
     pub fn on_disconnect_of(&mut self, session: usize) {
         self.all[session].unanswered.clear();
-        self.all[session].transaction = None;
     }
 
     /// The records after `end` are gone, as the mode of the log allows: what clients know by them counts no longer.

@@ -10,7 +10,6 @@ mod processes;
 mod replica;
 mod sent;
 mod sessions;
-mod settings;
 mod snapshots;
 
 use self::sessions::SESSIONS;
@@ -32,7 +31,6 @@ use env::clock::Clock as _;
 use ledger::Ledger;
 use replica::Replica;
 use sent::Sent;
-use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -70,9 +68,6 @@ pub struct Cluster {
     counts: BTreeMap<Vec<u8>, (usize, u64)>,
     /// What the log has set the counter of each client to last. Updates of unknown outcome may come behind later ones.
     counters: [u64; SESSIONS],
-    /// What it was before it was set to something, by client and that.
-    before: BTreeMap<(usize, u64), u64>,
-    settings: Settings,
     /// The last entry that is known to be answered or read.
     promised: u64,
     /// Elections are disturbed when they are nearly over.
@@ -144,8 +139,6 @@ impl Cluster {
             logged: BTreeSet::new(),
             counts: BTreeMap::new(),
             counters: [0; SESSIONS],
-            before: BTreeMap::new(),
-            settings: Settings::default(),
             promised: base,
             has_ambush: false,
             trace,
@@ -282,11 +275,7 @@ impl Cluster {
                 counted.extend(counts.get(messages));
             });
             followed.map_err(broken("the log can be read"))?;
-            let counted: Vec<(usize, u64)> = counted.into_iter().copied().collect();
-            for (session, count) in counted {
-                self.before.insert((session, count), self.counters[session]);
-                self.on_counted(session, count);
-            }
+            counted.into_iter().for_each(|(session, count)| self.on_counted(session, count));
             if let Some((property, what)) = again {
                 return Err(broken(property)(format!("entry {index} has an update: {what}")));
             }

@@ -1,7 +1,7 @@
 //! One incarnation of a server, in one thread and without sockets: sessions, directory, store, log and snapshots, each step
 //! taken by the one that owns it.
 
-use crate::answers::{Answer, read_entries};
+use crate::answers::Answer;
 use crate::random::Random;
 use crate::requests::{Bundle, LOCKED, ROOT, SUFFIX};
 use consensus::links::Links;
@@ -135,8 +135,6 @@ pub struct StartOptions {
     pub access: &'static [&'static str],
     /// Settings that are given, where they are recorded.
     pub settings: Option<Texts>,
-    /// A transaction begins with the first update that names it.
-    pub begins_transactions: bool,
     /// How reads are answered in a cluster.
     pub reads: reads::Choices,
     /// Another schema than [`schema`].
@@ -201,8 +199,7 @@ pub fn start_replica(
     (replication, updates): (Replication, Box<dyn Links>),
 ) -> Result<Node, DataError> {
     let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?;
-    let asked = StartOptions { seed, begins_transactions: true, reads, ..StartOptions::default() };
-    let id = replication.id;
+    let (asked, id) = (StartOptions { seed, reads, ..StartOptions::default() }, replication.id);
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
     let committer = recovered.committer.forwarding(id, updates, Random::new(seed).number());
@@ -230,7 +227,6 @@ fn with_wanted<T>(
     };
     config.store.schema_check = !asked.has_no_schema_check;
     config.settings.configured.access.rules = rules(asked.access);
-    config.settings.configured.transactions.implicit_begin = asked.begins_transactions;
     config.settings.configured.reads = asked.reads;
     let schema = asked.schema.unwrap_or_else(schema);
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
@@ -438,7 +434,6 @@ impl Node {
         let bytes = std::mem::take(&mut self.connections[session].answers);
         let (mut rest, mut answers) = (&bytes[..], Vec::new());
         while let Ok(Frame::Complete { len }) = frame(rest) {
-            answers.extend(read_entries(&rest[..len]));
             answers.push(Answer::decode(&rest[..len]));
             rest = &rest[len..];
         }

@@ -68,12 +68,6 @@ pub const MONOTONIC: &str = "reads of a session never go back";
 /// See [`MONOTONIC`].
 pub const VOID: &str = "what was not committed is never there";
 
-/// Of settings that are changed at any replica.
-pub const SETTINGS: &str = "no change of settings takes back another";
-
-/// Of updates that bring their entry back (RFC 4527).
-pub const READS: &str = "entries before and after an update are those of its place in the log";
-
 /// Of bundles in which reads stand between updates.
 pub const OWN: &str = "a read sees the updates of its session before it, and none after it";
 

@@ -2,7 +2,7 @@
 
 use model::{Filter, Scope};
 use proto::Request;
-use proto::control::{Control, assertion, read_entry, transaction_specification};
+use proto::control::{Control, assertion, transaction_specification};
 use proto::ext::end_transaction::{self, EndTransaction};
 use proto::ext::start_transaction;
 use proto::filter_string::{self, FilterBuf};
@@ -19,8 +19,6 @@ pub const COUNTER: &str = "serialNumber";
 pub const ROOT: &str = "cn=root";
 /// See [`ROOT`].
 pub const PASSWORD: &str = "secret";
-/// The entry of the settings.
-pub const CONFIG: &str = "cn=config";
 /// The attribute that says since when an account is locked.
 pub const LOCKED: &str = "pwdAccountLockedTime";
 /// Wrong passwords that lock an account.
@@ -89,8 +87,6 @@ pub struct Bundle {
     pub members: Vec<u8>,
     /// The next update happens only if this filter is true of its entry.
     pub only_if: Option<String>,
-    /// The answer to the next update has [`COUNTER`] of its entry as it was before, and as it is then (RFC 4527).
-    pub reads_entry: bool,
 }
 
 impl Bundle {
@@ -105,16 +101,7 @@ impl Bundle {
         let filter = self.only_if.take().map(|filter| assertion::encode(&parsed(&filter).filter()));
         let assertion = filter.as_deref().map(|value| assertion::control(value, true));
         let membership = self.transaction.as_deref().map(transaction_specification::control);
-        let selection = octet_list([COUNTER.as_bytes()]);
-        let selection = read_entry::encode_selection(Octets::parse(&selection).expect("just encoded"));
-        let reads = [read_entry::PRE_OID, read_entry::POST_OID].map(|oid| Control {
-            oid,
-            critical: true,
-            value: Some(&selection),
-        });
-        let reads = reads.into_iter().filter(|_| self.reads_entry);
-        let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).chain(reads).collect();
-        self.reads_entry = false;
+        let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).collect();
         request.encode(&mut self.bytes, id, &controls);
         match (&self.transaction, assertion) {
             (None, _) => self.updates.extend_from_slice(&self.bytes[begin..]),
@@ -221,16 +208,6 @@ impl Bundle {
     pub fn read_own(&mut self, session: usize, count: u64) {
         let sent = Sent::ReadOwn(count);
         self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &[COUNTER], sent);
-    }
-
-    /// Gives a setting another value.
-    pub fn set(&mut self, setting: &str, value: u64) {
-        self.modify(CONFIG, ModifyKind::Replace, setting, &[&value.to_string()], Sent::Other);
-    }
-
-    /// Reads settings.
-    pub fn read_settings(&mut self, settings: &[&str]) {
-        self.search(CONFIG, Scope::Base, "(objectClass=*)", settings, Sent::Other);
     }
 
     /// Sets the sender's counter.

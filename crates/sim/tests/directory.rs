@@ -133,8 +133,6 @@ const PLANTED: &[Planted] = &[
     (dsa::faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER, "cluster", None, properties::OWN),
     // `two-senders` and `ids-kept-on-resend` are found by one of 1,000 of these worlds only (decision 74), which is too seldom for this run.
     (node::faults::TERM_NOT_COMPARED, "cluster", None, "the state is the model's"),
-    (node::faults::READS_ANSWERED_BY_LEADER, "cluster", None, properties::READS),
-    (dsa::faults::SETTINGS_BASE_NOT_COMPARED, "cluster", None, properties::SETTINGS),
     (node::faults::ANSWERED_BEFORE_COMMIT, "cluster", None, "the state is the model's"),
 ];
 

@@ -2,16 +2,13 @@
 //! anybody before it asked.
 
 use super::sent::Sent;
-use super::settings::Settings;
 use super::{Cluster, SESSIONS, broken};
 use crate::answers::Answer;
-use crate::clients::Transaction;
 use crate::properties;
-use crate::requests::{Bundle, CONFIG, COUNTER, Sent as Request, counter_dn};
+use crate::requests::{Bundle, COUNTER, Sent as Request};
 use crate::view::View;
 use crate::world::Violation;
 use model::ResultCode;
-use proto::op::ModifyKind;
 
 /// Steps within which a replica of a cluster in which all is well answers one that reads everything.
 const READ_WITHIN: usize = 3_000;
@@ -36,23 +33,28 @@ impl Cluster {
             node.send(session, &bind.bytes, &clock);
             return Ok(());
         }
-        let floor = (0..SESSIONS).map(|of| self.acknowledged_of(of)).collect();
-        let mut sent = Sent { to, floor, settings: self.settings.acknowledged, ..Sent::default() };
-        let bundle = match self.random.below(10) {
-            0 => self.next_transaction(session, &mut sent),
-            1 => self.next_setting(session, &mut sent),
-            _ => self.next_bundle(session, &mut sent),
-        };
+        let bundle = self.next_bundle(session);
         self.trace.note(format_args!("  client {session} sends {:?} to replica {id}", bundle.sent));
         self.clients.on_sent(session, &bundle);
-        sent.last = bundle.sent.len();
-        if !sent.updates.is_empty() {
-            self.oracle.on_sent(&sent.updates);
-            sent.count = self.clients.client(session).counted;
-            self.counts.insert(sent.updates.clone(), (session, sent.count));
+        if !bundle.updates.is_empty() {
+            bundle.logged_together().for_each(|updates| self.oracle.on_sent(updates));
         }
-        let only_reads = sent.updates.is_empty();
-        self.sent[session] = Some(sent);
+        let count = if bundle.updates.is_empty() { 0 } else { self.clients.client(session).counted };
+        if count > 0 {
+            self.counts.insert(bundle.updates.clone(), (session, count));
+        }
+        let counts = bundle.sent.iter().position(|sent| matches!(sent, Request::Count(_)));
+        let only_reads = bundle.updates.is_empty();
+        let floor = (0..SESSIONS).map(|of| self.acknowledged_of(of)).collect();
+        self.sent[session] = Some(Sent {
+            to,
+            updates: bundle.updates.clone(),
+            count,
+            counts: counts.map(|at| at + 1),
+            last: bundle.sent.len(),
+            floor,
+            answers: Vec::new(),
+        });
         if let Some(node) = &mut self.replicas[to].node {
             node.send(session, &bundle.bytes, &clock);
             self.tally.by_lease += u64::from(only_reads && !node.waits(session));
@@ -61,7 +63,7 @@ impl Cluster {
     }
 
     /// Updates, reads, or both, in one order or the other.
-    fn next_bundle(&mut self, session: usize, sent: &mut Sent) -> Bundle {
+    fn next_bundle(&mut self, session: usize) -> Bundle {
         let mut bundle = Bundle::default();
         let (updates, reads_before, reads_after) = match self.random.below(10) {
             0..=4 => (true, false, false),
@@ -69,60 +71,17 @@ impl Cluster {
             7..=8 => (true, false, true),
             _ => (true, true, false),
         };
-        let read_all = |bundle: &mut Bundle| {
-            (0..SESSIONS).for_each(|of| bundle.read_counter(of));
-            bundle.read_settings(&Settings::names());
-        };
+        let read_all = |bundle: &mut Bundle| (0..SESSIONS).for_each(|of| bundle.read_counter(of));
         if reads_before {
             read_all(&mut bundle);
         }
         if updates {
             self.workload.start(session, &mut self.random, &mut bundle);
-            sent.reads = self.random.chance(300);
-            bundle.reads_entry = sent.reads;
             self.clients.count(session, &mut bundle);
-            sent.decides = Some(bundle.sent.len());
-            sent.updates.clone_from(&bundle.updates);
         }
         if reads_after {
             bundle.read_own(session, self.clients.client(session).counted);
             read_all(&mut bundle);
-        }
-        bundle
-    }
-
-    /// A transaction that sets the counter, sent at once with its end. In some not all updates can be prepared, and some cannot be committed.
-    fn next_transaction(&mut self, session: usize, sent: &mut Sent) -> Bundle {
-        let client = self.clients.client_mut(session);
-        client.counted += 1;
-        let (count, identifier) = (client.counted, format!("t{}", client.counted).into_bytes());
-        let mut bundle = Bundle { transaction: Some(identifier.clone()), ..Bundle::default() };
-        bundle.count(session, count, Request::Member);
-        if self.random.chance(500) {
-            let (dn, text) = (counter_dn(session), format!("counted {count}"));
-            bundle.modify(&dn, ModifyKind::Replace, "description", &[&text], Request::Member);
-        }
-        if self.random.chance(200) {
-            bundle.only_if = Some("(cn=nobody)".to_owned());
-            bundle.count(session, count, Request::Member);
-        }
-        bundle.end(&identifier, true);
-        sent.decides = Some(bundle.sent.len());
-        sent.updates.clone_from(&bundle.members);
-        let members = bundle.members.clone();
-        self.clients.client_mut(session).transaction =
-            Some(Transaction { identifier, members, count, is_over: false });
-        bundle
-    }
-
-    /// A change of the client's setting.
-    fn next_setting(&mut self, session: usize, sent: &mut Sent) -> Bundle {
-        let mut bundle = Bundle::default();
-        let (name, value) = self.settings.next(session);
-        bundle.set(name, value);
-        (sent.decides, sent.set) = (Some(1), value);
-        if self.random.chance(500) {
-            bundle.read_settings(&Settings::names());
         }
         bundle
     }
@@ -166,27 +125,18 @@ impl Cluster {
         sent.answers.extend(answers);
         let code_of = |sent: &Sent, id: usize| {
             sent.answers.iter().find_map(|answer| match answer {
-                Answer::Done(done, code) | Answer::Extended(done, code, _) if *done == id => Some(*code),
+                Answer::Done(done, code) if *done == id => Some(*code),
                 _ => None,
             })
         };
         let Some(last) = code_of(sent, sent.last) else { return Ok(()) };
         let Some(mut sent) = self.sent[session].take() else { return Ok(()) };
-        if let Some(decides) = sent.decides {
-            match code_of(&sent, decides) {
+        if let Some(counts) = sent.counts {
+            match code_of(&sent, counts) {
                 Some(ResultCode::Success) => {
                     self.tally.acknowledged += 1;
                     self.promised = self.promised.max(committed);
-                    if sent.set > 0 {
-                        self.settings.acknowledge(session, sent.set);
-                    }
-                    if sent.reads {
-                        self.look_at_reads(session, &sent, decides)?;
-                    }
                 }
-                Some(ResultCode::Busy) if sent.set > 0 => self.settings.refuse(session, sent.set),
-                // It could not be committed.
-                Some(ResultCode::AssertionFailed) => {}
                 Some(ResultCode::Busy) => {
                     if self.logged.contains(&sent.updates) {
                         let what =
@@ -202,7 +152,7 @@ impl Cluster {
                 }
             }
         }
-        let is_read = last == ResultCode::Success && sent.decides != Some(sent.last);
+        let is_read = last == ResultCode::Success && sent.counts != Some(sent.last);
         self.tally.barriers += u64::from(is_read);
         if self.counters[session] < sent.count {
             // What it had sent before, and got no answer to, has come behind it.
@@ -215,37 +165,10 @@ impl Cluster {
         self.look_at_counters(session, &sent)
     }
 
-    /// The answer to an update says what its entry was just before it in the log, and what it is by it.
-    fn look_at_reads(&self, session: usize, sent: &Sent, id: usize) -> Result<(), Violation> {
-        let of_counter = |answer: &Answer| match answer {
-            Answer::Entry(of, _, attributes) if *of == id => {
-                let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse::<u64>().ok());
-                Some(value.unwrap_or(0))
-            }
-            _ => None,
-        };
-        let read: Vec<u64> = sent.answers.iter().filter_map(of_counter).collect();
-        let before = self.before.get(&(session, sent.count)).copied().unwrap_or(0);
-        if read == [before, sent.count] {
-            return Ok(());
-        }
-        let what = format!(
-            "client {session} has read {read:?} where its counter was set from {before} to {}",
-            sent.count
-        );
-        Err(broken(properties::READS)(what))
-    }
-
     /// Reads see what was acknowledged before they were sent.
     fn look_at_counters(&self, session: usize, sent: &Sent) -> Result<(), Violation> {
         for answer in &sent.answers {
             let Answer::Entry(_, dn, attributes) = answer else { continue };
-            if dn == CONFIG {
-                let looked = self.settings.look_at(attributes, &sent.settings);
-                let of_replica =
-                    |what| format!("client {session}, replica {}: {what}", self.replicas[sent.to].id);
-                looked.map_err(of_replica).map_err(broken(properties::SETTINGS))?;
-            }
             let of = (0..SESSIONS).find(|of| *dn == crate::requests::counter_dn(*of));
             let value = attributes.get(COUNTER).and_then(|values| values.first()?.parse().ok()).unwrap_or(0);
             if let Some(of) = of
