@@ -164,6 +164,30 @@ impl<T: Holds> Row<T> {
             show: |c| c.choices().transactions.precedence.iter().map(Precedence::to_string).collect(),
         },
         Row {
+            // The default holds whatever clocks do.
+            name: "reads",
+            form: "quorum|lease",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "quorum",
+            text: "In a [cluster](cluster.md#reads): by what a node knows that it reads nothing old. By an answer of a majority, for each \
+                   read (quorum); or the leader also by the time that has passed since the last answer (lease), which is for \
+                   machines whose clock never stands still.",
+            set: |c, v| put(&mut c.choices_mut().reads.reads, v, |t| meant(t, Reads::WORDS)),
+            show: |c| vec![word(c.choices().reads.reads, Reads::WORDS)],
+        },
+        Row {
+            name: "without-quorum",
+            form: "refuse|read",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "refuse",
+            text: "In a [cluster](cluster.md#reads): what becomes of reads and binds while no majority answers. They are refused \
+                   after three seconds (refuse), or answered after one with what the node has, which may be old (read).",
+            set: |c, v| put(&mut c.choices_mut().reads.without_quorum, v, |t| meant(t, WithoutQuorum::WORDS)),
+            show: |c| vec![word(c.choices().reads.without_quorum, WithoutQuorum::WORDS)],
+        },
+        Row {
             // An entry that is no policy, or that is not there, is passed over: nobody is locked out by a typing error.
             name: "passwords.default-policy",
             form: "DN|none",
@@ -304,30 +328,6 @@ impl<T: Holds> Row<T> {
                    requests on (at-once), or when they bind again (bind).",
             set: |c, v| put(&mut c.choices_mut().access.refresh, v, refresh),
             show: |c| vec![c.choices().access.refresh.word().to_owned()],
-        },
-        Row {
-            // The default holds whatever clocks do.
-            name: "reads",
-            form: "quorum|lease",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "quorum",
-            text: "In a [cluster](cluster.md#reads): by what a node knows that it reads nothing old. By an answer of a majority, for each \
-                   read (quorum); or the leader also by the time that has passed since the last answer (lease), which is for \
-                   machines whose clock never stands still.",
-            set: |c, v| put(&mut c.choices_mut().reads.reads, v, |t| meant(t, Reads::WORDS)),
-            show: |c| vec![word(c.choices().reads.reads, Reads::WORDS)],
-        },
-        Row {
-            name: "without-quorum",
-            form: "refuse|read",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "refuse",
-            text: "In a [cluster](cluster.md#reads): what becomes of reads and binds while no majority answers. They are refused \
-                   after three seconds (refuse), or answered after one with what the node has, which may be old (read).",
-            set: |c, v| put(&mut c.choices_mut().reads.without_quorum, v, |t| meant(t, WithoutQuorum::WORDS)),
-            show: |c| vec![word(c.choices().reads.without_quorum, WithoutQuorum::WORDS)],
         },
         Row {
             // By the same subjects as access rules, decided together with them; so they hold for open sessions from when those do.
