@@ -169,7 +169,8 @@ fn what_a_leader_proposes_all_have() {
     for text in ["a", "b", "c"] {
         group.propose(leader, text).unwrap();
     }
-    group.steps(4);
+    // Followers hear of a commit with the next entries, or ten milliseconds later.
+    group.steps(8);
     assert!((1..=3).all(|id| group.texts(id) == ["a", "b", "c"]), "{:?}", group.texts(1));
     let follower = group.others(leader)[0];
     assert_eq!(group.propose(follower, "d"), Err(Refused::NotLeader));
@@ -177,7 +178,7 @@ fn what_a_leader_proposes_all_have() {
     assert_eq!(group.propose(leader, &too_long), Err(Refused::TooLong));
     let longest = &too_long[consensus::record::ENTRY_HEAD_BYTES..];
     group.propose(leader, longest).unwrap();
-    group.steps(6);
+    group.steps(10);
     assert!((1..=3).all(|id| group.texts(id).last() == Some(&longest)));
 }
 
@@ -251,6 +252,7 @@ fn a_leader_whose_disk_is_full_transfers_its_leadership() {
         group.propose(new, "on").unwrap();
         group.steps(4);
     }
+    group.steps(4);
     let third = group.others(full).into_iter().find(|id| *id != new).unwrap();
     assert_eq!(group.texts(new).len(), proposed + 20);
     assert_eq!(group.texts(third).len(), proposed + 20);
