@@ -396,7 +396,7 @@ def test_a_token_is_used_once_and_for_its_own_cluster(cluster, tmp_path):
     assert "pando serve" in refused(6, tmp_path / "damaged")
     (tmp_path / "none").write_text("a token")
     assert str(tmp_path / "none") in refused(7, tmp_path / "none")
-    assert cluster.roles(1) == {1: "leader", 2: "learner"}
+    wait_for(lambda: cluster.roles(1) == {1: "leader", 2: "learner"}, "the leader hears of it")
 
 
 def test_garbage_at_the_port_of_nodes_ends_that_connection_only(cluster):

@@ -11,6 +11,7 @@ use env::clock::Clock as _;
 use env::task::PlainThread;
 use node::transfer::{Progress, Transfer};
 use peers::Peers;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -195,8 +196,10 @@ impl Work {
     }
 }
 
-/// Where clients find the other members.
+/// Where clients find the other members. One that takes the place of another may have its address.
 fn alternatives(members: &Members, own: ReplicaId) -> Vec<String> {
     let others = members.all().filter(|id| *id != own);
-    others.flat_map(|id| Facts::of(members, id).urls().collect::<Vec<_>>()).collect()
+    let urls: BTreeSet<String> =
+        others.flat_map(|id| Facts::of(members, id).urls().collect::<Vec<_>>()).collect();
+    urls.into_iter().collect()
 }
