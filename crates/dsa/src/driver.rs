@@ -28,7 +28,7 @@ impl Session {
         };
         count(&worker.counters.bytes_in, consumed as u64);
         let state = self.answer_start_tls(consumed < input.len(), out);
-        self.put_age(out, before);
+        self.read_age.put(out, before);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
         worker.note_limits(self.peer.client());
@@ -98,7 +98,7 @@ impl Session {
             }
         }
         self.let_reads_be_revoked(worker);
-        self.put_age(out, before);
+        self.read_age.put(out, before);
         self.written(worker, &out[before..]);
         self.count_searches(worker);
         worker.note_limits(self.peer.client());
@@ -151,7 +151,7 @@ impl Session {
                     self.answer_change(&change, &modified, out);
                 }
                 self.enter(Phase::Open);
-                self.put_age(out, before);
+                self.read_age.put(out, before);
                 self.written(worker, &out[before..]);
             }
             Phase::Behind(barrier) => {

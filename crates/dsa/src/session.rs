@@ -2,16 +2,15 @@
 //! [`crate::driver`].
 
 mod accounts;
-mod age;
-mod aged;
 mod gone;
 mod pace;
+mod read_age;
 mod reads;
 pub(crate) mod security;
 
-use self::aged::Aged;
 pub use self::gone::{Accounts, Gone};
 use self::pace::Pace;
+use self::read_age::ReadAge;
 pub(crate) use self::reads::Mixed;
 use self::security::Security;
 use crate::access;
@@ -198,8 +197,8 @@ pub struct Session {
     pub(crate) phase: Phase,
     /// What of its input is behind a barrier, where sessions wait for some.
     pub(crate) behind: Behind,
-    /// If it has read what may be old.
-    aged: Option<Box<Aged>>,
+    /// What it says of the age of what it reads.
+    pub(crate) read_age: ReadAge,
     pub(crate) batch: Batch,
     /// The update that comes after them and must not go with them.
     pub(crate) suspended: Option<Box<SuspendedUpdate>>,
@@ -246,7 +245,7 @@ impl Session {
             searches_counted: 0,
             phase: Phase::Open,
             behind: Behind::default(),
-            aged: None,
+            read_age: ReadAge::default(),
             batch: Batch::default(),
             suspended: None,
             deferred: None,

@@ -52,11 +52,11 @@ pub(super) fn run(
         let end = match (covered.len(), session.behind.answer) {
             (0, _) => free(session, parts.dsa, rest),
             (_, Answer::Without(age)) => {
-                session.read_at(Some(age));
+                session.read_age.read_at(Some(age), session.searches.is_empty());
                 up_to_update(covered)
             }
             (covered, _) => {
-                session.read_at(None);
+                session.read_age.read_at(None, session.searches.is_empty());
                 covered
             }
         };
@@ -98,7 +98,7 @@ pub(super) fn run(
 pub(super) fn is_passed_by_lease(session: &Session, parts: &Parts<'_>) -> bool {
     // What a barrier was asked for is run or refused by that; and what was read before it may have to be answered.
     session.behind.bytes == 0
-        && !session.is_aged()
+        && !session.read_age.is_said()
         && parts.dsa.journal.get().is_some_and(|journal| journal.holds_lease(parts.now.monotonic_ns))
 }
 

@@ -4,9 +4,39 @@ use crate::barrier::Age;
 use proto::control::{self, read_age};
 use proto::message::{Frame, frame};
 
+/// What a session says of the age of what it reads: nothing, if that is not old.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAge(Option<Box<Aged>>);
+
+impl ReadAge {
+    /// What is read from now on may be old; `None`: it is not. `is_over`: no search goes on whose end is still to be written.
+    pub(crate) fn read_at(&mut self, age: Option<Age>, is_over: bool) {
+        match age {
+            Some(age) => self.0 = Some(Box::new(Aged::new(age, self.0.as_deref()))),
+            None => {
+                self.0.take_if(|aged| is_over && aged.is_between_messages());
+            }
+        }
+    }
+
+    /// Puts the age of what was read into the answers that were written to `out` from `before` on, if it may be old.
+    #[inline]
+    pub(crate) fn put(&mut self, out: &mut Vec<u8>, before: usize) {
+        if let Some(aged) = &mut self.0 {
+            aged.put(out, before);
+        }
+    }
+
+    /// Is the age of what is read said?
+    #[inline]
+    pub(crate) fn is_said(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
 /// Of a session that has read so.
 #[derive(Debug)]
-pub(crate) struct Aged {
+struct Aged {
     value: Option<Vec<u8>>,
     /// Bytes of a message that was begun: what is written next begins with them.
     open: usize,
@@ -14,17 +44,17 @@ pub(crate) struct Aged {
 
 impl Aged {
     /// What is written from now on was read at such an age.
-    pub(crate) fn new(age: Age, former: Option<&Aged>) -> Aged {
+    fn new(age: Age, former: Option<&Aged>) -> Aged {
         Aged { value: age.map(read_age::encode), open: former.map_or(0, |former| former.open) }
     }
 
     /// Is the last message whole that was written?
-    pub(crate) fn is_between_messages(&self) -> bool {
+    fn is_between_messages(&self) -> bool {
         self.open == 0
     }
 
     /// Puts the age into the answers that were written to `out` from `before` on.
-    pub(crate) fn put(&mut self, out: &mut Vec<u8>, before: usize) {
+    fn put(&mut self, out: &mut Vec<u8>, before: usize) {
         let written = out.split_off(before);
         let (begun, mut rest) = written.split_at(self.open.min(written.len()));
         out.extend_from_slice(begun);
