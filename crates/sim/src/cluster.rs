@@ -9,10 +9,8 @@ mod nemesis;
 mod processes;
 mod replica;
 mod sent;
-mod sessions;
 mod snapshots;
 
-use self::sessions::SESSIONS;
 use crate::clients::Clients;
 use crate::disk::SimDisk;
 use crate::network::Network;
@@ -37,6 +35,8 @@ use std::sync::Arc;
 
 /// The data directory, on each disk.
 const DIR: &str = "data";
+/// Clients of a world.
+const SESSIONS: usize = 3;
 /// Workloads of updates only.
 const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
 /// Turns in which one server, alone, applies what must be there first.

@@ -1,4 +1,0 @@
-//! How many clients a simulated cluster has.
-
-/// Clients of a world.
-pub(super) const SESSIONS: usize = 3;
