@@ -32,6 +32,12 @@ impl Change {
         Change { voters: set(&members.voters), learners: set(&members.learners), facts: BTreeMap::new() }
     }
 
+    /// A learner is to vote.
+    pub(crate) fn give_vote(&mut self, id: ReplicaId) {
+        self.learners.remove(&id);
+        self.voters.insert(id);
+    }
+
     /// The step by which a replica becomes what it is to be.
     fn kind(&self, id: &ReplicaId) -> ConfChangeType {
         match (self.voters.contains(id), self.learners.contains(id)) {

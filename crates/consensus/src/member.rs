@@ -59,6 +59,11 @@ impl Members {
         all.into_iter()
     }
 
+    /// Has this replica the log?
+    pub fn has(&self, id: ReplicaId) -> bool {
+        [&self.voters, &self.outgoing, &self.learners].iter().any(|some| some.contains(&id))
+    }
+
     /// In the core's words.
     pub(crate) fn conf_state(&self) -> ConfState {
         let numbers = |ids: &[ReplicaId]| ids.iter().map(|id| id.0).collect();

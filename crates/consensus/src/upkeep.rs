@@ -113,10 +113,7 @@ impl Upkeep<'_> {
                 None => return Err(NotRemoved::Even(change.voters.len())),
             }
         }
-        for id in next {
-            change.learners.remove(&id);
-            change.voters.insert(id);
-        }
+        next.into_iter().for_each(|id| change.give_vote(id));
         if self.has_majority(&change.voters) { Ok(change) } else { Err(NotRemoved::NoMajority) }
     }
 
@@ -124,9 +121,7 @@ impl Upkeep<'_> {
     fn replacement(&self) -> Option<(ReplicaId, ReplicaId)> {
         let members = &self.view.members;
         let is_due = |(new, old): &(&ReplicaId, &ReplicaId)| {
-            members.learners.contains(new)
-                && self.caught_up.contains(new)
-                && members.all().any(|id| id == **old)
+            members.learners.contains(new) && self.caught_up.contains(new) && members.has(**old)
         };
         let (new, old) = self.wishes.replaces.iter().find(is_due)?;
         self.has_majority(&self.replaced(*new, *old).voters).then_some((*new, *old))
@@ -137,8 +132,7 @@ impl Upkeep<'_> {
         let mut change = Change::of(&self.view.members);
         change.learners.remove(&old);
         if change.voters.remove(&old) {
-            change.learners.remove(&new);
-            change.voters.insert(new);
+            change.give_vote(new);
         }
         change
     }
@@ -153,19 +147,14 @@ impl Upkeep<'_> {
         if next.is_empty() || change.voters.len() + next.len() > VOTERS_MAX {
             return None;
         }
-        for id in next {
-            change.learners.remove(&id);
-            change.voters.insert(id);
-        }
+        next.into_iter().for_each(|id| change.give_vote(id));
         self.has_majority(&change.voters).then_some(change)
     }
 
     /// Learners that have caught up, and wait for no certain member's place.
     fn learners(&self) -> impl Iterator<Item = ReplicaId> {
         let members = &self.view.members;
-        let waits = |id: &ReplicaId| {
-            self.wishes.replaces.get(id).is_some_and(|old| members.all().any(|id| id == *old))
-        };
+        let waits = |id: &ReplicaId| self.wishes.replaces.get(id).is_some_and(|old| members.has(*old));
         let learners = members.learners.iter().copied();
         learners.filter(move |id| self.caught_up.contains(id) && !waits(id))
     }

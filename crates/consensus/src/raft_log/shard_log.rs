@@ -29,7 +29,7 @@ impl ShardLog for RaftLog {
 
     fn propose(&mut self, kind: Kind, encode: Encode<'_>) -> Result<Position, Refused> {
         assert!(kind == Kind::Parcel, "an entry has a parcel, and nothing else is proposed by a replica");
-        if self.core.raft.state != StateRole::Leader {
+        if !self.leads() {
             return Err(Refused::NotLeader);
         }
         let is_waited_for = self.transfers.is_waited_for(self.now_ms)

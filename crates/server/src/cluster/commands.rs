@@ -38,7 +38,7 @@ impl Node {
         let view = self.control().map(consensus::Control::view).unwrap_or_default();
         let why = if view.leader.is_none() {
             Some("the node knows of no leader")
-        } else if !view.members.all().any(|id| id == self.id()) {
+        } else if !view.members.has(self.id()) {
             Some("the node is no member")
         } else if super::Facts::of(&view.members, self.id()).drained {
             Some("the node is drained")

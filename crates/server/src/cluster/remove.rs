@@ -13,7 +13,7 @@ impl Node {
         let (gone, are_dead) = (nodes(command)?, command["dead"] == true);
         let mut was_member = false;
         let removal = self.change(|view| {
-            if !view.members.all().any(|id| gone.contains(&id)) {
+            if !gone.iter().any(|id| view.members.has(*id)) {
                 return Ok(None);
             }
             let change = self.with_upkeep(view, |upkeep| upkeep.without(&gone, are_dead));
@@ -24,7 +24,7 @@ impl Node {
             was_member = true;
             Ok(Some(change))
         })?;
-        if removal.members.all().any(|id| id == self.id() && gone.contains(&id)) {
+        if gone.contains(&self.id()) && removal.members.has(self.id()) {
             return self.step_down(&gone, command);
         }
         if was_member {

@@ -19,7 +19,7 @@ impl Node {
         let ordered = Replacement { token: token.name(), until_s: token.expires_s() };
         self.change(|view| {
             let members = &view.members;
-            if !members.all().any(|member| member == old) {
+            if !members.has(old) {
                 return Err(format!("node {old} is no member"));
             }
             let facts = Facts::of(members, old);
@@ -46,7 +46,7 @@ impl Node {
             let members = &view.members;
             let mut change = consensus::Change::of(members);
             for (id, facts) in known(members) {
-                let is_new = facts.replaces == Some(old) && members.all().any(|member| member == id);
+                let is_new = facts.replaces == Some(old) && members.has(id);
                 if is_new || (id == old && facts.replacement.is_some()) {
                     let replacement = facts.replacement.clone().filter(|_| id != old);
                     let facts = Facts { replaces: facts.replaces.filter(|_| !is_new), replacement, ..facts };
@@ -63,7 +63,7 @@ impl Node {
     pub(super) fn is_replaced(&self, members: &Members, facts: &Facts) -> bool {
         facts.replacement.as_ref().is_some_and(|Replacement { token, until_s }| {
             match known(members).find(|(_, facts)| facts.token == *token) {
-                Some((new, _)) => members.all().any(|id| id == new),
+                Some((new, _)) => members.has(new),
                 None => self.clock.wall_ms() / 1000 < *until_s,
             }
         })

@@ -79,7 +79,7 @@ impl Cluster {
     /// Does every member see the members that the leader sees?
     fn has_same_members(&self) -> bool {
         let Some(members) = self.members() else { return false };
-        let mut all = self.replicas.iter().filter(|replica| members.all().any(|id| id == replica.id));
+        let mut all = self.replicas.iter().filter(|replica| members.has(replica.id));
         all.all(|replica| replica.members().as_ref() == Some(&members))
     }
 
@@ -99,7 +99,7 @@ impl Cluster {
         for at in 0..self.replicas.len() {
             let id = self.replicas[at].id;
             // What has left the group is behind.
-            if !members.all().any(|member| member == id) {
+            if !members.has(id) {
                 continue;
             }
             let view = self.read_everything(at)?;
