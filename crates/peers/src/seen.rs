@@ -163,8 +163,7 @@ fn check(node: &Node, hello: &Hello) -> Result<(), Ended> {
     if hello.boots <= node.boots {
         return Err(Ended::Stranger("it started from an earlier state of its data directory"));
     }
-    let (seen, now) = (node.extent, hello.extent);
-    if now.term < seen.term || (now.term == seen.term && now.index < seen.index) {
+    if hello.extent < node.extent {
         return Err(Ended::Stranger(
             "it started from an earlier state of its data directory: it lacks what it has acknowledged",
         ));
