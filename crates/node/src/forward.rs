@@ -67,6 +67,12 @@ struct Waiting {
     why: &'static str,
 }
 
+impl Waiting {
+    fn from_now_on(updates: Updates, now_ms: u64) -> Waiting {
+        Waiting { updates, since_ms: now_ms, not_before_ms: now_ms, why: LEADERLESS }
+    }
+}
+
 /// A try that has no outcome yet.
 struct Sent {
     updates: Updates,
@@ -190,12 +196,15 @@ impl Forward {
         if !is_ours || (outcome == Outcome::NotLeader && name.again > 0) {
             return;
         }
-        let Some(mut sent) = self.sent.remove(&name.number) else { return };
+        if let Some(sent) = self.sent.get_mut(&name.number)
+            && matches!(outcome, Outcome::Applied(_))
+            && sent.updates.are_answered_by_log()
+        {
+            sent.is_logged = true;
+            return;
+        }
+        let Some(sent) = self.sent.remove(&name.number) else { return };
         match outcome {
-            Outcome::Applied(_) if sent.updates.are_answered_by_log() => {
-                sent.is_logged = true;
-                self.sent.insert(name.number, sent);
-            }
             Outcome::Applied(answers) | Outcome::Refused(answers) => {
                 sent.updates.answer(answers.to_vec(), &mut self.waking);
             }
@@ -227,8 +236,7 @@ impl Forward {
                 continue;
             }
             assert!(updates.ids().is_empty(), "ids are those of a leader");
-            let (since_ms, not_before_ms) = (now_ms, now_ms);
-            self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, why: LEADERLESS });
+            self.waiting.push_back(Waiting::from_now_on(updates, now_ms));
         }
     }
 
@@ -238,8 +246,7 @@ impl Forward {
         let front = Front { node: 1, number: 1 };
         let copied = Updates::received(&updates.forwarded(), front, &journal::Returns::default());
         if let Ok(updates) = copied {
-            let (since_ms, not_before_ms) = (now_ms, now_ms);
-            self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, why: LEADERLESS });
+            self.waiting.push_back(Waiting::from_now_on(updates, now_ms));
         }
     }
 
