@@ -58,7 +58,7 @@ impl Node {
         };
         let said = Facts::decode(command.to_string().as_bytes());
         let view = control.view();
-        if !view.members.all().any(|member| member == id) {
+        if !view.members.has(id) {
             return Err(format!("node {id} is no member"));
         }
         self.note_move(id, said.peer.clone(), &view);
@@ -72,10 +72,9 @@ impl Node {
         }
         self.leading()?;
         let view = self.change(|view| {
-            let before = Facts::of(&view.members, id);
             let (peer, ldap, version) = (said.peer.clone(), said.ldap.clone(), said.version.clone());
-            let facts = Facts { peer, ldap, version, drained: false, ..before.clone() };
-            Ok((facts != before).then(|| facts::change(&view.members, id, &facts)))
+            let edit = |facts| Facts { peer, ldap, version, drained: false, ..facts };
+            Ok(facts::edited(&view.members, id, edit))
         })?;
         let peer = |id| json!({ "peer": texts(&self.addresses(&view, id)) });
         let others = view.members.all().filter(|other| *other != id);

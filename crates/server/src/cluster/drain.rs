@@ -2,9 +2,8 @@
 
 use super::arguments::node;
 use super::facts::{self, Facts};
-use super::node::{LOOK, Node};
+use super::node::{CHANGE_WITHIN, Node};
 use consensus::{ReplicaId, View};
-use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,22 +17,21 @@ impl Node {
         let (id, is_drained) = (node(command)?, command["undo"] != true);
         let done = json!({ "drained": is_drained.then_some(id.0) });
         if is_drained {
-            self.hear_of_others(|view| self.must_go_on_without(id, view).is_ok())?;
+            // One that has just begun to lead has not heard of the others yet. If it hears of none, the change is refused.
+            let goes_on = |view: &View| self.must_go_on_without(id, view).is_ok();
+            let _ = self.await_view(HEARD_WITHIN, goes_on, || self.leading().err());
         }
         let mut has_changed = false;
         self.change(|view| {
-            if !view.members.all().any(|member| member == id) {
+            if !view.members.has(id) {
                 return Err(format!("node {id} is no member"));
             }
-            let facts = Facts { drained: is_drained, ..Facts::of(&view.members, id) };
-            if facts == Facts::of(&view.members, id) {
-                return Ok(None);
-            }
-            if is_drained {
+            let change = facts::edited(&view.members, id, |facts| Facts { drained: is_drained, ..facts });
+            if change.is_some() && is_drained {
                 self.must_go_on_without(id, view)?;
             }
-            has_changed = true;
-            Ok(Some(facts::change(&view.members, id, &facts)))
+            has_changed |= change.is_some();
+            Ok(change)
         })?;
         if has_changed {
             tracing::info!(node = id.0, is_drained, "a node is drained, or is not any more");
@@ -44,17 +42,12 @@ impl Node {
         if id == self.id() {
             return self.step_down(&BTreeSet::new(), command);
         }
-        self.await_view(|view| self.must_go_on_without(id, view).is_ok(), || self.leading().err())?;
+        self.await_view(
+            CHANGE_WITHIN,
+            |view| self.must_go_on_without(id, view).is_ok(),
+            || self.leading().err(),
+        )?;
         Ok(done)
-    }
-
-    /// Waits a moment for a view as wanted: one that has just begun to lead has not heard of the others yet.
-    fn hear_of_others(&self, is_so: impl Fn(&View) -> bool) -> Result<(), String> {
-        let until_ns = self.clock.monotonic_ns() + HEARD_WITHIN.as_nanos() as u64;
-        while !is_so(&self.leading()?.1) && self.clock.monotonic_ns() < until_ns {
-            env::poll::pause(LOOK);
-        }
-        Ok(())
     }
 
     /// A majority would be left without a node.

@@ -119,7 +119,7 @@ pub(super) fn known(members: &Members) -> impl Iterator<Item = (ReplicaId, Facts
 
 /// The member whose place is to be taken by the node of which this is known.
 pub(super) fn replaces(members: &Members, facts: &Facts) -> Option<ReplicaId> {
-    facts.replaces.filter(|old| members.all().any(|id| id == *old))
+    facts.replaces.filter(|old| members.has(*old))
 }
 
 /// The member whose place is to be taken by a node that joins with this token.
@@ -144,6 +144,13 @@ pub(super) fn wishes(members: &Members) -> Wishes {
 /// A change of nothing but what is known of one member.
 pub(super) fn change(members: &Members, id: ReplicaId, facts: &Facts) -> Change {
     Change { facts: BTreeMap::from([(id, facts.encode())]), ..Change::of(members) }
+}
+
+/// A change of what is known of one member, if `edit` makes something else of that.
+pub(super) fn edited(members: &Members, id: ReplicaId, edit: impl FnOnce(Facts) -> Facts) -> Option<Change> {
+    let before = Facts::of(members, id);
+    let after = edit(before.clone());
+    (after != before).then(|| change(members, id, &after))
 }
 
 fn replacement(value: &Value) -> Option<Replacement> {

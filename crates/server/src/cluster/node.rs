@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a change of members may take.
-const CHANGE_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const CHANGE_WITHIN: Duration = Duration::from_secs(10);
 /// Until it is looked again whether something was done.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
@@ -187,7 +187,7 @@ impl Node {
         let mut why = LATE;
         while self.clock.monotonic_ns() < until_ns {
             // An election may be in progress.
-            self.await_view(|view| view.leader.is_some(), || None)?;
+            self.await_view(CHANGE_WITHIN, |view| view.leader.is_some(), || None)?;
             let (control, view) = self.leading()?;
             if !view.members.is_joint() {
                 let Some(change) = next(&view)? else { return Ok(view) };
@@ -227,11 +227,12 @@ impl Node {
     /// In words, why it is not.
     pub(super) fn await_view(
         &self,
+        within: Duration,
         is_so: impl Fn(&View) -> bool,
         refusal: impl Fn() -> Option<String>,
     ) -> Result<View, String> {
         let control = self.control().ok_or("this node has no replica")?;
-        let until_ns = self.clock.monotonic_ns() + CHANGE_WITHIN.as_nanos() as u64;
+        let until_ns = self.clock.monotonic_ns() + within.as_nanos() as u64;
         while self.clock.monotonic_ns() < until_ns {
             let view = control.view();
             if is_so(&view) {

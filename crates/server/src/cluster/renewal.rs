@@ -70,29 +70,16 @@ impl Node {
         let command = json!({ "command": "renew", "certificate": fingerprint.to_string(), "until": until_s });
         let answer = match view.leader {
             Some(leader) if leader == self.id() => self.renewed(leader, &command)?,
-            Some(leader) => self.ask_leader(&view.members, leader, &command)?,
+            Some(leader) => {
+                let answer = self.ask(&self.addresses(view, leader), &command);
+                answer.ok_or_else(|| format!("node {leader} leads, and does not answer"))?
+            }
             None => return Err("no node leads the cluster now".to_owned()),
         };
         match answer["error"].as_str() {
             Some(error) => Err(error.to_owned()),
             None => Ok(true),
         }
-    }
-
-    fn ask_leader(
-        &self,
-        members: &consensus::Members,
-        leader: ReplicaId,
-        command: &Value,
-    ) -> Result<Value, String> {
-        let (body, mut why) = (command.to_string(), "the leader has no address".to_owned());
-        for address in Facts::of(members, leader).peer {
-            match peers::client::command(&self.identity(), &address, body.as_bytes()) {
-                Ok(answer) => return serde_json::from_slice(&answer).map_err(|error| error.to_string()),
-                Err(error) => why = error.to_string(),
-            }
-        }
-        Err(why)
     }
 
     /// A member is to have another certificate: the leader puts it into the log, beside the present one.
@@ -104,9 +91,7 @@ impl Node {
         let certificate = said.certificate.ok_or("which certificate?")?;
         let _one = self.lock_joins();
         self.change(|view| {
-            let before = Facts::of(&view.members, id);
-            let facts = before.clone().renewed(certificate, said.until_s);
-            Ok((facts != before).then(|| facts::change(&view.members, id, &facts)))
+            Ok(facts::edited(&view.members, id, |facts| facts.renewed(certificate, said.until_s)))
         })?;
         Ok(json!({ "renewed": id.0 }))
     }

@@ -112,11 +112,11 @@ struct Work {
     transfer: Transfer,
     /// Of the members that the links have.
     members_index: Option<u64>,
+    /// What is wanted of those.
+    wishes: Wishes,
     /// When it was last said and written what nodes have acknowledged, and what was said.
     seen_ms: u64,
     acknowledged: Vec<(u64, u64)>,
-    /// What is wanted of those.
-    wishes: Wishes,
     /// The term and the leader that were logged last.
     leads: (u64, Option<ReplicaId>),
     /// When a change or another leader was last asked for.

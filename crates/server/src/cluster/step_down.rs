@@ -1,7 +1,7 @@
 //! Another node leads in place of this one: when a command wants it, and when this one ends.
 
-use super::node::Node;
-use consensus::{ReplicaId, Request};
+use super::node::{CHANGE_WITHIN, Node};
+use consensus::{ReplicaId, Request, View};
 use env::task;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ impl Node {
         let asked = control.ask(Request::Transfer(to)).map_err(|_| "too much is asked for".to_owned())?;
         self.wake();
         let refusal = || control.refusal(asked).map(|_| "this node does not lead any more".to_owned());
-        self.await_view(|view| view.leader == Some(to), refusal).map(|_| ())
+        self.await_view(CHANGE_WITHIN, |view| view.leader == Some(to), refusal).map(|_| ())
     }
 
     /// Has another node lead that is not in `besides`, and is not drained, and passes a command on to it.
@@ -37,7 +37,8 @@ impl Node {
             let _ = control.ask(Request::Transfer(next));
             self.wake();
         }
-        let view = self.await_view(|view| view.leader.is_some_and(|leader| leader != self.id()), || None)?;
+        let another = |view: &View| view.leader.is_some_and(|leader| leader != self.id());
+        let view = self.await_view(CHANGE_WITHIN, another, || None)?;
         let leader = view.leader.unwrap_or(self.id());
         let answer = self.pass_on(&view, leader, command);
         answer.ok_or_else(|| format!("node {leader} leads now, and does not answer: try again"))
