@@ -3,6 +3,7 @@
 
 mod calm;
 mod clients;
+mod copies;
 mod ledger;
 mod membership;
 mod nemesis;
@@ -72,6 +73,8 @@ pub struct Cluster {
     promised: u64,
     /// Elections are disturbed when they are nearly over.
     has_ambush: bool,
+    /// Chances of what happens on copies of disks.
+    copies: Random,
     trace: Trace,
     tally: Tally,
 }
@@ -141,6 +144,7 @@ impl Cluster {
             counters: [0; SESSIONS],
             promised: base,
             has_ambush: false,
+            copies: Random::new(!seed),
             trace,
             tally: Tally::default(),
         })

@@ -124,6 +124,8 @@ pub const RESTORED: &str = "a restored directory is what the backup is, whole or
 /// See [`BACKUP`].
 pub const POINT: &str = "every point since the oldest backup can be restored";
 /// See [`BACKUP`].
+pub const ANEW: &str = "a replica begins another group with all of its log, or is what it was";
+/// See [`BACKUP`].
 pub const IMPORTED: &str = "an import is whole or not there";
 /// See [`BACKUP`].
 pub const SOURCE: &str = "what is copied stays what it is";

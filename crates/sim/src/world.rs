@@ -139,6 +139,8 @@ pub struct Tally {
     pub fetched: u64,
     /// Calms in which all replicas were compared.
     pub calms: u64,
+    /// Replicas that began another group.
+    pub anew: u64,
 }
 
 impl Tally {
@@ -182,10 +184,11 @@ impl Tally {
         self.changes += other.changes;
         self.kept_up += other.kept_up;
         self.calms += other.calms;
+        self.anew += other.anew;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 38] {
+    pub fn rows(&self) -> [(&'static str, u64); 39] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -225,6 +228,7 @@ impl Tally {
             ("changes of members", self.changes),
             ("changes that leaders wanted", self.kept_up),
             ("calms", self.calms),
+            ("other groups begun", self.anew),
         ]
     }
 }

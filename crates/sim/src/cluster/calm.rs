@@ -107,6 +107,7 @@ impl Cluster {
             let end = self.oracle.at();
             let (model, free_ids) = (self.oracle.digest(), self.oracle.free_ids());
             let Some(node) = &mut self.replicas[at].node else { continue };
+            let applied = node.applied();
             let situation = Situation {
                 node,
                 view: &view,
@@ -120,6 +121,9 @@ impl Cluster {
             {
                 let of_replica = |what| Violation { property, what: format!("replica {id}: {what}") };
                 holds(&situation).map_err(of_replica)?;
+            }
+            if self.copies.chance(200) {
+                self.back_up(at, applied)?;
             }
             self.workload.check(&view).map_err(broken("only what was sent is there"))?;
         }

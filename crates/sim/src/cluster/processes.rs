@@ -15,6 +15,12 @@ impl Cluster {
         if !self.replicas[at].has_started {
             return Ok(());
         }
+        if self.copies.chance(200) {
+            self.back_up(at, 0)?;
+        }
+        if self.copies.chance(100) {
+            self.begin_anew(at)?;
+        }
         let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
         let [links, updates] =
