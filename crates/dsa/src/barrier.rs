@@ -10,8 +10,12 @@ use std::task::{Context, Poll, Waker};
 pub(crate) struct Behind {
     /// Bytes at its front for which a barrier was asked.
     pub(crate) bytes: usize,
-    /// What it was answered, if there are some.
+    /// What it was answered, if there are some; and what the last one was answered that reads behind updates asked for.
     pub(crate) answer: Answer,
+    /// No barrier was asked for what the session runs now: only what needs none may be run.
+    pub(crate) is_without: bool,
+    /// The session has come to a request that needs one.
+    pub(crate) asks: bool,
 }
 
 /// What a barrier is answered.

@@ -220,8 +220,9 @@ fn run_groups(
         // The rest of what was read waits with what was not.
         let is_too_fast = session.count_requests(done, parts.now.monotonic_ns);
         // Three bounds end a call: the turn among connections, the bytes of one parcel of the log, and those of one write to the client.
-        let has_enough =
-            session.waits() || session.batch.bytes() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
+        let has_enough = session.waits()
+            || session.behind.asks
+            || session.batch.bytes() + session.mixed.bytes() >= UPDATES_BYTES_SOFT_MAX;
         // What is collected is submitted by the end of the turn: no event would wake the session for it later.
         if session.has_had_turn() || has_enough || is_too_fast || out.len() > OUT_BYTES_SOFT_MAX * 2 {
             update::submit::submit_collected(session, parts.dsa);
@@ -314,6 +315,9 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         // The first turn of a group may end here with nothing done but the hints: where the group begins with an update, or where
         // updates of the group before are still collected. The next turn then decides what becomes of the request.
         while may_look && next < group.len() && !session.is_closing() && !group[next].is_update() {
+            if behind::must_ask(session, dsa, &group[next]) {
+                return next;
+            }
             group::prefetch_next(read_point, group, next);
             reads.run(session, &group[next], out);
             next += 1;

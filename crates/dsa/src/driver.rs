@@ -66,6 +66,10 @@ impl Session {
         while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses && work >= LEAST_WORK {
             if self.mixed.is_due() && !self.is_in_message() {
                 bundle::go_on(self, worker, out);
+                // Its updates were refused, and it waits until it may read.
+                if self.waits() {
+                    break;
+                }
                 continue;
             }
             if (self.suspended.is_some() || self.has_deferred()) && !self.is_in_message() {

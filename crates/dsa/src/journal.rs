@@ -441,6 +441,12 @@ impl Updates {
         self.give(answers, true, waking);
     }
 
+    /// Tells the session that another server refused them, with these answers.
+    pub fn answer_refused(mut self, answers: Vec<u8>, waking: &mut Waking) {
+        self.submission_mut().marks.refuse(&answers);
+        self.give(answers, false, waking);
+    }
+
     /// Tells the session that its change of settings holds.
     pub fn succeed(mut self, waking: &mut Waking) {
         let mut answers = self.answers_buffer();
@@ -478,21 +484,15 @@ impl Updates {
             encode_result(&mut answers, end, tag::EXTENDED_RESPONSE, code, b"", text, &[]);
             return self.give(answers, false, &mut Waking::default());
         }
-        // Answered like updates that were applied, with the reads between them: these see the directory without any of the updates.
-        let sequence = marks.refuse();
-        for (at, message) in self::messages(messages).enumerate() {
-            if marks.due() == at {
-                marks.note(sequence, answers.len());
-            }
+        for message in self::messages(messages) {
             if let Some(outline) = Outline::of(message)
                 && let Some(response) = tag::response_to(outline.op_tag)
             {
                 encode_result(&mut answers, outline.id, response, code, b"", text, &[]);
             }
         }
-        if marks.due() != usize::MAX {
-            marks.note(sequence, answers.len());
-        }
+        // Answered like updates that were applied, with the reads between them: these see the directory without any of the updates.
+        marks.refuse(&answers);
         self.give(answers, false, &mut Waking::default());
     }
 }

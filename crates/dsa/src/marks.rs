@@ -1,5 +1,6 @@
 //! Where reads stand among updates that are logged together, and what was published when those before them were applied.
 
+use crate::journal::messages;
 use std::fmt;
 use std::sync::Arc;
 use store::{Entered, Holder, LongReadPoint, Look, Reader, RevocableReadPoint, Shard, Writer};
@@ -88,6 +89,8 @@ struct Inner {
     runs: Vec<Run>,
     /// Runs whose updates were applied.
     done: usize,
+    /// The updates were refused.
+    refused: bool,
     slot: Slot,
 }
 
@@ -109,6 +112,7 @@ impl Marks {
         if let Some(inner) = &mut self.0 {
             inner.runs.clear();
             inner.done = 0;
+            inner.refused = false;
             inner.slot = Slot::None;
         }
     }
@@ -176,16 +180,35 @@ impl Marks {
     }
 
     /// The updates are refused. They may come true later all the same, if the log had them already: so their reads see none of
-    /// them, and what they need is kept from now on. Returns the sequence for all runs: 0, for what is published when
-    /// they are run, if no update follows a read.
-    pub(crate) fn refuse(&mut self) -> u64 {
+    /// them, and what they need is kept from now on, unless no update follows a read.
+    ///
+    /// `answers`: a whole message for each of the updates.
+    pub(crate) fn refuse(&mut self, answers: &[u8]) {
         self.begin();
-        let Some(inner) = &mut self.0 else { return 0 };
-        inner.done = 0;
-        match &inner.slot {
+        let Some(inner) = &mut self.0 else { return };
+        (inner.done, inner.refused) = (0, true);
+        let sequence = match &inner.slot {
             Slot::Active(point) => point.read_point().sequence(),
             _ => 0,
+        };
+        let (mut at, mut end) = (0, 0);
+        for answer in messages(answers) {
+            if self.due() == at {
+                self.note(sequence, end);
+            }
+            (at, end) = (at + 1, end + answer.len());
         }
+        while self.due() != usize::MAX {
+            self.note(sequence, answers.len());
+        }
+    }
+
+    /// Were the updates refused, and this not asked before? Then the reads see what is published when they are run.
+    pub(crate) fn take_refused(&mut self) -> bool {
+        let Some(inner) = self.0.as_mut().filter(|inner| inner.refused) else { return false };
+        (inner.refused, inner.slot) = (false, Slot::None);
+        inner.runs.iter_mut().for_each(|run| run.sequence = 0);
+        true
     }
 
     fn inner(&self) -> &Inner {

@@ -4,8 +4,9 @@ mod common;
 
 use common::{Client, PASSWORD, ROOT_DN, START, bind, codes, config, search_for, selection};
 use dsa::barrier::Barrier;
-use dsa::journal::{Journal, Metrics, Updates};
-use dsa::{Dsa, Session, State, Waking, Worker};
+use dsa::journal::{Command, Journal, Metrics, Updates};
+use dsa::parcel::Envelope;
+use dsa::{Applier, Dsa, Session, State, Waking, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
 use proto::control::{Control, Controls, read_age};
@@ -46,6 +47,7 @@ impl Journal for Kept {
 }
 
 struct Fixture {
+    dsa: Arc<Dsa>,
     kept: Arc<Kept>,
     worker: Worker,
     session: Session,
@@ -63,7 +65,7 @@ impl Fixture {
         let mut worker = Worker::new(&dsa).expect("there are few readers");
         worker.tick(START);
         let session = Session::new(&mut worker);
-        let mut fixture = Fixture { kept, worker, session, input: Vec::new(), out: Vec::new() };
+        let mut fixture = Fixture { dsa, kept, worker, session, input: Vec::new(), out: Vec::new() };
         fixture.send(&[(bind(ROOT_DN, PASSWORD), &[])]);
         assert_eq!(fixture.feed(), State::Waiting);
         fixture.answer(true);
@@ -107,6 +109,34 @@ impl Fixture {
         self.kept.asked.lock().unwrap().len()
     }
 
+    fn step(&mut self) -> State {
+        self.session.step(&mut self.worker, &mut self.out)
+    }
+
+    /// Applies each submission, as the replica that leads does, or as one that its log brings it back to; how many there were.
+    fn apply(&self, comes_back: bool) -> usize {
+        let submitted = std::mem::take(&mut *self.kept.submitted.lock().unwrap());
+        let count = submitted.len();
+        let mut applier = Applier::new(&self.dsa).expect("there are few readers");
+        for mut updates in submitted {
+            assert!(updates.are_answered_by_log(), "only this server can answer the reads");
+            let mut answers = updates.answers_buffer();
+            let applied = match comes_back {
+                false => applier.apply_updates(&mut updates, START.wall_ms, &mut answers),
+                true => {
+                    let sent = updates.forwarded().messages.to_vec();
+                    let (wall_ms, actor) = (START.wall_ms, ROOT_DN.as_bytes());
+                    let command =
+                        Command { wall_ms, actor, ids: (&[]).into(), messages: &sent, is_transaction: false };
+                    applier.apply_returned(&command, &Envelope::default(), &mut updates, &mut answers)
+                }
+            };
+            applied.expect("it can be applied");
+            updates.answer(answers, &mut Waking::default());
+        }
+        count
+    }
+
     /// Says of each submission that it was refused; how many there were.
     fn refuse(&self) -> usize {
         let submitted = std::mem::take(&mut *self.kept.submitted.lock().unwrap());
@@ -148,14 +178,34 @@ fn reads_wait_with_their_input_untouched_and_one_barrier_is_for_all() {
 }
 
 #[test]
-fn plain_updates_wait_for_none_and_a_read_behind_them_for_one_that_is_later() {
+fn plain_updates_wait_for_none_and_reads_behind_them_wait_with_them() {
     let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
-    fixture.send(&[(DELETE, &[]), (DELETE, &[]), (base(&all), &[])]);
-    assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 0, 1));
-    assert_eq!((fixture.poll(), fixture.feed(), fixture.asked()), (Some(State::Idle), State::Waiting, 1));
+    let (success, missing, busy) = (ResultCode::Success, ResultCode::NoSuchObject, ResultCode::Busy);
+    let requests = [(DELETE, &[][..]), (base(&all), &[]), (DELETE, &[]), (DELETE, &[]), (base(&all), &[])];
+    for comes_back in [false, true] {
+        fixture.send(&requests);
+        assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 0));
+        assert_eq!(fixture.apply(comes_back), 1, "all go to the log together");
+        assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Idle, 0));
+        assert_eq!(fixture.codes(), [missing, success, missing, missing, success]);
+    }
+    // What is here may be old if they are refused.
+    for (is_passed, code) in [(true, success), (false, busy)] {
+        fixture.send(&requests);
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 0, 1));
+        assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Waiting, 1));
+        fixture.answer(is_passed);
+        assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
+        assert_eq!(fixture.codes(), [busy, code, busy, busy, code]);
+    }
+    // What is answered at once is nothing to wait with.
+    // A modify whose change is of a kind that does not exist.
+    fixture.input.extend(b"\x30\x15\x02\x01\x09\x66\x10\x04\x04cn=a\x30\x08\x30\x06\x0a\x01\x09\x30\x01\x00");
+    fixture.send(&[(base(&all), &[])]);
+    assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 1, 0));
     fixture.answer(true);
     assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
-    assert_eq!(fixture.codes(), [ResultCode::Busy, ResultCode::Busy, ResultCode::Success]);
+    assert_eq!(fixture.codes(), [ResultCode::ProtocolError, success]);
     // With a control it is more than an update.
     let control = Control { oid: b"1.2.3", critical: false, value: None };
     fixture.send(&[(DELETE, &[control])]);
@@ -168,8 +218,12 @@ fn an_update_between_reads_ends_what_a_barrier_is_good_for() {
     fixture.send(&[(base(&all), &[]), (DELETE, &[]), (base(&all), &[])]);
     assert_eq!(fixture.feed(), State::Waiting);
     fixture.answer(true);
-    assert_eq!((fixture.poll(), fixture.feed(), fixture.refuse()), (Some(State::Idle), State::Waiting, 1));
-    assert_eq!((fixture.poll(), fixture.feed(), fixture.asked()), (Some(State::Idle), State::Waiting, 1));
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Waiting));
+    // It came too late to wait with the update.
+    fixture.send(&[(base(&all), &[])]);
+    assert_eq!((fixture.apply(false), fixture.asked()), (1, 0));
+    assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 1));
 }
 
 #[test]

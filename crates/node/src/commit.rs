@@ -254,6 +254,9 @@ impl Committer {
             by_lease: self.dsa.reads() == Reads::Lease,
             knows_age: self.dsa.without_quorum() == WithoutQuorum::Read,
         });
+        if self.forward.as_mut().is_some_and(Forward::take_committed_elsewhere) {
+            let _ = self.log.barrier();
+        }
         self.readers.ask(&mut *self.log, &mut self.proposer.asked, monotonic_ms);
         if planted::is(faults::PUBLISHED_BEFORE_SYNC) {
             self.replica.apply_early(Index(u64::MAX), self.queue.status())?;

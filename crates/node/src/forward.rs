@@ -98,6 +98,8 @@ pub(crate) struct Forward {
     last_number: u64,
     /// What other servers have sent here.
     taken: Taken,
+    /// The log has updates that this replica waits for, and it may not know yet that they are committed.
+    is_committed_elsewhere: bool,
     waking: Waking,
 }
 
@@ -117,6 +119,7 @@ impl Forward {
             sent: BTreeMap::new(),
             last_number: 0,
             taken: Taken::default(),
+            is_committed_elsewhere: false,
             waking: Waking::default(),
         }
     }
@@ -201,13 +204,13 @@ impl Forward {
             && sent.updates.are_answered_by_log()
         {
             sent.is_logged = true;
+            self.is_committed_elsewhere = true;
             return;
         }
         let Some(sent) = self.sent.remove(&name.number) else { return };
         match outcome {
-            Outcome::Applied(answers) | Outcome::Refused(answers) => {
-                sent.updates.answer(answers.to_vec(), &mut self.waking);
-            }
+            Outcome::Applied(answers) => sent.updates.answer(answers.to_vec(), &mut self.waking),
+            Outcome::Refused(answers) => sent.updates.answer_refused(answers.to_vec(), &mut self.waking),
             Outcome::NotLeader => self.try_again(sent, now_ms + RETRY_MS, LEADERLESS),
             Outcome::NotProposed => self.try_again(sent, now_ms + RETRY_FULL_MS, LEADER_FULL),
         }
@@ -272,6 +275,12 @@ impl Forward {
     pub(crate) fn take_logged(&mut self, front: Option<Front>) -> Option<Updates> {
         let front = front.filter(|front| front.node == self.run)?;
         self.sent.remove(&front.number).map(|sent| sent.updates)
+    }
+
+    /// Since the last call, has the leader committed updates whose answers the log brings? This replica hears of that with the next entries, or
+    /// if it asks.
+    pub(crate) fn take_committed_elsewhere(&mut self) -> bool {
+        std::mem::take(&mut self.is_committed_elsewhere)
     }
 
     /// Sessions that were answered. They are woken by [`Forward::on_applied`].

@@ -3,10 +3,10 @@
 //!
 //! A bundle is cut where requests begin that need a barrier. One barrier is good for all complete requests that had come
 //! when it was asked for, and for none that came later. After updates of the session it is good for nothing more: a replica that does not
-//! lead may not have applied them when they are answered.
+//! lead may not have applied them when they are answered. Reads that wait with updates ([`super::mixed`]) need none.
 
-use super::{group, transaction};
-use crate::barrier::{Answer, Behind};
+use super::{Pending, group, transaction};
+use crate::barrier::Answer;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::identity::Identity;
@@ -23,7 +23,7 @@ use proto::outline::Outline;
 use proto::tag;
 
 /// Another server may know of more than this one, and what it has may be old.
-const NO_MAJORITY: FixedRefusal =
+pub(super) const NO_MAJORITY: FixedRefusal =
     (ResultCode::Busy, "no majority of the cluster's servers answers: what is here may be out of date");
 
 /// Runs groups of requests of a part of the input: that of [`super::run`].
@@ -72,11 +72,19 @@ pub(super) fn run(
             }
             continue;
         }
+        session.behind.is_without = covered.is_empty();
         let (done, needed) = run_groups(session, parts, &rest[..end], out);
+        session.behind.is_without = false;
         assert!(done <= end, "no more is done than was offered");
         consumed += done;
         // Updates that went to the log have set it to 0.
         session.behind.bytes = session.behind.bytes.saturating_sub(done);
+        if std::mem::take(&mut session.behind.asks) {
+            if ask(session, parts, &rest[done..]) {
+                return (consumed, rest.len() - done);
+            }
+            continue;
+        }
         if end == rest.len() {
             return (consumed, needed);
         }
@@ -142,24 +150,38 @@ fn up_to_update(input: &[u8]) -> usize {
     at
 }
 
-/// Bytes at the front of the input that need no barrier: up to the first complete request that does, or all.
+/// Bytes at the front of the input that need no barrier: up to the first complete request that does, or all. Reads behind updates may need
+/// none: see [`must_ask`].
 fn free(session: &Session, dsa: &Dsa, input: &[u8]) -> usize {
-    let mut at = 0;
+    let (mut at, mut has_update) = (0, false);
     while let Ok(Frame::Complete { len }) = frame(&input[at..]) {
-        if needs_barrier(session, dsa, &input[at..at + len]) {
-            return at;
+        let message = &input[at..at + len];
+        let outline = Outline::of(message);
+        match outline.as_ref().map(|outline| outline.op_tag) {
+            Some(tag::SEARCH | tag::COMPARE) if has_update => {}
+            _ if needs_barrier(session, dsa, message, outline.as_ref()) => return at,
+            op_tag => has_update |= op_tag.is_some_and(is_update),
         }
         at += len;
     }
     input.len()
 }
 
+/// Must a request that is about to look at the directory wait for a barrier, as the updates before it were answered at once?
+#[inline]
+pub(super) fn must_ask(session: &mut Session, dsa: &Dsa, request: &Pending<'_>) -> bool {
+    session.behind.is_without && {
+        session.behind.asks = needs_barrier(session, dsa, request.frame(), request.outline.as_ref());
+        session.behind.asks
+    }
+}
+
 /// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates, and of no
 /// transaction: whether another may make one is found out by entries, of groups and of the requester.
-fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8]) -> bool {
-    if let Some(outline) = Outline::of(message) {
+fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8], outline: Option<&Outline<'_>>) -> bool {
+    if let Some(outline) = outline {
         match outline.op_tag {
-            tag::ADD | tag::DELETE | tag::MODIFY | tag::MODIFY_DN => {
+            op_tag if is_update(op_tag) => {
                 return !session.identity.is_root
                     || !outline.after.is_empty()
                     || transaction::implies(session, dsa)
@@ -176,6 +198,10 @@ fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8]) -> bool {
     }
 }
 
+fn is_update(op_tag: u8) -> bool {
+    matches!(op_tag, tag::ADD | tag::DELETE | tag::MODIFY | tag::MODIFY_DN)
+}
+
 /// Asks for a barrier for all complete requests of the input. `false` if there is none to wait for.
 fn ask(session: &mut Session, parts: &Parts<'_>, input: &[u8]) -> bool {
     let mut bytes = 0;
@@ -183,8 +209,14 @@ fn ask(session: &mut Session, parts: &Parts<'_>, input: &[u8]) -> bool {
         bytes += len;
     }
     assert!(bytes > 0, "a barrier is for requests");
-    session.behind = Behind { bytes, answer: Answer::Passed };
-    let barrier = parts.dsa.journal.get().and_then(|journal| journal.barrier());
+    session.behind.bytes = bytes;
+    wait(session, parts.dsa)
+}
+
+/// Asks for a barrier. `false` if there is none to wait for.
+pub(super) fn wait(session: &mut Session, dsa: &Dsa) -> bool {
+    session.behind.answer = Answer::Passed;
+    let barrier = dsa.journal.get().and_then(|journal| journal.barrier());
     let waits = barrier.is_some();
     if let Some(barrier) = barrier {
         session.enter(Phase::Behind(barrier));

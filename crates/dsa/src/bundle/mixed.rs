@@ -1,6 +1,8 @@
 //! Bundles in which reads stand between updates, in a directory that is logged. All updates go to the log together, and the
 //! reads wait with them: so the bundle costs one sync. When the updates are applied they are published in runs, and the
 //! reads behind a run look at what was published with it: they see the updates before them and none after them.
+//! So they need no barrier where the log is replicated: all that was acknowledged before they came stands before these updates in the log, and the
+//! replica that took them from their client applies them there, whoever leads. Only if the updates are refused, their reads wait for one.
 //!
 //! ```text
 //! bundle       update 1   update 2   read A   update 3   read B
@@ -11,8 +13,10 @@
 //! The applier pins what a read is to see before it goes on ([`crate::marks`]). A pin keeps old versions alive, so it has an end: reads that
 //! their client does not take in time are refused, and updates never are.
 
+use super::behind::{self, NO_MAJORITY};
 use super::group::{self, Group, Pending};
 use super::{ReadBatch, prefetch};
+use crate::barrier::Answer;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::marks::{Sight, Slot};
@@ -65,9 +69,7 @@ pub(super) fn keep(session: &mut Session, dsa: &Dsa, read: &Pending<'_>) -> bool
 fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
     const OIDS: [&[u8]; 3] =
         [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
-    // Where the log is replicated the updates may be applied elsewhere.
-    !dsa.awaits_barriers()
-        && matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
+    matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
         && !read.is_about_server()
         && read.frame().len() <= READ_BYTES_MAX
         && session.batch.acting.is_none()
@@ -113,6 +115,12 @@ pub(super) fn is_neighbour(session: &mut Session, dsa: &Dsa, request: &Pending<'
 /// enough to be sent.
 /// It is called as long as [`Mixed::is_due`], each time for one slice of work.
 pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8>) {
+    if worker.dsa.awaits_barriers()
+        && session.mixed.marks.take_refused()
+        && behind::wait(session, &worker.dsa)
+    {
+        return;
+    }
     // Taken out of the session while it runs: a read may end searches of the session, or the session.
     let mut mixed = std::mem::take(&mut session.mixed);
     let now_ns = worker.now.monotonic_ns;
@@ -126,10 +134,25 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let age_ns = now_ns.saturating_sub(since_ns);
     // From here to the end of `sight` nobody may revoke what the reads look at.
     let sight = slot.enter().filter(|_| age_ns <= SUSPENDED_MAX_NS);
-    let ran = sight.as_ref().map(|sight| run_groups(session, &mut mixed, sight, &mut parts, &reads, out));
+    let is_known = session.behind.answer == Answer::Passed;
+    let ran = sight
+        .as_ref()
+        .filter(|_| is_known)
+        .map(|sight| run_groups(session, &mut mixed, sight, &mut parts, &reads, out));
     drop(sight);
     let is_done = ran.unwrap_or_else(|| {
-        refuse_rest(&mut mixed, &reads, &text_of_end(&slot, age_ns), out);
+        match is_known {
+            true => {
+                refuse_rest(
+                    &mut mixed,
+                    &reads,
+                    ResultCode::AdminLimitExceeded,
+                    &text_of_end(&slot, age_ns),
+                    out,
+                );
+            }
+            false => refuse_rest(&mut mixed, &reads, NO_MAJORITY.0, NO_MAJORITY.1, out),
+        }
         slot = Slot::None;
         true
     });
@@ -240,7 +263,7 @@ fn text_of_end(slot: &Slot, age_ns: u64) -> Cow<'static, str> {
 /// What the reads are to look at was kept for as long as it may be, or was revoked.
 /// The updates were applied all the same. Their answers go out between the refusals, so that all keep the order of requests.
 #[cold]
-fn refuse_rest(mixed: &mut Mixed, reads: &[u8], text: &str, out: &mut Vec<u8>) {
+fn refuse_rest(mixed: &mut Mixed, reads: &[u8], code: ResultCode, text: &str, out: &mut Vec<u8>) {
     while mixed.read < reads.len() {
         mixed.begin_run(out);
         let mut group = Group::new();
@@ -250,7 +273,6 @@ fn refuse_rest(mixed: &mut Mixed, reads: &[u8], text: &str, out: &mut Vec<u8>) {
         if let Some(Outline { id, op_tag, .. }) = read.outline
             && let Some(response) = tag::response_to(op_tag)
         {
-            let code = ResultCode::AdminLimitExceeded;
             outcome::say(out, id, response, code, text);
         }
         mixed.read = read.end;

@@ -14,8 +14,7 @@ impl Updates {
     /// What the server that leads must know of them. Prepared writes are not sent, nor who reads entries that answers bring: the
     /// server that took them from its client answers those itself ([`Updates::are_answered_by_log`]).
     pub fn forwarded(&self) -> Forwarded<'_> {
-        let Submission { messages, conditions, actor, origin, settings, end, marks, .. } = self.submission();
-        assert!(marks.is_empty(), "no reads stand between updates where the log is replicated");
+        let Submission { messages, conditions, actor, origin, settings, end, .. } = self.submission();
         let what = match (end, settings) {
             (Some(end), _) => What::Transaction { end: *end, bytes: self.bytes_together() },
             (None, Some(change)) => {
@@ -34,10 +33,10 @@ impl Updates {
     }
 
     /// Can nobody answer them but this server, when its log has brought them? Their answers have entries as their client may read
-    /// them (RFC 4527), or indexes are asked for here when settings hold.
+    /// them (RFC 4527), reads stand between them, or indexes are asked for here when settings hold.
     pub fn are_answered_by_log(&self) -> bool {
-        let Submission { reader, settings, .. } = self.submission();
-        reader.is_some() || settings.is_some()
+        let Submission { reader, settings, marks, .. } = self.submission();
+        reader.is_some() || settings.is_some() || !marks.is_empty()
     }
 
     /// The updates that were forwarded by another server; what becomes of them goes to `returns`.
