@@ -39,6 +39,41 @@ pub enum Request {
     Transfer(ReplicaId),
     /// The wanted snapshot fares so: asked of a replica that wants one.
     Fetch(Fetch),
+    /// Replicas were compared, and this came of it: asked of any replica, by the one that applies its entries.
+    Compared(Compared),
+}
+
+/// What the comparison of replicas has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// What the directory of this replica is worth.
+    pub standing: Standing,
+    /// Of a leader: the other replicas whose directories are wrong.
+    pub wrong: Vec<ReplicaId>,
+}
+
+/// What the directory of a replica is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It serves: no other is known to differ from it that a majority is with.
+    #[default]
+    Serves,
+    /// Directories differ, and none has a majority: nobody knows which is right. It serves, and gives its snapshots to nobody.
+    Doubted,
+    /// A majority has another. It serves nobody, does not want to lead, and is made anew with this snapshot, once it is known whose.
+    Rebuilt(Option<WantedSnapshot>),
+}
+
+impl Standing {
+    /// Is the directory known to be wrong?
+    pub fn is_rebuilt(self) -> bool {
+        matches!(self, Standing::Rebuilt(_))
+    }
+
+    /// Must no other replica take a snapshot of it?
+    pub fn withholds(self) -> bool {
+        self != Standing::Serves
+    }
 }
 
 /// Why something is not done.
@@ -81,6 +116,8 @@ pub struct View {
     pub commit: u64,
     /// The snapshot of another replica without which this one cannot go on: when it was fetched, this replica is to start again.
     pub wanted: Option<WantedSnapshot>,
+    /// What the comparison of replicas has come to.
+    pub compared: Compared,
     /// How far its own disk went when it started.
     pub started: Extent,
     /// Of a leader: the last entry that its own disk has.

@@ -1,7 +1,7 @@
 //! How a replica takes part in changes of members.
 
 use crate::change::{self, Change};
-use crate::control::{Other, Refusal, Request};
+use crate::control::{Other, Refusal, Request, Standing};
 use crate::entries::changed;
 use crate::faults;
 use crate::member::{FACTS_BYTES_MAX, KNOWN_MAX, ReplicaId, VOTERS_MAX};
@@ -31,6 +31,10 @@ impl RaftLog {
                     self.on_fetch(fetch);
                     Ok(())
                 }
+                Request::Compared(compared) => {
+                    (self.compared, self.published_ms) = (compared, 0);
+                    Ok(())
+                }
             };
             if let Err(refusal) = done {
                 self.control.refuse(number, refusal);
@@ -51,6 +55,11 @@ impl RaftLog {
 
     pub(crate) fn leads(&self) -> bool {
         self.core.raft.state == StateRole::Leader
+    }
+
+    /// Is its directory wrong? Then it goes on with what it has promised of its log, and does not want to lead.
+    pub(crate) fn is_rebuilt(&self) -> bool {
+        self.compared.standing.is_rebuilt()
     }
 
     fn change(&mut self, wanted: &Change, at: u64) -> Result<(), Refusal> {
@@ -108,6 +117,10 @@ impl RaftLog {
             Fetch::Failed => {
                 self.report_fetch(fetch);
                 (self.wanted, self.published_ms) = (None, 0);
+                if self.is_rebuilt() {
+                    // The leader says it again.
+                    self.compared.standing = Standing::Rebuilt(None);
+                }
             }
         }
     }
@@ -157,7 +170,13 @@ impl RaftLog {
             if view.members_index != at || view.members.voters.is_empty() {
                 (view.members_index, view.members) = (at, members.clone());
             }
-            view.wanted = self.wanted.filter(|wanted| wanted.at.index.0 > raft.raft_log.committed);
+            view.wanted = match self.compared.standing {
+                Standing::Rebuilt(Some(wanted)) => Some(wanted),
+                _ => self.wanted.filter(|wanted| wanted.at.index.0 > raft.raft_log.committed),
+            };
+            if view.compared != self.compared {
+                view.compared = self.compared.clone();
+            }
             let own = raft.prs().get(raft.id).filter(|_| is_leader);
             view.synced = own.map_or(0, |progress| progress.matched);
             view.others.clear();

@@ -3,7 +3,7 @@
 mod shard_log;
 
 use crate::commit_notice::CommitNotice;
-use crate::control::{Control, Extent};
+use crate::control::{Compared, Control, Extent};
 use crate::entries::Entries;
 use crate::lease::{OwnLease, Question};
 use crate::links::Links;
@@ -63,6 +63,8 @@ pub struct RaftLog {
     /// The term to whose leader it was reported what this replica has.
     reported_term: u64,
     pub(crate) control: Control,
+    /// What the comparison of replicas has come to.
+    pub(crate) compared: Compared,
     /// The term, the leader and the members that were published last.
     pub(crate) published: (u64, Option<ReplicaId>, u64),
     pub(crate) published_ms: u64,
@@ -151,6 +153,7 @@ impl RaftLog {
             reported_ms: 0,
             reported_term: 0,
             control,
+            compared: Compared::default(),
             published: (0, None, 0),
             published_ms: 0,
         };
@@ -210,6 +213,7 @@ impl RaftLog {
             match message.get_msg_type() {
                 MessageType::MsgSnapshot => self.on_snapshot(message),
                 MessageType::MsgSnapStatus => self.on_fetch_of_follower(&message),
+                MessageType::MsgTimeoutNow if self.is_rebuilt() => {}
                 _ => {
                     if planted::is(faults::LEASE_BY_ANY_ANSWER) {
                         self.take_any_answer(&message);
@@ -356,9 +360,10 @@ impl RaftLog {
 
     fn tick(&mut self) {
         let raft = &mut self.core.raft;
-        // A replica that hears nothing does not want to lead; one that leads is not kept from noticing that it is alone.
+        // A replica that hears nothing, or whose directory is wrong, does not want to lead; one that leads is not kept from noticing that
+        // it is alone.
         let leads = raft.state == StateRole::Leader;
-        let hears = leads || !self.persist.is_full();
+        let hears = leads || !(self.persist.is_full() || self.compared.standing.is_rebuilt());
         if self.ticks.is_due(self.now_ms) && hears {
             let timeout = self.ticks.timeout(raft.election_elapsed);
             if !leads && raft.election_elapsed + 1 >= timeout && self.promise.holds(self.now_ms) {
@@ -467,6 +472,7 @@ impl RaftLog {
     fn publish_lease(&self) {
         let raft = &self.core.raft;
         let has_all = raft.raft_log.applied >= raft.raft_log.committed && !raft.has_pending_conf();
+        let has_all = has_all && !self.compared.standing.is_rebuilt();
         self.lease.publish((self.leads() && has_all).then_some(raft.term));
     }
 

@@ -130,19 +130,31 @@ impl Recovery {
     }
 
     /// How the log would go on after a snapshot of another replica, up to `base`, in place of the own one, which has the mark `own`.
-    /// `None` if all that it has is committed in this log. Entries that follow what it has stay if they are of one history with it.
+    /// `None` if all that it has is committed in this log, and the own directory is not `wrong`; or if the log does not go back that far.
+    /// Entries that follow what it has stay if they are of one history with it.
     ///
     /// # Errors
     /// As [`Recovery::finish`].
-    pub fn adopt(self, base: Base, own: SnapshotMark) -> Result<Option<SnapshotMark>, String> {
-        let own_record = own.record;
+    pub fn adopt(
+        self,
+        base: Base,
+        own: SnapshotMark,
+        is_wrong: bool,
+    ) -> Result<Option<SnapshotMark>, String> {
+        let (own_record, own_index) = (own.record, own.base.index);
         let last = self.last.max(own_record);
         let Recovered(entries) = self.finish(own)?;
         let HardState { mut term, mut vote, commit } = entries.hard_state;
-        if commit >= base.index {
-            return Ok(None);
-        }
         let is_same = entries.term(base.index) == Ok(base.term);
+        if commit >= base.index {
+            if !is_wrong || base.index < own_index {
+                return Ok(None);
+            }
+            if !is_same {
+                let index = base.index;
+                return Err(format!("entry {index} is committed, and the other snapshot has another one there"));
+            }
+        }
         let record = entries.record(base.index).ok().filter(|_| is_same);
         if term < base.term {
             (term, vote) = (base.term, 0);
@@ -228,19 +240,36 @@ mod tests {
         let state = HardState { term: 6, vote: 2, commit: 2 };
         let all = [(1, 5), (2, 5), (3, 6), (4, 6)];
         let adopted = |index, term| {
-            let adopted = taken(&all, state).unwrap().adopt(base(index, term), mark(0, 1)).unwrap();
+            let adopted = taken(&all, state).unwrap().adopt(base(index, term), mark(0, 1), false).unwrap();
             adopted.map(|mark| (mark.record, mark.term, mark.vote))
         };
         assert_eq!(adopted(2, 5), None, "all of that is committed here");
         assert_eq!(adopted(3, 6), Some((Index(12), 6, 2)), "it goes on with the entry behind");
         assert_eq!(adopted(3, 7), Some((Index(14), 7, 0)), "nothing of it counts");
         assert_eq!(adopted(9, 6), Some((Index(14), 6, 2)));
-        let none = Recovery::default().adopt(base(3, 7), mark(0, 1)).unwrap();
+        let none = Recovery::default().adopt(base(3, 7), mark(0, 1), false).unwrap();
         assert_eq!(
             none.map(|mark| mark.record),
             Some(Index(9)),
             "the files have nothing after the own snapshot"
         );
+    }
+
+    #[test]
+    fn a_wrong_directory_is_replaced_and_what_the_log_has_promised_stays() {
+        let state = HardState { term: 6, vote: 2, commit: 3 };
+        let all = [(2, 5), (3, 6), (4, 6)];
+        let adopted = |index, term, is_wrong| taken(&all, state).unwrap().adopt(base(index, term), mark(1, 5), is_wrong);
+        assert_eq!(adopted(2, 5, false), Ok(None), "the own one is as good");
+        let mark = adopted(2, 5, true).unwrap().expect("it replaces the own one");
+        assert_eq!((mark.record, mark.term, mark.vote), (Index(10), 6, 2));
+        let Recovered(entries) = taken(&all[1..], state).unwrap().finish(mark).unwrap();
+        assert_eq!((entries.last(), entries.hard_state), (4, state), "the log goes on behind it with all that it has");
+        let own = adopted(1, 5, true).unwrap().map(|mark| mark.record);
+        assert_eq!(own, Some(Index(9)), "as far back as the own snapshot");
+        let later = taken(&all[1..], state).unwrap().adopt(base(1, 5), self::mark(2, 5), true);
+        assert_eq!(later, Ok(None), "the log does not go back that far");
+        assert!(adopted(3, 5, true).unwrap_err().contains("another one there"));
     }
 
     #[test]

@@ -122,6 +122,12 @@ impl Chain {
         self.recent.back().map_or((0, 0), |last| (last.index, last.value))
     }
 
+    /// The chain at a record. `None` if that was not applied, or is too far back.
+    pub fn at(&self, index: u64) -> Option<u64> {
+        let at = self.recent.binary_search_by_key(&index, |link| link.index).ok()?;
+        Some(self.recent[at].value)
+    }
+
     /// Compares the chain at a record with what a parcel says of it. What is too far back is not compared.
     ///
     /// # Errors

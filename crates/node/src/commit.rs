@@ -21,12 +21,14 @@ pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
+use crate::compare::{self, Compare};
 use crate::data::snapshot::Point;
-use crate::data::{SettingsFile, settings};
+use crate::data::{DiffersFile, SettingsFile, settings};
 use crate::faults;
 use crate::forward::Forward;
-use consensus::ReplicaId;
 use consensus::links::Links;
+use consensus::{Control, ReplicaId};
+use dsa::chain::Differs;
 use dsa::journal::Journal;
 use dsa::parcel::{self, Envelope, Head};
 use dsa::reads::{Reads, WithoutQuorum};
@@ -37,6 +39,7 @@ use model::ResultCode;
 use propose::Proposer;
 use readers::Readers;
 use replica::Replica;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use store::Reader;
@@ -54,6 +57,12 @@ const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
 /// Steps of one of several replicas at its end, at most: others send it something all the time.
 const LAST_STEPS_MAX: usize = 100;
 
+/// Milliseconds between two snapshots that are made for another replica.
+const NEEDED_APART_MS: u64 = 1_000;
+
+/// What is said where the directory is wrong.
+const WRONG: &str = "the directory of this server is not what the others have, and is made anew: use another server";
+
 /// Why nothing can be written any more.
 #[derive(Clone, Debug)]
 pub enum Failed {
@@ -65,6 +74,8 @@ pub enum Failed {
     Apply(Index, ApplyError),
     /// What was logged is none of what a log has: the reason.
     Record(Index, String),
+    /// A majority of the replicas has come to another outcome.
+    Outcome(Differs),
     /// A fault of this program: its own thread tells more.
     Panicked,
 }
@@ -76,6 +87,7 @@ impl fmt::Display for Failed {
             Failed::Refused(refused) => refused.fmt(f),
             Failed::Apply(index, error) => write!(f, "record {index} of the log: {error}"),
             Failed::Record(index, reason) => write!(f, "record {index} of the log: {reason}"),
+            Failed::Outcome(differs) => differs.fmt(f),
             Failed::Panicked => f.write_str("the thread that writes the log panicked"),
         }
     }
@@ -93,6 +105,8 @@ pub struct Committer {
     readers: Readers,
     /// To the replica that leads, if there are several.
     forward: Option<Forward>,
+    /// What others have made of the same log, if there are others.
+    compare: Option<Compare>,
     limits: Limits,
     wall: Wall,
     /// When the last checkpoint was taken, and when the last step was: of the clock that steps are given.
@@ -159,6 +173,7 @@ impl Committer {
             replica,
             readers: Readers::default(),
             forward: None,
+            compare: None,
             limits,
             wall,
             checkpoint_ms: None,
@@ -179,6 +194,16 @@ impl Committer {
             self.queue.read_by(lease);
         }
         self.forward = Some(forward);
+        self
+    }
+
+    /// The same for replica `id` of several, which is compared with the others. If `file` says that its directory is wrong, it serves nobody.
+    #[must_use]
+    pub(crate) fn comparing(mut self, id: ReplicaId, control: Control, file: DiffersFile) -> Committer {
+        self.compare = Some(Compare::new(id, control, file));
+        if self.is_wrong() {
+            self.refuse_all();
+        }
         self
     }
 
@@ -247,8 +272,15 @@ impl Committer {
     pub fn begin_step(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Begun, Failed> {
         self.now_ms = monotonic_ms;
         self.checkpoint_ms.get_or_insert(monotonic_ms);
+        if self.is_wrong() {
+            self.listen();
+            return self.write().map_err(|failed| self.fail(failed));
+        }
         let wall = &mut self.wall;
         let time = || wall.time(wall_ms(), monotonic_ms);
+        // Of several replicas, what a majority has is what holds: this one may be wrong.
+        let chain = self.replica.chain();
+        self.proposer.checked = self.compare.as_ref().map_or(Some(chain), Compare::agreed);
         self.proposer.take(time, &mut *self.log, &mut self.replica, self.forward.as_mut(), monotonic_ms);
         self.log.set_read_mode(ReadMode {
             by_lease: self.dsa.reads() == Reads::Lease,
@@ -294,6 +326,12 @@ impl Committer {
 
     /// Applies and answers what is committed. Whether there was something.
     fn apply(&mut self) -> Result<bool, Failed> {
+        if self.is_wrong() {
+            // What is acknowledged stays in the log. Nothing may be made of it here.
+            self.log.committed(&mut |_| ());
+            self.exchange();
+            return Ok(false);
+        }
         let Committer { log, replica, queue, forward, .. } = self;
         let (before, status) = (replica.applied(), queue.status());
         if planted::is(faults::ANSWERED_BEFORE_COMMIT) {
@@ -305,10 +343,54 @@ impl Committer {
                 applied = replica.apply(committed, forward.as_mut(), status);
             }
         });
-        applied?;
         let has_applied = before < replica.applied();
+        if let Err(failed) = applied {
+            let differs = matches!(failed, Failed::Outcome(_) | Failed::Apply(_, ApplyError::Id(_)));
+            if !differs || self.compare.is_none() {
+                return Err(failed);
+            }
+            tracing::error!("{failed}");
+            self.leave();
+        }
         self.exchange();
         Ok(has_applied)
+    }
+
+    /// Is the directory known to be another than a majority of the replicas has? Then this one serves nobody, and goes on with what it has
+    /// promised of its log.
+    pub fn is_wrong(&self) -> bool {
+        self.compare.as_ref().is_some_and(Compare::is_wrong)
+    }
+
+    /// Must no snapshot be made of it?
+    fn withholds(&self) -> bool {
+        self.compare.as_ref().is_some_and(Compare::withholds)
+    }
+
+    /// Leaves service: the directory is wrong.
+    fn leave(&mut self) {
+        let applied = self.applied().0;
+        self.compare.iter_mut().for_each(|compare| compare.leave(applied));
+        self.refuse_all();
+    }
+
+    /// Everything in progress has an unknown outcome, everything else is refused.
+    fn refuse_all(&mut self) {
+        self.replica.fail();
+        self.proposer.refuse_rest(WRONG);
+        self.end_waiting(WRONG);
+    }
+
+    /// Hears what others say, and takes nothing.
+    fn listen(&mut self) {
+        let Committer { log, forward, dsa, now_ms, .. } = self;
+        let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
+        if let Some(forward) = forward {
+            // What is for the leader goes back: this replica is to lead no more.
+            forward.receive(None, leader, &mut VecDeque::new(), dsa.account_times(), *now_ms);
+        }
+        self.proposer.refuse_rest(WRONG);
+        self.readers.end(&mut self.proposer.asked);
     }
 
     /// Tells sessions and other servers what follows from what is applied.
@@ -323,6 +405,23 @@ impl Committer {
             queue.status().on_barriers(readers.count());
             queue.status().on_forwarded(forward.counts());
         }
+        if self.compare() {
+            self.leave();
+        }
+    }
+
+    /// Compares this replica with others. True if its directory is found to be wrong now.
+    fn compare(&mut self) -> bool {
+        let Committer { log, replica, forward, compare, now_ms, .. } = self;
+        let (Some(forward), Some(compare)) = (forward, compare) else { return false };
+        let leads = match log.role() {
+            Role::Leader { term } => Some(term),
+            Role::Follower => None,
+        };
+        let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
+        let (heard, chain) = (forward.take_compared(), replica.outcomes());
+        let now = compare::Now { leads, leader, chain, now_ms: *now_ms };
+        compare.step(heard, &now, &mut |to, message| forward.compare(to, message))
     }
 
     /// When the next snapshot by time is due, of the clock that steps are given: none while the last one holds everything.
@@ -334,10 +433,23 @@ impl Committer {
 
     /// Is there so much log that a snapshot should make it shorter, or was the last one made so long ago?
     pub fn is_checkpoint_due(&self) -> bool {
+        if self.withholds() {
+            return false;
+        }
+        if self.is_snapshot_needed() {
+            return true;
+        }
         if self.checkpoint_due_ms().is_some_and(|due| due <= self.now_ms) {
             return true;
         }
         self.replica.bytes_since_checkpoint > self.snapshot_after()
+    }
+
+    /// Does another replica, whose directory is wrong, need a later snapshot of this one?
+    pub fn is_snapshot_needed(&self) -> bool {
+        let needed = self.compare.as_ref().map_or(0, Compare::needed);
+        let is_early = self.checkpoint_ms.is_some_and(|last| self.now_ms < last + NEEDED_APART_MS);
+        needed > self.queue.status().snapshot().0 && !is_early && !self.withholds()
     }
 
     /// Bytes of log after which a snapshot is made, as things are.
@@ -353,6 +465,9 @@ impl Committer {
     /// See [`Failed`].
     pub fn checkpoint(&mut self) -> Result<Option<Taken>, Failed> {
         self.checkpoint_ms = Some(self.now_ms);
+        if self.withholds() {
+            return Ok(None);
+        }
         if !self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))? {
             return Ok(None);
         }

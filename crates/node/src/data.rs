@@ -8,6 +8,7 @@
 //! DIR/snapshot/    the last snapshot
 //! DIR/snapshot-N/  in its place: one that a replica took from another, or takes
 //! DIR/current      which of them counts; without it, the first
+//! DIR/differs      a majority has another directory: this one is for nobody until another snapshot counts
 //! DIR/log/         the write-ahead log
 //! DIR/lock         held by the one process that uses the directory
 //! ```
@@ -18,6 +19,7 @@ mod accept_loss;
 pub mod backup;
 mod checksummed;
 mod current;
+mod differs;
 mod dir;
 pub mod dump;
 mod entries;
@@ -45,6 +47,7 @@ pub use error::DataError;
 pub use examine::{Examined, View};
 pub use indexes::{IndexFile, Nowhere};
 pub use joining::JoinFiles;
+pub(crate) use differs::DiffersFile;
 pub(crate) use recover::write_snapshot;
 pub use recover::{Recovered, Settled, Stage, Wanted};
 pub use replica::Replication;

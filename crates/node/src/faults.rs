@@ -25,6 +25,12 @@ env::faults! {
     POINT_PASSED_OVER = "point-passed-over";
     /// Log files are used again when the snapshot that is to replace them is begun.
     RELEASED_BEFORE_SNAPSHOT = "log-cleared-before-manifest";
+    /// Whoever leads is right, if replicas differ.
+    MINORITY_CHAIN_WINS = "minority-chain-wins";
+    /// A leader asks nobody what others have made of the log.
+    NEVER_COMPARED = "replicas-never-compared";
+    /// A directory that is wrong is served again after a start.
+    DIFFERENCE_NOT_WRITTEN = "difference-not-written";
     /// A snapshot from another replica comes into the folder of the own one.
     INCOMING_OVER_OWN_FILES = "incoming-over-own-files";
 }

@@ -16,6 +16,7 @@ mod taken;
 
 use self::message::{Message, Name, Outcome, TIMES_MAX};
 use self::taken::{RUN_BITS, Taken};
+use crate::compare;
 use crate::faults;
 use consensus::ReplicaId;
 use consensus::links::Links;
@@ -41,6 +42,8 @@ const RETRY_FULL_MS: u64 = 200;
 const BYTES_MAX: usize = 256 << 20;
 /// Bytes of updates of other servers that wait here until they can be proposed. More go back.
 const TAKEN_BYTES_MAX: usize = 256 << 20;
+/// Messages about directories that are taken in a step.
+const COMPARED_MAX: usize = 64;
 /// Messages with times of accounts in a step.
 const TIMES_MESSAGES_MAX: usize = 4;
 
@@ -100,6 +103,8 @@ pub(crate) struct Forward {
     taken: Taken,
     /// The log has updates that this replica waits for, and it may not know yet that they are committed.
     is_committed_elsewhere: bool,
+    /// What others have said of their directories, since that was last taken.
+    compared: Vec<(ReplicaId, compare::Message)>,
     waking: Waking,
 }
 
@@ -120,6 +125,7 @@ impl Forward {
             last_number: 0,
             taken: Taken::default(),
             is_committed_elsewhere: false,
+            compared: Vec::new(),
             waking: Waking::default(),
         }
     }
@@ -184,6 +190,11 @@ impl Forward {
                     times.put_back(&all);
                     has_times = true;
                 }
+                // What is too much is said again.
+                Ok(Message::Comparison(message)) if self.compared.len() < COMPARED_MAX => {
+                    self.compared.push((from, message));
+                }
+                Ok(Message::Comparison(_)) => {}
                 Err(malformed) => {
                     tracing::warn!(%from, ?malformed, "a message from another server cannot be read; it is ignored");
                 }
@@ -380,6 +391,16 @@ impl Forward {
                 }
             }
         }
+    }
+
+    /// Takes what others have said of their directories.
+    pub(crate) fn take_compared(&mut self) -> Vec<(ReplicaId, compare::Message)> {
+        std::mem::take(&mut self.compared)
+    }
+
+    /// Says something of a directory to another server.
+    pub(crate) fn compare(&mut self, to: ReplicaId, message: compare::Message) {
+        self.send(to, &Message::Comparison(message));
     }
 
     fn send(&mut self, to: ReplicaId, message: &Message<'_>) {

@@ -2,6 +2,7 @@
 //! sockets and no configuration.
 
 pub mod commit;
+mod compare;
 pub mod data;
 pub mod faults;
 mod forward;

@@ -40,6 +40,8 @@ pub struct Transfer {
     incoming: PathBuf,
     sender: Sender,
     receiver: Option<Receiver>,
+    /// The own snapshot is for nobody.
+    withholds: bool,
 }
 
 impl Transfer {
@@ -51,7 +53,12 @@ impl Transfer {
         links: Box<dyn Links>,
     ) -> Transfer {
         let sender = Sender::new(Arc::clone(&disk), own);
-        Transfer { links, disk, incoming, sender, receiver: None }
+        Transfer { links, disk, incoming, sender, receiver: None, withholds: false }
+    }
+
+    /// Whether the own snapshot is for nobody from now on, since nobody knows whether it is right.
+    pub fn withhold(&mut self, withholds: bool) {
+        self.withholds = withholds;
     }
 
     /// Sends what others want, and takes what comes of `wanted`.
@@ -62,6 +69,8 @@ impl Transfer {
             let (receiver, sender) = (&mut self.receiver, &mut self.sender);
             match Message::decode(&bytes) {
                 None => tracing::warn!(%from, "a message about a snapshot cannot be read; it is ignored"),
+                // It asks again.
+                Some(Message::Want(_)) if self.withholds => {}
                 Some(Message::Want(place)) => {
                     if let Some(answer) = sender.on_want(from, place) {
                         self.links.send(from, answer.encode());
@@ -92,9 +101,11 @@ impl Transfer {
             sent = true;
             links.send(to, message.encode());
         };
-        self.sender.step(now_ms, &mut send);
+        if !self.withholds {
+            self.sender.step(now_ms, &mut send);
+        }
         self.receiver.iter_mut().for_each(|receiver| receiver.step(now_ms, &mut send));
-        if progress == Progress::Idle && (sent || !self.sender.is_idle()) {
+        if progress == Progress::Idle && (sent || !(self.withholds || self.sender.is_idle())) {
             progress = Progress::Sends;
         }
         progress

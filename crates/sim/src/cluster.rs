@@ -4,6 +4,7 @@
 mod calm;
 mod clients;
 mod copies;
+mod damage;
 mod ledger;
 mod membership;
 mod nemesis;
@@ -25,6 +26,7 @@ use crate::trace::Trace;
 use crate::workloads::{self, Workload};
 use crate::world::{Setting, Tally, Violation};
 use consensus::{ReplicaId, Retention};
+use damage::Damage;
 use dsa::reads::{self, Reads};
 use env::clock::Clock as _;
 use ledger::Ledger;
@@ -75,6 +77,11 @@ pub struct Cluster {
     has_ambush: bool,
     /// Chances of what happens on copies of disks.
     copies: Random,
+    /// Chances of what becomes another in memory.
+    damages: Random,
+    /// Time that has passed, and when a change of members was last asked for.
+    now_ns: u64,
+    changed_ns: u64,
     trace: Trace,
     tally: Tally,
 }
@@ -145,6 +152,9 @@ impl Cluster {
             promised: base,
             has_ambush: false,
             copies: Random::new(!seed),
+            damages: Random::new(seed.rotate_left(32)),
+            now_ns: 0,
+            changed_ns: 0,
             trace,
             tally: Tally::default(),
         })
@@ -183,10 +193,13 @@ impl Cluster {
     fn turn(&mut self) -> Result<(), Violation> {
         self.pass_time();
         self.look_at_leases()?;
+        if self.damages.chance(self.plan.cluster.damage) {
+            self.damage();
+        }
         match self.random.below(100) {
             0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
-            18 if self.random.chance(100) => self.change_members(),
+            18 if self.random.chance(100) && !self.has_damage() => self.change_members(),
             19 => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
                 self.keep_up(at);
@@ -222,6 +235,7 @@ impl Cluster {
     fn pass_time(&mut self) {
         let ns = self.random.below(TURN_NS_MAX);
         self.network.pass_ns(ns);
+        self.now_ns += ns;
         self.replicas.iter_mut().for_each(|replica| replica.pass_ns(ns));
     }
 
@@ -244,11 +258,16 @@ impl Cluster {
             return Err(broken(properties::AGREEMENT)(what));
         }
         self.follow()?;
+        self.look_at_standing(at)?;
         self.look_at(at)?;
         for session in 0..SESSIONS {
             self.take_answers(at, session)?;
         }
         self.write_snapshot(at);
+        let node = self.replicas[at].node.as_ref();
+        if node.is_some_and(|node| node.recovered.committer.is_snapshot_needed()) {
+            self.begin_snapshot(at);
+        }
         // A disk may fail where no log needs it: while the next file is prepared.
         if stepped.is_err() || self.replicas[at].disk.is_off() {
             self.tally.failed += u64::from(stepped.is_err());
@@ -291,9 +310,9 @@ impl Cluster {
 
     /// What can be read at a replica is what the entries make that it has applied.
     fn look_at(&mut self, at: usize) -> Result<(), Violation> {
-        let Replica { id, node: Some(node), seen, .. } = &mut self.replicas[at] else { return Ok(()) };
+        let Replica { id, node: Some(node), seen, damage, .. } = &mut self.replicas[at] else { return Ok(()) };
         let applied = node.applied();
-        if applied == *seen {
+        if applied == *seen || *damage != Damage::None {
             return Ok(());
         }
         *seen = applied;

@@ -117,6 +117,8 @@ pub struct Replicas {
 pub struct Cluster {
     /// A world has 1, 3 or 5 replicas, up to so many; 0 is none.
     pub replicas_max: u64,
+    /// In a turn: the directory of one replica becomes another by itself.
+    pub damage: u64,
 }
 
 fn four() -> u64 {

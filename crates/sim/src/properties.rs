@@ -103,6 +103,10 @@ pub const DONE: &str = "what is wanted of members is done";
 /// See [`AGREEMENT`].
 pub const MEMBERS: &str = "all replicas have the same members";
 /// See [`AGREEMENT`].
+pub const LEAVES: &str = "a replica leaves service if it alone differs, until it is made anew";
+/// See [`AGREEMENT`].
+pub const REBUILT: &str = "a replica that differs is found and made anew";
+/// See [`AGREEMENT`].
 pub const FORWARD: &str = "a snapshot goes forward";
 
 /// Of a reader that lasts, by name.

@@ -137,6 +137,10 @@ pub struct Tally {
     pub kept_up: u64,
     /// Snapshots that a replica has fetched from another.
     pub fetched: u64,
+    /// Directories of replicas that became others by themselves, and replicas that were made anew for that.
+    pub damages: u64,
+    /// See `damages`.
+    pub rebuilt: u64,
     /// Calms in which all replicas were compared.
     pub calms: u64,
     /// Replicas that began another group.
@@ -181,6 +185,8 @@ impl Tally {
         self.by_lease += other.by_lease;
         self.blackouts += other.blackouts;
         self.fetched += other.fetched;
+        self.damages += other.damages;
+        self.rebuilt += other.rebuilt;
         self.changes += other.changes;
         self.kept_up += other.kept_up;
         self.calms += other.calms;
@@ -188,7 +194,7 @@ impl Tally {
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 39] {
+    pub fn rows(&self) -> [(&'static str, u64); 41] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -225,6 +231,8 @@ impl Tally {
             ("reads by a lease", self.by_lease),
             ("blackouts", self.blackouts),
             ("snapshots fetched", self.fetched),
+            ("directories damaged", self.damages),
+            ("replicas made anew", self.rebuilt),
             ("changes of members", self.changes),
             ("changes that leaders wanted", self.kept_up),
             ("calms", self.calms),

@@ -38,6 +38,8 @@ pub(super) struct Proposer {
     taken_in: Option<u64>,
     /// Do times of accounts wait?
     times_wait: bool,
+    /// What the next parcels say of one that was applied: see [`Head::checked`].
+    pub(super) checked: Option<(u64, u64)>,
     /// Time of the last parcel that was proposed, in milliseconds since 1970: that of the next is no earlier.
     time_ms: u64,
     term: Term,
@@ -65,6 +67,7 @@ impl Proposer {
             asked: Vec::new(),
             taken_in: None,
             times_wait: false,
+            checked: None,
             time_ms: 0,
             term: Term::None,
         }
@@ -199,7 +202,7 @@ impl Proposer {
             epoch: 0,
             free_before: Some(self.free_before(replica)),
             keeps_superclasses: false,
-            checked: Some(replica.chain()),
+            checked: self.checked,
         }
     }
 

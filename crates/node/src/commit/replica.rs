@@ -8,12 +8,14 @@ use crate::faults;
 use crate::forward::Forward;
 use crate::parcels;
 use dsa::audit::What;
+use dsa::chain::Chain;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::parcel::{Head, Parcel};
 use dsa::settings::Record;
-use dsa::{Applier, Waking};
+use dsa::{Applier, ApplyError, Waking};
 use env::planted;
 use model::ResultCode;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::{Checkpoint, Shard};
@@ -119,6 +121,11 @@ impl Replica {
     /// The last record that was applied, and the outcome chain there.
     pub(super) fn chain(&self) -> (u64, u64) {
         self.applier.chain().last()
+    }
+
+    /// The outcome chain.
+    pub(super) fn outcomes(&self) -> &Chain {
+        self.applier.chain()
     }
 
     /// What the log came to, as far as it is applied.
@@ -291,31 +298,37 @@ impl Replica {
             }
         }
         let Replica { applier, answers, time_ms, .. } = self;
+        // What tells that the directory differs from that of others.
+        let failed = Cell::new(None);
+        let note = |error: &ApplyError| failed.set(Some(Failed::Apply(index, *error)));
         let applied = parcels::apply(
             applier,
             (index.0, parcel),
             |applier, head| {
                 *time_ms = head.time_ms;
                 parcels::begin(applier, index.0, head.free_before).map_err(|error| error.to_string())?;
-                let check = |checked| applier.chain().check(checked).map_err(|differs| differs.to_string());
-                head.checked.map_or(Ok(()), check)
+                let checked = head.checked.map_or(Ok(()), |checked| applier.chain().check(checked));
+                checked.map_err(|differs| {
+                    failed.set(Some(Failed::Outcome(differs)));
+                    differs.to_string()
+                })
             },
             |applier, command, envelope| {
                 answers.clear();
                 let Some(forward) = forward.as_deref_mut() else {
-                    return applier.apply_enveloped(command, envelope, answers);
+                    return applier.apply_enveloped(command, envelope, answers).inspect_err(note);
                 };
                 let Some(mut updates) = forward.take_logged(envelope.front) else {
-                    return applier.apply_enveloped(command, envelope, answers);
+                    return applier.apply_enveloped(command, envelope, answers).inspect_err(note);
                 };
                 // Without an answer it is answered that the outcome is unknown.
                 let mut answers = updates.answers_buffer();
-                applier.apply_returned(command, envelope, &mut updates, &mut answers)?;
+                applier.apply_returned(command, envelope, &mut updates, &mut answers).inspect_err(note)?;
                 updates.answer(answers, forward.waking());
                 Ok(())
             },
         );
-        applied.map_err(unread)
+        applied.map_err(|reason| failed.take().unwrap_or_else(|| unread(reason)))
     }
 
     /// Puts settings in force.

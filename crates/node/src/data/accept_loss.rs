@@ -90,6 +90,8 @@ impl Data {
         point.mark.bytes = SnapshotMark { base, record: *record, term: *term, vote: 0 }.encode();
         point.mark.record = *record;
         snapshots.write(point, index)?;
+        // Whoever accepts the loss takes the directory as it is.
+        self.forget_difference()?;
         Ok(())
     }
 }

@@ -31,6 +31,9 @@ impl Data {
     ) -> Result<Data, DataError> {
         let mut data = Data::open(disk, dir)?;
         data.install(log, entropy)?;
+        if data.differs()?.entry.is_none() {
+            data.forget_difference()?;
+        }
         data.remove_old_generations()?;
         Ok(data)
     }
@@ -85,7 +88,7 @@ impl Data {
         Ok(())
     }
 
-    /// How the log of this directory goes on after the snapshot that came; `None` if it has all that is in there.
+    /// How the log of this directory goes on after the snapshot that came; `None` if it has all that is in there, and is not wrong.
     fn adopted(
         &self,
         manifest: &Manifest,
@@ -110,7 +113,8 @@ impl Data {
         wal::open(disk, &self.log_dir(), log, entropy, own.record, &mut |record| {
             recovery.take(record.index, record.kind, record.payload)
         })?;
-        recovery.adopt(base, own).map_err(|what| DataError::Facts(self.log_dir(), what))
+        let is_wrong = self.differs()?.entry.is_some();
+        recovery.adopt(base, own, is_wrong).map_err(|what| DataError::Facts(self.log_dir(), what))
     }
 
     /// Removes the snapshots that counted before the last one did.

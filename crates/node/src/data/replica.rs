@@ -86,7 +86,7 @@ impl Data {
         let damaged = |what| DataError::Facts(self.log_dir(), what);
         let recovered = recovery.finish(mark).map_err(damaged)?;
         let log = RaftLog::new(id, recovered, opened.writer, links, retention, entropy.next_u64());
-        let control = Some(log.control());
+        let control = log.control();
         dsa.shard().writer().find_free_ids();
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);
@@ -97,6 +97,7 @@ impl Data {
         if let Some(Settled { file, .. }) = settings {
             committer.copy_settings_to(file);
         }
+        let committer = committer.comparing(id, control.clone(), self.differs()?);
         dsa.journal_to(queue);
         Ok(Recovered {
             dsa,
@@ -104,7 +105,7 @@ impl Data {
             snapshots,
             records,
             cut: opened.cut,
-            control,
+            control: Some(control),
             differences: Vec::new(),
         })
     }

@@ -1,5 +1,6 @@
 //! Messages of the channel for updates, to the byte: `docs/formats/peers.md`. All numbers are little-endian.
 
+use crate::compare::{self, Said};
 use crate::data::settings;
 use dsa::account_times::{AccountTime, TIME_BYTES};
 use dsa::audit::Origin;
@@ -19,6 +20,13 @@ const HEAD_BYTES: usize = 8;
 const UPDATES: u8 = 1;
 const OUTCOME: u8 = 2;
 const TIMES: u8 = 3;
+const COMPARISON: u8 = 4;
+/// What is said of an entry.
+const ASKS: u8 = 0;
+const ASKS_IN_DOUBT: u8 = 1;
+const VALUE: u8 = 2;
+const REBUILT: u8 = 3;
+const WRONG: u8 = 4;
 /// What updates are.
 const EACH: u8 = 0;
 const TRANSACTION: u8 = 1;
@@ -97,6 +105,8 @@ pub(super) enum Message<'a> {
     },
     /// Times of accounts. Nobody answers them.
     Times(Vec<AccountTime>),
+    /// What replicas have made of the log.
+    Comparison(compare::Message),
 }
 
 impl Message<'_> {
@@ -137,6 +147,28 @@ impl Message<'_> {
                 assert!((1..=TIMES_MAX).contains(&times.len()), "times are sent in pieces");
                 out[5] = TIMES;
                 times.iter().for_each(|time| time.encode(&mut out));
+            }
+            Message::Comparison(compare::Message { term, index, said }) => {
+                out[5] = COMPARISON;
+                let number = match *said {
+                    Said::Asks { is_doubted } => {
+                        out[6] = if is_doubted { ASKS_IN_DOUBT } else { ASKS };
+                        0
+                    }
+                    Said::Value(value) => {
+                        out[6] = VALUE;
+                        value
+                    }
+                    Said::Rebuilt(needs) => {
+                        out[6] = REBUILT;
+                        needs
+                    }
+                    Said::Wrong(value) => {
+                        out[6] = WRONG;
+                        value
+                    }
+                };
+                [*term, *index, number].iter().for_each(|number| put_u64(*number, &mut out));
             }
         }
         let crc = crc32c::crc32c(&out[4..]);
@@ -182,6 +214,21 @@ impl Message<'_> {
                 }
                 let times: Option<Vec<AccountTime>> = times.iter().map(AccountTime::decode).collect();
                 Message::Times(times.ok_or(Malformed::Content)?)
+            }
+            COMPARISON => {
+                let (term, index, number) = (take_u64(&mut rest)?, take_u64(&mut rest)?, take_u64(&mut rest)?);
+                let said = match code {
+                    ASKS if number == 0 => Said::Asks { is_doubted: false },
+                    ASKS_IN_DOUBT if number == 0 => Said::Asks { is_doubted: true },
+                    VALUE => Said::Value(number),
+                    REBUILT => Said::Rebuilt(number),
+                    WRONG => Said::Wrong(number),
+                    _ => return Err(Malformed::Content),
+                };
+                if term == 0 {
+                    return Err(Malformed::Content);
+                }
+                Message::Comparison(compare::Message { term, index, said })
             }
             _ => return Err(Malformed::Type),
         };

@@ -141,6 +141,7 @@ impl Work {
         self.keep_up(&node, control, &view, now_ms);
         self.keep_seen(&node, &view, now_ms);
         self.renewal.step(&node, &self.folder, &self.links, &view, now_ms);
+        self.transfer.withhold(view.compared.standing.withholds());
         let progress = self.transfer.step(now_ms, view.wanted);
         let fetch = match progress {
             Progress::Goes => Some(Fetch::Goes),

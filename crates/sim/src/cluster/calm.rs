@@ -1,5 +1,6 @@
 //! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
 
+use super::damage::Damage;
 use super::replica::Replica;
 use super::{Cluster, broken};
 use crate::disk::Faults;
@@ -45,12 +46,21 @@ impl Cluster {
                 // It had failed before all was mended, and has ended now.
                 self.start(at)?;
             }
-            if self.is_calm() && self.has_same_members() && self.undone().is_none() {
+            self.forget_damage_of_strangers();
+            if self.has_unknown_damage() && self.random.chance(20) {
+                // It is found when something is applied.
+                self.client_sends()?;
+            }
+            if self.is_calm() && self.has_same_members() && self.undone().is_none() && !self.has_damage() {
                 return self.look_at_all();
             }
         }
         if let Some(members) = self.members().filter(Members::is_joint) {
             return Err(broken(properties::LEFT)(format!("the members are {members:?}")));
+        }
+        if let Some(at) = self.replicas.iter().position(|replica| replica.damage != Damage::None) {
+            let Replica { id, damage, .. } = &self.replicas[at];
+            return Err(broken(properties::REBUILT)(format!("the damage of replica {id} is {damage:?}")));
         }
         if let Some(undone) = self.undone().filter(|_| self.is_calm()) {
             return Err(broken(properties::DONE)(undone));

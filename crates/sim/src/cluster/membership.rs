@@ -95,6 +95,7 @@ impl Cluster {
             change.voters, change.learners
         ));
         self.tally.changes += 1;
+        self.changed_ns = self.now_ns;
         // What is refused is asked for again some time.
         let _ = control.ask(Request::Change(change, view.members_index));
         Ok(())
@@ -108,6 +109,7 @@ impl Cluster {
         if let Some(next) = with_upkeep(id, &view, |upkeep| upkeep.next()) {
             self.trace.note(format_args!("  replica {id} wants {next:?}"));
             self.tally.kept_up += 1;
+            self.changed_ns = self.now_ns;
             let _ = control.ask(next);
         }
     }
@@ -177,7 +179,8 @@ fn wishes(members: &Members) -> Wishes {
 
 fn with_upkeep<T>(own: ReplicaId, view: &View, decide: impl FnOnce(Upkeep<'_>) -> T) -> T {
     let has = |other: &&consensus::Other| {
-        other.is_active && !other.fetches && other.matched + CAUGHT_UP >= view.commit
+        let is_wrong = view.compared.wrong.contains(&other.id);
+        other.is_active && !other.fetches && !is_wrong && other.matched + CAUGHT_UP >= view.commit
     };
     let caught_up: BTreeSet<ReplicaId> =
         view.others.iter().filter(has).map(|other| other.id).chain([own]).collect();

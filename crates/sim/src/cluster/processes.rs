@@ -55,6 +55,7 @@ impl Cluster {
         (replica.node, replica.seen, replica.paused_ns) = (Some(node), 0, 0);
         replica.transfer = Some(transfer);
         self.must_not_go_back(at)?;
+        self.look_at_start(at)?;
         self.look_at(at)
     }
 

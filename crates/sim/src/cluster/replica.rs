@@ -1,5 +1,6 @@
 //! A replica: its disk and its clock, and the process, if it runs.
 
+use super::damage::Damage;
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::node::Node;
@@ -42,6 +43,8 @@ pub(super) struct Replica {
     pub(super) snapshot: u64,
     /// The last entry at which it was compared with the model.
     pub(super) seen: u64,
+    /// Whether its directory is another than that of the others.
+    pub(super) damage: Damage,
     /// It has a snapshot with which it starts.
     pub(super) has_started: bool,
     /// It fetches that.
@@ -69,6 +72,7 @@ impl Replica {
             written: None,
             snapshot: 0,
             seen: 0,
+            damage: Damage::default(),
             has_started: false,
             joining: None,
             away_ns: 0,

@@ -1,5 +1,6 @@
 //! Replicas make snapshots, and one that is behind takes that of another.
 
+use super::damage::Damage;
 use super::replica::Written;
 use super::{Cluster, broken};
 use crate::properties;
@@ -14,6 +15,10 @@ impl Cluster {
     pub(super) fn begin_snapshot(&mut self, at: usize) {
         let replica = &mut self.replicas[at];
         let Some(node) = replica.node.as_mut().filter(|_| replica.written.is_none()) else { return };
+        if replica.damage != Damage::None {
+            // It could come to another replica before anybody knows.
+            return;
+        }
         let latest = node.recovered.snapshots.latest().map(|latest| latest.index);
         let Ok(Some((point, index))) = node.recovered.committer.checkpoint() else { return };
         if latest.is_some_and(|latest| latest >= index) {
@@ -64,7 +69,9 @@ impl Cluster {
         // Too much is asked for only of one that does nothing.
         let tell = |fetch| _ = control.ask(Request::Fetch(fetch));
         let now_ms = replica.clock.monotonic_ms();
-        match transfer.step(now_ms, control.view().wanted) {
+        let view = control.view();
+        transfer.withhold(view.compared.standing.withholds());
+        match transfer.step(now_ms, view.wanted) {
             Progress::Idle | Progress::Sends => {}
             Progress::Goes => tell(Fetch::Goes),
             Progress::Failed => tell(Fetch::Failed),
@@ -72,6 +79,9 @@ impl Cluster {
                 self.tally.fetched += 1;
                 let id = replica.id;
                 self.trace.note(format_args!("  replica {id} has fetched a snapshot"));
+                if replica.damage != Damage::None {
+                    replica.damage = Damage::Fetched;
+                }
                 self.end(at);
                 return self.start(at);
             }

@@ -84,6 +84,10 @@ proptest! {
         let time = |(entry, created, field, ms): (u32, u64, usize, u64)| AccountTime {
             entry: EntryId(entry), created: Csn(created), field: Field::ALL[field], ms,
         };
+        let said = [Said::Asks { is_doubted: leader % 2 == 0 }, Said::Value(leader), Said::Rebuilt(leader), Said::Wrong(leader)];
+        for said in said {
+            comes_back(&Message::Comparison(compare::Message { term: number, index, said }), flip)?;
+        }
         comes_back(&Message::Times(times.into_iter().map(time).collect()), flip)?;
     }
 

@@ -1,0 +1,126 @@
+//! The directory of one replica becomes another by itself, as if its machine had made a mistake. The others go on, whoever leads, and that one is
+//! made anew.
+
+use super::replica::Replica;
+use super::{Cluster, broken};
+use crate::properties;
+use crate::requests::{Bundle, ROOT, SUFFIX, Sent};
+use crate::world::Violation;
+use dsa::Applier;
+use dsa::journal::Command;
+use env::clock::Clock as _;
+use proto::op::ModifyKind;
+use std::borrow::Cow;
+
+/// Nanoseconds after a change of members was asked for in which nothing is damaged: one against one would be left, or none.
+const APART_NS: u64 = 3_000_000_000;
+
+/// Whether the directory of a replica is another than that of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// It is the same.
+    #[default]
+    None,
+    /// It is another, and the replica does not know that.
+    Unknown,
+    /// It has left service.
+    Found,
+    /// It has fetched a snapshot, with which it starts.
+    Fetched,
+}
+
+impl Cluster {
+    /// Something is changed in the directory of one replica that no entry of the log has changed: of the leader as often as of any other.
+    pub(super) fn damage(&mut self) {
+        let Some((leader, control)) = self.leading() else { return };
+        let members = control.view().members;
+        let is_quiet = self.now_ns >= self.changed_ns + APART_NS && self.undone().is_none();
+        if members.voters.len() < 3 || members.is_joint() || !is_quiet || self.has_damage() {
+            return;
+        }
+        let runs = |replica: &Replica| replica.node.is_some() && members.has(replica.id);
+        let at = match self.damages.chance(500) {
+            true => self.replicas.iter().position(|replica| replica.id == leader),
+            false => Some(self.damages.below(self.replicas.len() as u64) as usize),
+        };
+        let Some(at) = at.filter(|at| runs(&self.replicas[*at])) else { return };
+        let replica = &mut self.replicas[at];
+        let (id, wall_ms) = (replica.id, replica.clock.wall_ms());
+        let Some(node) = &mut replica.node else { return };
+        let mut bundle = Bundle::default();
+        let value = format!("damage {}", self.damages.number());
+        bundle.modify(SUFFIX, ModifyKind::Replace, "description", &[&value], Sent::Other);
+        let command = Command {
+            wall_ms,
+            actor: ROOT.as_bytes(),
+            ids: Cow::Borrowed(&[]),
+            messages: &bundle.updates,
+            is_transaction: false,
+        };
+        let mut applier = Applier::new(&node.recovered.dsa).expect("there are few readers");
+        let applied = applier.apply(&command, &mut Vec::new());
+        applied.expect("there is room for one value");
+        // What it writes now would have the damage.
+        (replica.written, replica.damage) = (None, Damage::Unknown);
+        self.tally.damages += 1;
+        self.trace.note(format_args!("  the directory of replica {id} is damaged"));
+    }
+
+    /// Is a replica damaged, or not made anew?
+    pub(super) fn has_damage(&self) -> bool {
+        self.replicas.iter().any(|replica| replica.damage != Damage::None)
+    }
+
+    /// Does a replica not know that it is damaged?
+    pub(super) fn has_unknown_damage(&self) -> bool {
+        self.replicas.iter().any(|replica| replica.damage == Damage::Unknown)
+    }
+
+    /// A replica that leaves service is one that is damaged, and comes back with another directory only.
+    pub(super) fn look_at_standing(&mut self, at: usize) -> Result<(), Violation> {
+        let replica = &mut self.replicas[at];
+        let Some(node) = &replica.node else { return Ok(()) };
+        let is_wrong = node.recovered.committer.is_wrong();
+        match (replica.damage, is_wrong) {
+            (Damage::None | Damage::Fetched, true) => {
+                let what = format!("replica {} has left service, and is not damaged", replica.id);
+                return Err(broken(properties::LEAVES)(what));
+            }
+            (Damage::Unknown, true) => {
+                replica.damage = Damage::Found;
+                let id = replica.id;
+                self.trace.note(format_args!("  replica {id} has left service"));
+            }
+            (Damage::Found, false) => {
+                let what = format!("replica {} serves again the directory that is damaged", replica.id);
+                return Err(broken(properties::LEAVES)(what));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The process of a replica has started.
+    pub(super) fn look_at_start(&mut self, at: usize) -> Result<(), Violation> {
+        let replica = &mut self.replicas[at];
+        match replica.damage {
+            // It was in memory only.
+            Damage::Unknown => replica.damage = Damage::None,
+            Damage::Fetched => {
+                let is_wrong =
+                    replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_wrong());
+                replica.damage = if is_wrong { Damage::Found } else { Damage::None };
+                self.tally.rebuilt += u64::from(!is_wrong);
+            }
+            Damage::None | Damage::Found => {}
+        }
+        self.look_at_standing(at)
+    }
+
+    /// What is damaged is no part of the group any more.
+    pub(super) fn forget_damage_of_strangers(&mut self) {
+        let Some(members) = self.members() else { return };
+        let gone = self.replicas.iter_mut().filter(|replica| !members.has(replica.id));
+        gone.for_each(|replica| replica.damage = Damage::None);
+    }
+}
