@@ -152,7 +152,9 @@ impl Recovery {
             }
             if !is_same {
                 let index = base.index;
-                return Err(format!("entry {index} is committed, and the other snapshot has another one there"));
+                return Err(format!(
+                    "entry {index} is committed, and the other snapshot has another one there"
+                ));
             }
         }
         let record = entries.record(base.index).ok().filter(|_| is_same);
@@ -259,12 +261,18 @@ mod tests {
     fn a_wrong_directory_is_replaced_and_what_the_log_has_promised_stays() {
         let state = HardState { term: 6, vote: 2, commit: 3 };
         let all = [(2, 5), (3, 6), (4, 6)];
-        let adopted = |index, term, is_wrong| taken(&all, state).unwrap().adopt(base(index, term), mark(1, 5), is_wrong);
+        let adopted = |index, term, is_wrong| {
+            taken(&all, state).unwrap().adopt(base(index, term), mark(1, 5), is_wrong)
+        };
         assert_eq!(adopted(2, 5, false), Ok(None), "the own one is as good");
         let mark = adopted(2, 5, true).unwrap().expect("it replaces the own one");
         assert_eq!((mark.record, mark.term, mark.vote), (Index(10), 6, 2));
         let Recovered(entries) = taken(&all[1..], state).unwrap().finish(mark).unwrap();
-        assert_eq!((entries.last(), entries.hard_state), (4, state), "the log goes on behind it with all that it has");
+        assert_eq!(
+            (entries.last(), entries.hard_state),
+            (4, state),
+            "the log goes on behind it with all that it has"
+        );
         let own = adopted(1, 5, true).unwrap().map(|mark| mark.record);
         assert_eq!(own, Some(Index(9)), "as far back as the own snapshot");
         let later = taken(&all[1..], state).unwrap().adopt(base(1, 5), self::mark(2, 5), true);

@@ -61,7 +61,8 @@ const LAST_STEPS_MAX: usize = 100;
 const NEEDED_APART_MS: u64 = 1_000;
 
 /// What is said where the directory is wrong.
-const WRONG: &str = "the directory of this server is not what the others have, and is made anew: use another server";
+const WRONG: &str =
+    "the directory of this server is not what the others have, and is made anew: use another server";
 
 /// Why nothing can be written any more.
 #[derive(Clone, Debug)]

@@ -290,7 +290,8 @@ impl Compare {
 
     /// The leader says that a majority has another value. True if this replica is to leave service.
     fn on_wrong(&mut self, from: ReplicaId, (index, value): (u64, u64), now: &Now<'_>) -> bool {
-        let Some((entry, _)) = self.left else { return now.chain.at(index) != Some(value) };
+        // What was said to an earlier run may be about an entry before its snapshot.
+        let Some((entry, _)) = self.left else { return now.chain.at(index).is_some_and(|own| own != value) };
         let at = Position { index: Index(entry), term: 0 };
         self.compared.standing = Standing::Rebuilt(Some(WantedSnapshot { from, at }));
         // A fetch that was given up begins again.
@@ -330,8 +331,7 @@ impl Compare {
     /// A leader that is wrong has another one lead, which has most of the log.
     fn hand_over(&self) {
         let view = self.control.view();
-        let may_lead =
-            |other: &&consensus::Other| other.is_active && view.members.voters.contains(&other.id);
+        let may_lead = |other: &&consensus::Other| other.is_active && view.members.voters.contains(&other.id);
         let next = view.others.iter().filter(may_lead).max_by_key(|other| (other.matched, other.id));
         // What is refused is asked for again.
         let _ = next.map(|next| self.control.ask(Request::Transfer(next.id)));

@@ -41,13 +41,13 @@ pub mod snapshot;
 mod superblock;
 
 pub use accept_loss::Remains;
+pub(crate) use differs::DiffersFile;
 pub use dir::{Data, open_to_others};
 pub use entries::LogRead;
 pub use error::DataError;
 pub use examine::{Examined, View};
 pub use indexes::{IndexFile, Nowhere};
 pub use joining::JoinFiles;
-pub(crate) use differs::DiffersFile;
 pub(crate) use recover::write_snapshot;
 pub use recover::{Recovered, Settled, Stage, Wanted};
 pub use replica::Replication;

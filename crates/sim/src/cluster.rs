@@ -310,7 +310,9 @@ impl Cluster {
 
     /// What can be read at a replica is what the entries make that it has applied.
     fn look_at(&mut self, at: usize) -> Result<(), Violation> {
-        let Replica { id, node: Some(node), seen, damage, .. } = &mut self.replicas[at] else { return Ok(()) };
+        let Replica { id, node: Some(node), seen, damage, .. } = &mut self.replicas[at] else {
+            return Ok(());
+        };
         let applied = node.applied();
         if applied == *seen || *damage != Damage::None {
             return Ok(());

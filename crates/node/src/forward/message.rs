@@ -216,7 +216,8 @@ impl Message<'_> {
                 Message::Times(times.ok_or(Malformed::Content)?)
             }
             COMPARISON => {
-                let (term, index, number) = (take_u64(&mut rest)?, take_u64(&mut rest)?, take_u64(&mut rest)?);
+                let (term, index, number) =
+                    (take_u64(&mut rest)?, take_u64(&mut rest)?, take_u64(&mut rest)?);
                 let said = match code {
                     ASKS if number == 0 => Said::Asks { is_doubted: false },
                     ASKS_IN_DOUBT if number == 0 => Said::Asks { is_doubted: true },

@@ -6,6 +6,7 @@ use super::{Cluster, broken};
 use crate::properties;
 use crate::requests::{Bundle, ROOT, SUFFIX, Sent};
 use crate::world::Violation;
+use consensus::Standing;
 use dsa::Applier;
 use dsa::journal::Command;
 use env::clock::Clock as _;
@@ -14,6 +15,9 @@ use std::borrow::Cow;
 
 /// Nanoseconds after a change of members was asked for in which nothing is damaged: one against one would be left, or none.
 const APART_NS: u64 = 3_000_000_000;
+
+/// Milliseconds by which a change that no entry has made is in the future.
+const LATER_MS: u64 = 100_000_000;
 
 /// Whether the directory of a replica is another than that of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +49,8 @@ impl Cluster {
         };
         let Some(at) = at.filter(|at| runs(&self.replicas[*at])) else { return };
         let replica = &mut self.replicas[at];
-        let (id, wall_ms) = (replica.id, replica.clock.wall_ms());
+        // All that comes after has other CSNs then.
+        let (id, wall_ms) = (replica.id, replica.clock.wall_ms() + LATER_MS);
         let Some(node) = &mut replica.node else { return };
         let mut bundle = Bundle::default();
         let value = format!("damage {}", self.damages.number());
@@ -74,6 +79,12 @@ impl Cluster {
     /// Does a replica not know that it is damaged?
     pub(super) fn has_unknown_damage(&self) -> bool {
         self.replicas.iter().any(|replica| replica.damage == Damage::Unknown)
+    }
+
+    /// Does a replica know that it is another than the others, and not whether it is wrong?
+    pub(super) fn is_doubted(&self, at: usize) -> bool {
+        let control = self.replicas[at].control();
+        control.is_some_and(|control| control.view().compared.standing == Standing::Doubted)
     }
 
     /// A replica that leaves service is one that is damaged, and comes back with another directory only.
@@ -107,8 +118,7 @@ impl Cluster {
             // It was in memory only.
             Damage::Unknown => replica.damage = Damage::None,
             Damage::Fetched => {
-                let is_wrong =
-                    replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_wrong());
+                let is_wrong = replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_wrong());
                 replica.damage = if is_wrong { Damage::Found } else { Damage::None };
                 self.tally.rebuilt += u64::from(!is_wrong);
             }
