@@ -29,6 +29,8 @@ pub struct Metrics {
     pub is_joint: bool,
     /// Would a majority be left without any one of those that vote? Only the one that leads knows.
     pub can_lose_one: Option<bool>,
+    /// What its directory is worth, in a word.
+    pub standing: &'static str,
     /// All replicas.
     pub replicas: Vec<Replica>,
 }

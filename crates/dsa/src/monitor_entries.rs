@@ -496,6 +496,11 @@ fn groups() -> impl Iterator<Item = Item> {
             spare,
             Text(|dsa, _| groups::metrics(dsa).can_lose_one.map_or("unknown".to_owned(), groups::truth)),
         ),
+        (
+            "Standing",
+            "serves; doubted, if directories differ and no majority has the same; or rebuilt, if this one is wrong",
+            Text(|dsa, _| groups::metrics(dsa).standing.to_owned()),
+        ),
         ("Replicas", lines, Measure::Texts(|dsa, _| groups::replicas(&groups::metrics(dsa)))),
         ("Barriers", "Sessions that wait until they may read", Log(|log| log.barriers)),
         ("Waiting", "Submissions of updates that wait for a leader", Log(|log| log.updates_waiting)),

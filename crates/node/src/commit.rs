@@ -21,7 +21,7 @@ pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
-use crate::compare::{self, Compare};
+use crate::compare::{self, Compare, Digester};
 use crate::data::snapshot::Point;
 use crate::data::{DiffersFile, SettingsFile, settings};
 use crate::faults;
@@ -333,7 +333,7 @@ impl Committer {
             self.exchange();
             return Ok(false);
         }
-        let Committer { log, replica, queue, forward, .. } = self;
+        let Committer { log, replica, queue, forward, compare, .. } = self;
         let (before, status) = (replica.applied(), queue.status());
         if planted::is(faults::ANSWERED_BEFORE_COMMIT) {
             replica.apply_early(log.files().safe(), status)?;
@@ -342,6 +342,11 @@ impl Committer {
         log.committed(&mut |committed| {
             if applied.is_ok() {
                 applied = replica.apply(committed, forward.as_mut(), status);
+                if let Some(compare) = compare
+                    && applied.is_ok()
+                {
+                    compare.on_applied(replica.applied().0, replica.shard());
+                }
             }
         });
         let has_applied = before < replica.applied();
@@ -361,6 +366,11 @@ impl Committer {
     /// promised of its log.
     pub fn is_wrong(&self) -> bool {
         self.compare.as_ref().is_some_and(Compare::is_wrong)
+    }
+
+    /// What makes digests of the directory beside the log, for the comparison with other replicas: somebody has to step it.
+    pub fn digester(&self) -> Option<Digester> {
+        self.compare.as_ref().map(Compare::digester)
     }
 
     /// Must no snapshot be made of it?
@@ -421,7 +431,7 @@ impl Committer {
         };
         let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
         let (heard, chain) = (forward.take_compared(), replica.outcomes());
-        let now = compare::Now { leads, leader, chain, now_ms: *now_ms };
+        let now = compare::Now { leads, leader, chain, shard: replica.shard(), now_ms: *now_ms };
         compare.step(heard, &now, &mut |to, message| forward.compare(to, message))
     }
 

@@ -2,13 +2,18 @@
 //! snapshot of another replica.
 //!
 //! The one that leads asks twice a second what the others have made of all entries up to one that it has applied itself: the value of the
-//! outcome chain there. Values of one entry are compared, whoever leads. It has no owner but the committer, starts no thread and reads no clock.
+//! outcome chain there. Values of one entry are compared, whoever leads. What has no other outcome is found by digests of slices of the directory, one
+//! after the other ([`slices`]). It has no owner but the committer, starts no thread and reads no clock.
 //!
 //! - *A majority of those that vote has the same value.* Who has another is wrong. One that does not lead is told so by the leader. A leader
 //!   that finds itself wrong has another one lead first.
 //! - *Values differ, and none is a majority's.* Nobody knows which is right: all go on serving, say so, and give their snapshots to nobody.
 
+mod digester;
 mod round;
+mod slices;
+
+pub use digester::Digester;
 
 use crate::data::DiffersFile;
 use crate::faults;
@@ -17,7 +22,10 @@ use consensus::{Compared, Control, ReplicaId, Request, Standing, WantedSnapshot}
 use dsa::chain::Chain;
 use env::planted;
 use round::{Round, Value};
+use slices::Slices;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use store::Shard;
 use wal::{Index, Position};
 
 /// Milliseconds between two questions: for so long a directory may be served that is known to be wrong a moment later.
@@ -49,6 +57,12 @@ pub(crate) enum Said {
     Rebuilt(u64),
     /// A majority has this value, and the receiver has not: its directory is to be that of the sender.
     Wrong(u64),
+    /// What has the receiver in the slice of the directory that begins with this id, when it has applied that entry and none after it?
+    AsksSlice(u32),
+    /// The digest of the slice that was asked for last.
+    Slice(u64),
+    /// As [`Said::Wrong`], of the slice.
+    WrongSlice(u64),
 }
 
 /// What a step looks at.
@@ -57,6 +71,7 @@ pub(crate) struct Now<'a> {
     pub(crate) leads: Option<u64>,
     pub(crate) leader: Leader,
     pub(crate) chain: &'a Chain,
+    pub(crate) shard: &'a Arc<Shard>,
     pub(crate) now_ms: u64,
 }
 
@@ -78,6 +93,7 @@ pub(crate) struct Compare {
     told: Compared,
     /// The last entry that was applied when the own directory was found to be wrong, and whether that is written down.
     left: Option<(u64, bool)>,
+    slices: Slices,
     /// Of a leader: the entry that its snapshot must have, for others that are made anew.
     needed: u64,
 }
@@ -98,6 +114,7 @@ impl Compare {
             compared: Compared::default(),
             told: Compared::default(),
             left,
+            slices: Slices::default(),
             needed: 0,
         };
         if left.is_some() {
@@ -115,6 +132,16 @@ impl Compare {
     /// Is no snapshot of it to be made?
     pub(crate) fn withholds(&self) -> bool {
         self.compared.standing.withholds()
+    }
+
+    /// What makes digests of the directory beside the log.
+    pub(crate) fn digester(&self) -> Digester {
+        self.slices.digester()
+    }
+
+    /// An entry was applied.
+    pub(crate) fn on_applied(&mut self, index: u64, shard: &Arc<Shard>) {
+        self.slices.on_applied(index, shard);
     }
 
     /// An entry that was applied here, and what a majority has made of all entries up to it.
@@ -139,6 +166,7 @@ impl Compare {
             self.rounds.clear();
             self.compared.wrong.clear();
             (self.agreed, self.needed) = (None, 0);
+            self.slices.forget();
         }
         let mut is_wrong = false;
         for (from, Message { term, index, said }) in heard {
@@ -151,11 +179,21 @@ impl Compare {
                 Said::Rebuilt(needs) if leads => {
                     is_wrong |= self.on_value(from, index, Value::Rebuilt(needs), send);
                 }
+                Said::AsksSlice(first) if is_of_leader && !self.is_wrong() => {
+                    self.slices.on_asked((from, term, index), first, now);
+                }
+                Said::Slice(digest) if leads => {
+                    is_wrong |= self.slices.on_digest(self.own, from, (term, index, digest), send);
+                }
+                Said::WrongSlice(value) if is_of_leader => {
+                    is_wrong |= self.slices.has_said_other(index, value)
+                }
                 // Of another term, or of one that does not lead any more.
                 _ => {}
             }
         }
         self.answer(now, send);
+        is_wrong |= self.slices.step(self.own, send);
         if let Some(term) = now.leads
             && self.asked_ms.is_none_or(|asked_ms| now.now_ms >= asked_ms + ROUND_MS)
         {
@@ -232,7 +270,7 @@ impl Compare {
         }
         let members = self.control.view().members;
         let (index, value) = now.chain.last();
-        let mut round = Round::new(index, members);
+        let mut round = Round::new(index, members.clone());
         round.note(self.own, self.left.map_or(Value::Is(value), |(entry, _)| Value::Rebuilt(entry)));
         if self.rounds.len() == ROUNDS_MAX {
             self.rounds.pop_front();
@@ -240,6 +278,9 @@ impl Compare {
         // The same entry again: what was said of it may have come late.
         self.rounds.retain(|earlier| earlier.index != index);
         let is_doubted = self.compared.standing == Standing::Doubted;
+        if !self.is_wrong() {
+            self.slices.ask((self.own, term, &members), now, send);
+        }
         let message = Message { term, index, said: Said::Asks { is_doubted } };
         round.others(self.own).for_each(|id| send(id, message));
         self.rounds.push_back(round);
@@ -254,7 +295,9 @@ impl Compare {
             Some(right) if round.value(self.own) == Some(right) => round.wrong(right).collect(),
             _ => Vec::new(),
         };
-        let is_doubted = round.is_doubted();
+        // What was doubted stays so until a majority is known.
+        let was_doubted = self.compared.standing == Standing::Doubted && round.majority().is_none();
+        let is_doubted = round.is_doubted() || was_doubted || self.slices.is_doubted;
         // One that has not answered may be starting with its new directory.
         let stays = |id: &ReplicaId| !round.has_said(*id) && round.others(self.own).any(|other| other == *id);
         let mut all: Vec<ReplicaId> = self.compared.wrong.iter().copied().filter(stays).collect();

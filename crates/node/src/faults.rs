@@ -29,6 +29,8 @@ env::faults! {
     MINORITY_CHAIN_WINS = "minority-chain-wins";
     /// A leader asks nobody what others have made of the log.
     NEVER_COMPARED = "replicas-never-compared";
+    /// A leader asks nobody for digests of slices.
+    SLICES_NOT_COMPARED = "slices-not-compared";
     /// A directory that is wrong is served again after a start.
     DIFFERENCE_NOT_WRITTEN = "difference-not-written";
     /// A snapshot from another replica comes into the folder of the own one.

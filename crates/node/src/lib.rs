@@ -2,7 +2,7 @@
 //! sockets and no configuration.
 
 pub mod commit;
-mod compare;
+pub mod compare;
 pub mod data;
 pub mod faults;
 mod forward;

@@ -20,6 +20,7 @@ pub use facts::{Facts, until_s};
 pub use node::{JoinBody, Node};
 pub use runtime::Runtime;
 
+use ::node::compare::Digester;
 use ::node::transfer::Transfer;
 use peers::Peers;
 use std::path::PathBuf;
@@ -35,4 +36,6 @@ pub struct Beside {
     pub links: Peers,
     /// What sends and fetches snapshots.
     pub transfer: Transfer,
+    /// What makes digests of the directory.
+    pub digester: Digester,
 }

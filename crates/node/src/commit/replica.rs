@@ -123,6 +123,11 @@ impl Replica {
         self.applier.chain().last()
     }
 
+    /// The entries.
+    pub(super) fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
     /// The outcome chain.
     pub(super) fn outcomes(&self) -> &Chain {
         self.applier.chain()

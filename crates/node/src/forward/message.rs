@@ -27,6 +27,9 @@ const ASKS_IN_DOUBT: u8 = 1;
 const VALUE: u8 = 2;
 const REBUILT: u8 = 3;
 const WRONG: u8 = 4;
+const ASKS_SLICE: u8 = 5;
+const SLICE: u8 = 6;
+const WRONG_SLICE: u8 = 7;
 /// What updates are.
 const EACH: u8 = 0;
 const TRANSACTION: u8 = 1;
@@ -150,24 +153,17 @@ impl Message<'_> {
             }
             Message::Comparison(compare::Message { term, index, said }) => {
                 out[5] = COMPARISON;
-                let number = match *said {
-                    Said::Asks { is_doubted } => {
-                        out[6] = if is_doubted { ASKS_IN_DOUBT } else { ASKS };
-                        0
-                    }
-                    Said::Value(value) => {
-                        out[6] = VALUE;
-                        value
-                    }
-                    Said::Rebuilt(needs) => {
-                        out[6] = REBUILT;
-                        needs
-                    }
-                    Said::Wrong(value) => {
-                        out[6] = WRONG;
-                        value
-                    }
+                let (code, number) = match *said {
+                    Said::Asks { is_doubted: false } => (ASKS, 0),
+                    Said::Asks { is_doubted: true } => (ASKS_IN_DOUBT, 0),
+                    Said::Value(value) => (VALUE, value),
+                    Said::Rebuilt(needs) => (REBUILT, needs),
+                    Said::Wrong(value) => (WRONG, value),
+                    Said::AsksSlice(first) => (ASKS_SLICE, u64::from(first)),
+                    Said::Slice(digest) => (SLICE, digest),
+                    Said::WrongSlice(digest) => (WRONG_SLICE, digest),
                 };
+                out[6] = code;
                 [*term, *index, number].iter().for_each(|number| put_u64(*number, &mut out));
             }
         }
@@ -224,6 +220,9 @@ impl Message<'_> {
                     VALUE => Said::Value(number),
                     REBUILT => Said::Rebuilt(number),
                     WRONG => Said::Wrong(number),
+                    ASKS_SLICE => Said::AsksSlice(u32::try_from(number).map_err(|_| Malformed::Content)?),
+                    SLICE => Said::Slice(number),
+                    WRONG_SLICE => Said::WrongSlice(number),
                     _ => return Err(Malformed::Content),
                 };
                 if term == 0 {

@@ -33,13 +33,16 @@ impl Node {
         done.or_else(|why| self.at_leader(&command).ok_or(why))
     }
 
-    /// May clients be sent to this node? It has a leader, is a member, and is not drained.
+    /// May clients be sent to this node? It has a leader, is a member, is not drained, and its directory is not known to be
+    /// wrong.
     fn ready(&self) -> Value {
         let view = self.control().map(consensus::Control::view).unwrap_or_default();
         let why = if view.leader.is_none() {
             Some("the node knows of no leader")
         } else if !view.members.has(self.id()) {
             Some("the node is no member")
+        } else if view.compared.standing.is_rebuilt() {
+            Some("the directory of the node is not what the others have: it is made anew")
         } else if super::Facts::of(&view.members, self.id()).drained {
             Some("the node is drained")
         } else {
@@ -94,6 +97,9 @@ impl Node {
         }
         if super::Facts::of(&view.members, to).drained {
             return Err(format!("node {to} is drained: `pando cluster drain {to} --undo` ends that"));
+        }
+        if view.compared.wrong.contains(&to) {
+            return Err(format!("the directory of node {to} is made anew: it cannot lead before"));
         }
         if to != self.id() {
             self.transfer(to)?;

@@ -68,6 +68,11 @@ impl Group for Node {
             learners: numbers(&view.members.learners),
             is_joint: view.members.is_joint(),
             can_lose_one: (view.leader == Some(self.id())).then(|| self.can_lose_one(&view)),
+            standing: match view.compared.standing {
+                consensus::Standing::Serves => "serves",
+                consensus::Standing::Doubted => "doubted",
+                consensus::Standing::Rebuilt(_) => "rebuilt",
+            },
             replicas: view.members.all().map(|id| self.replica(id, &view)).collect(),
         }
     }

@@ -4,7 +4,7 @@ use super::facts::{Facts, replaces, wishes};
 use super::node::Node;
 use super::standing::Standing;
 use consensus::upkeep::{Upkeep, Wishes};
-use consensus::{ReplicaId, View};
+use consensus::{ReplicaId, Standing, View};
 use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -27,6 +27,7 @@ impl Node {
             "term": view.term,
             "joint": view.members.is_joint(),
             "cluster": self.cluster().to_string(),
+            "doubted": view.compared.standing == Standing::Doubted,
             "nodes": nodes,
         })
     }
@@ -44,10 +45,16 @@ impl Node {
             "version": facts.version,
             "certificate_days": self.days_left(&facts),
             "fetches_snapshot": fetches,
+            "rebuilt": self.is_wrong(id, view),
             "drained": facts.drained,
             "replaces": replaces(&view.members, &facts).map(|old| old.0),
             "is_replaced": self.is_replaced(&view.members, &facts),
         })
+    }
+
+    /// Is the directory of a node wrong, and made anew?
+    fn is_wrong(&self, id: ReplicaId, view: &View) -> bool {
+        view.compared.wrong.contains(&id) || (id == self.id() && view.compared.standing.is_rebuilt())
     }
 
     /// Has another node what the others have, as a leader sees it, or nearly?
@@ -58,6 +65,7 @@ impl Node {
             other.id == id
                 && other.is_active
                 && !other.fetches
+                && !self.is_wrong(id, view)
                 && other.matched + CAUGHT_UP >= view.commit
                 && lags.seconds(now_ms, other.matched, view.commit) <= CAUGHT_UP_S
         })
@@ -85,6 +93,7 @@ impl Node {
         let has = |id: &ReplicaId| *id == self.id() || self.has_caught_up(*id, view);
         let voters = &view.members.voters;
         let leads = view.leader == Some(self.id());
-        leads && voters.len() >= 3 && !view.members.is_joint() && voters.iter().all(has)
+        let is_sure = view.compared.standing == Standing::Serves;
+        leads && is_sure && voters.len() >= 3 && !view.members.is_joint() && voters.iter().all(has)
     }
 }

@@ -49,8 +49,9 @@ impl Cluster {
         };
         let Some(at) = at.filter(|at| runs(&self.replicas[*at])) else { return };
         let replica = &mut self.replicas[at];
-        // All that comes after has other CSNs then.
-        let (id, wall_ms) = (replica.id, replica.clock.wall_ms() + LATER_MS);
+        // All that comes after has other CSNs, or nothing.
+        let wall_ms = if self.damages.chance(500) { replica.clock.wall_ms() + LATER_MS } else { 0 };
+        let id = replica.id;
         let Some(node) = &mut replica.node else { return };
         let mut bundle = Bundle::default();
         let value = format!("damage {}", self.damages.number());
@@ -68,7 +69,7 @@ impl Cluster {
         // What it writes now would have the damage.
         (replica.written, replica.damage) = (None, Damage::Unknown);
         self.tally.damages += 1;
-        self.trace.note(format_args!("  the directory of replica {id} is damaged"));
+        self.trace.note(format_args!("  the directory of replica {id} is damaged, in time {wall_ms}"));
     }
 
     /// Is a replica damaged, or not made anew?

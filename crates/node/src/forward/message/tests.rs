@@ -84,7 +84,10 @@ proptest! {
         let time = |(entry, created, field, ms): (u32, u64, usize, u64)| AccountTime {
             entry: EntryId(entry), created: Csn(created), field: Field::ALL[field], ms,
         };
-        let said = [Said::Asks { is_doubted: leader % 2 == 0 }, Said::Value(leader), Said::Rebuilt(leader), Said::Wrong(leader)];
+        let said = [
+            Said::Asks { is_doubted: leader % 2 == 0 }, Said::Value(leader), Said::Rebuilt(leader), Said::Wrong(leader),
+            Said::AsksSlice(leader as u32), Said::Slice(leader), Said::WrongSlice(leader),
+        ];
         for said in said {
             comes_back(&Message::Comparison(compare::Message { term: number, index, said }), flip)?;
         }
@@ -94,7 +97,7 @@ proptest! {
     #[test]
     fn any_bytes_with_a_checksum_are_read_without_a_panic(
         kind in 0u8..5,
-        code in 0u8..5,
+        code in 0u8..9,
         rest in proptest::collection::vec(prop_oneof![Just(0u8), Just(1), Just(4), any::<u8>()], 0..200),
     ) {
         let mut bytes = [&[0, 0, 0, 0, VERSION, kind, code, 0], &rest[..]].concat();

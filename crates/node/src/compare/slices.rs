@@ -1,0 +1,170 @@
+//! Digests of slices of the directory: what replicas differ in without another outcome. The one that leads names a slice of the entry ids and an
+//! entry of the log; each replica that applies that entry next digests the slice as it is then. One that has applied it before says nothing,
+//! and the leader names another entry.
+
+use super::round::{Round, Value};
+use super::{Digester, Message, Now, Said};
+use crate::faults;
+use consensus::{Members, ReplicaId};
+use env::planted;
+use std::sync::Arc;
+use store::{Reader, Shard, SliceDigest};
+
+/// Ids in a slice.
+const SLICE_IDS: u32 = 1024;
+/// Milliseconds after which a slice that some have not digested is judged without them.
+const WITHIN_MS: u64 = 2_000;
+
+/// A slice that is to be digested here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wanted {
+    term: u64,
+    /// At this entry of the log.
+    index: u64,
+    /// The first id.
+    first: u32,
+    /// The leader, if this replica is to tell another.
+    leader: Option<ReplicaId>,
+    is_begun: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Slices {
+    digester: Digester,
+    wanted: Option<Wanted>,
+    /// What was said of which entry last.
+    said: Option<(u64, u64)>,
+    /// Of a leader: the slice that is compared, and since when.
+    round: Option<(Round, u64)>,
+    /// The first id of the next slice.
+    first: u32,
+    /// The last entry that was applied at the last question.
+    applied: u64,
+    /// Is there a slice of which nobody knows who has the right one?
+    pub(super) is_doubted: bool,
+}
+
+impl Slices {
+    /// What makes the digests, beside the log.
+    pub(super) fn digester(&self) -> Digester {
+        self.digester.clone()
+    }
+
+    /// This replica does not lead any more, or leads in another term.
+    pub(super) fn forget(&mut self) {
+        (self.round, self.is_doubted) = (None, false);
+    }
+
+    /// This entry is the last one that is applied.
+    pub(super) fn on_applied(&mut self, index: u64, shard: &Arc<Shard>) {
+        let Some(wanted) = self.wanted.as_mut().filter(|wanted| !wanted.is_begun && wanted.index <= index)
+        else {
+            return;
+        };
+        let reader = if wanted.index == index { Reader::register(shard) } else { None };
+        // Too late, or too many read: another entry will be named.
+        let Some(reader) = reader else {
+            self.wanted = None;
+            return;
+        };
+        wanted.is_begun = true;
+        let ids = wanted.first..wanted.first.saturating_add(SLICE_IDS);
+        self.digester.begin(index, SliceDigest::new(reader.stay(), ids));
+    }
+
+    /// The leader wants the digest of a slice.
+    pub(super) fn on_asked(
+        &mut self,
+        (leader, term, index): (ReplicaId, u64, u64),
+        first: u32,
+        now: &Now<'_>,
+    ) {
+        let leader = Some(leader);
+        self.wanted = Some(Wanted { term, index, first, leader, is_begun: false });
+        self.on_applied(now.chain.last().0, now.shard);
+    }
+
+    /// Does this replica have said something else of an entry than what a majority has?
+    pub(super) fn has_said_other(&self, index: u64, value: u64) -> bool {
+        self.said.is_some_and(|(at, said)| at == index && said != value)
+    }
+
+    /// Says what has been digested. True if this replica leads, and it is another than that of a majority.
+    pub(super) fn step(&mut self, own: ReplicaId, send: &mut dyn FnMut(ReplicaId, Message)) -> bool {
+        let Some((index, digest)) = self.digester.take_done() else { return false };
+        let Some(Wanted { term, leader, .. }) = self.wanted.take_if(|wanted| wanted.index == index) else {
+            return false;
+        };
+        self.said = Some((index, digest));
+        match leader {
+            Some(leader) => {
+                send(leader, Message { term, index, said: Said::Slice(digest) });
+                false
+            }
+            None => self.on_digest(own, own, (term, index, digest), send),
+        }
+    }
+
+    /// A replica has digested the slice. True if what this one has is another than a majority's.
+    pub(super) fn on_digest(
+        &mut self,
+        own: ReplicaId,
+        from: ReplicaId,
+        (term, index, digest): (u64, u64, u64),
+        send: &mut dyn FnMut(ReplicaId, Message),
+    ) -> bool {
+        let Some((round, _)) = self.round.as_mut().filter(|(round, _)| round.index == index) else {
+            return false;
+        };
+        round.note(from, Value::Is(digest));
+        let (Some(right), Some(value)) = (round.majority(), round.value(own)) else { return false };
+        if value != right {
+            return true;
+        }
+        for (id, _) in round.wrong(right) {
+            send(id, Message { term, index, said: Said::WrongSlice(right) });
+        }
+        false
+    }
+
+    /// A leader names the next slice, if the last one is over.
+    pub(super) fn ask(
+        &mut self,
+        (own, term, members): (ReplicaId, u64, &Members),
+        now: &Now<'_>,
+        send: &mut dyn FnMut(ReplicaId, Message),
+    ) {
+        let applied = now.chain.last().0;
+        let passed = applied.saturating_sub(std::mem::replace(&mut self.applied, applied));
+        if planted::is(faults::SLICES_NOT_COMPARED) || !self.is_round_over(own, now.now_ms) {
+            return;
+        }
+        if self.first >= now.shard.ids_end() {
+            self.first = 0;
+        }
+        // Others must not have applied it when they hear of it. Where nothing comes, all stand at the last one.
+        let index = if passed == 0 { applied } else { applied + passed / 4 + 1 };
+        let round = Round::new(index, members.clone());
+        let said = Said::AsksSlice(self.first);
+        round.others(own).for_each(|id| send(id, Message { term, index, said }));
+        self.round = Some((round, now.now_ms));
+        self.wanted = Some(Wanted { term, index, first: self.first, leader: None, is_begun: false });
+        self.on_applied(applied, now.shard);
+    }
+
+    /// Is no slice compared? One that a majority has the same of is followed by the next, any other is compared again.
+    fn is_round_over(&mut self, own: ReplicaId, now_ms: u64) -> bool {
+        let Some((round, since_ms)) = &self.round else { return true };
+        let have_all_said = round.has_said(own) && round.others(own).all(|id| round.has_said(id));
+        if !have_all_said && now_ms < since_ms + WITHIN_MS {
+            return false;
+        }
+        if round.majority().is_some() {
+            (self.first, self.is_doubted) = (self.first.saturating_add(SLICE_IDS), false);
+        }
+        self.is_doubted |= round.is_doubted();
+        self.round = None;
+        true
+    }
+}
