@@ -128,6 +128,10 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::REMOVED_STILL_COUNTED, "cluster", None, properties::MEMBERS),
     (consensus::faults::CHANGES_APPLIED_AT_START, "cluster", None, properties::MEMBERS),
     (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::CURRENT),
+    (node::faults::MINORITY_CHAIN_WINS, "cluster", None, properties::LEAVES),
+    (node::faults::NEVER_COMPARED, "cluster", None, properties::REBUILT),
+    (node::faults::SLICES_NOT_COMPARED, "cluster", None, properties::REBUILT),
+    (node::faults::DIFFERENCE_NOT_WRITTEN, "cluster", None, properties::LEAVES),
     // Faults of leases (`lease-renewed-by-any-answer`, `lease-over-transfer`, `lease-after-aborted-transfer`, `tick-debt`) and
     // `read-context-again` are not in this list: no run has shown yet that these worlds find them.
     (dsa::faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER, "cluster", None, properties::OWN),

@@ -53,9 +53,10 @@ impl Cluster {
         let wall_ms = if self.damages.chance(500) { replica.clock.wall_ms() + LATER_MS } else { 0 };
         let id = replica.id;
         let Some(node) = &mut replica.node else { return };
+        // No client changes that value.
         let mut bundle = Bundle::default();
         let value = format!("damage {}", self.damages.number());
-        bundle.modify(SUFFIX, ModifyKind::Replace, "description", &[&value], Sent::Other);
+        bundle.modify(SUFFIX, ModifyKind::Replace, "st", &[&value], Sent::Other);
         let command = Command {
             wall_ms,
             actor: ROOT.as_bytes(),
