@@ -21,7 +21,7 @@ pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
-use crate::compare::{self, Compare, Digester};
+use crate::compare::{self, Compare};
 use crate::data::snapshot::Point;
 use crate::data::{DiffersFile, SettingsFile, settings};
 use crate::faults;
@@ -366,11 +366,6 @@ impl Committer {
     /// promised of its log.
     pub fn is_wrong(&self) -> bool {
         self.compare.as_ref().is_some_and(Compare::is_wrong)
-    }
-
-    /// What makes digests of the directory beside the log, for the comparison with other replicas: somebody has to step it.
-    pub fn digester(&self) -> Option<Digester> {
-        self.compare.as_ref().map(Compare::digester)
     }
 
     /// Must no snapshot be made of it?

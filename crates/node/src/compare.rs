@@ -9,17 +9,17 @@
 //!   that finds itself wrong has another one lead first.
 //! - *Values differ, and none is a majority's.* Nobody knows which is right: all go on serving, say so, and give their snapshots to nobody.
 
-mod digester;
+mod message;
+mod now;
 mod round;
 mod slices;
 
-pub use digester::Digester;
+pub(crate) use message::{Message, Said};
+pub(crate) use now::Now;
 
 use crate::data::DiffersFile;
 use crate::faults;
-use crate::forward::Leader;
 use consensus::{Compared, Control, ReplicaId, Request, Standing, WantedSnapshot};
-use dsa::chain::Chain;
 use env::planted;
 use round::{Round, Value};
 use slices::Slices;
@@ -32,48 +32,6 @@ use wal::{Index, Position};
 const ROUND_MS: u64 = 500;
 /// Rounds for which a leader takes answers: of one that is further behind nothing is known until it has caught up.
 const ROUNDS_MAX: usize = 16;
-
-/// What replicas say to each other about an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Message {
-    /// Of whoever leads.
-    pub(crate) term: u64,
-    /// The entry.
-    pub(crate) index: u64,
-    pub(crate) said: Said,
-}
-
-/// What is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// What has the receiver made of all up to there? Do directories differ, and does nobody know which is right?
-    Asks {
-        /// See [`Said::Asks`].
-        is_doubted: bool,
-    },
-    /// This has the sender made of it.
-    Value(u64),
-    /// The sender's directory is wrong. It needs a snapshot with this entry at least.
-    Rebuilt(u64),
-    /// A majority has this value, and the receiver has not: its directory is to be that of the sender.
-    Wrong(u64),
-    /// What has the receiver in the slice of the directory that begins with this id, when it has applied that entry and none after it?
-    AsksSlice(u32),
-    /// The digest of the slice that was asked for last.
-    Slice(u64),
-    /// As [`Said::Wrong`], of the slice.
-    WrongSlice(u64),
-}
-
-/// What a step looks at.
-pub(crate) struct Now<'a> {
-    /// The term, if this replica leads.
-    pub(crate) leads: Option<u64>,
-    pub(crate) leader: Leader,
-    pub(crate) chain: &'a Chain,
-    pub(crate) shard: &'a Arc<Shard>,
-    pub(crate) now_ms: u64,
-}
 
 /// See the module.
 pub(crate) struct Compare {
@@ -132,11 +90,6 @@ impl Compare {
     /// Is no snapshot of it to be made?
     pub(crate) fn withholds(&self) -> bool {
         self.compared.standing.withholds()
-    }
-
-    /// What makes digests of the directory beside the log.
-    pub(crate) fn digester(&self) -> Digester {
-        self.slices.digester()
     }
 
     /// An entry was applied.
@@ -198,6 +151,10 @@ impl Compare {
             && self.asked_ms.is_none_or(|asked_ms| now.now_ms >= asked_ms + ROUND_MS)
         {
             is_wrong |= self.ask(term, now, send);
+        }
+        if let Some(term) = now.leads.filter(|term| *term == self.term && !self.is_wrong()) {
+            let control = &self.control;
+            self.slices.ask((self.own, term, || control.view().members), now, send);
         }
         self.write_down();
         self.tell();
@@ -270,7 +227,7 @@ impl Compare {
         }
         let members = self.control.view().members;
         let (index, value) = now.chain.last();
-        let mut round = Round::new(index, members.clone());
+        let mut round = Round::new(index, members);
         round.note(self.own, self.left.map_or(Value::Is(value), |(entry, _)| Value::Rebuilt(entry)));
         if self.rounds.len() == ROUNDS_MAX {
             self.rounds.pop_front();
@@ -278,9 +235,6 @@ impl Compare {
         // The same entry again: what was said of it may have come late.
         self.rounds.retain(|earlier| earlier.index != index);
         let is_doubted = self.compared.standing == Standing::Doubted;
-        if !self.is_wrong() {
-            self.slices.ask((self.own, term, &members), now, send);
-        }
         let message = Message { term, index, said: Said::Asks { is_doubted } };
         round.others(self.own).for_each(|id| send(id, message));
         self.rounds.push_back(round);

@@ -2,7 +2,7 @@
 //! sockets and no configuration.
 
 pub mod commit;
-pub mod compare;
+mod compare;
 pub mod data;
 pub mod faults;
 mod forward;

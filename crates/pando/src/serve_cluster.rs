@@ -333,10 +333,9 @@ fn serve_node(
     let committer = committer.forwarding(node.id(), links.links(Channel::Updates), seed);
     let control = control.expect("a replica has one");
     links.begin(control.view().started);
-    let digester = committer.digester().expect("a replica is compared");
     node.begin(control, Arc::clone(committer.queue()));
     let indexes = data.indexes().map_err(refused)?;
-    let beside = Some(Beside { node, folder, links, transfer, digester });
+    let beside = Some(Beside { node, folder, links, transfer });
     let (options, on_failure) = (config.options, config.on_log_failure);
     let logged = Logged { committer, snapshots, indexes, beside };
     let served = server::serve_logged(logged, endpoints, options, on_failure, print_ready);

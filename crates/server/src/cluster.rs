@@ -20,7 +20,6 @@ pub use facts::{Facts, until_s};
 pub use node::{JoinBody, Node};
 pub use runtime::Runtime;
 
-use ::node::compare::Digester;
 use ::node::transfer::Transfer;
 use peers::Peers;
 use std::path::PathBuf;
@@ -36,6 +35,4 @@ pub struct Beside {
     pub links: Peers,
     /// What sends and fetches snapshots.
     pub transfer: Transfer,
-    /// What makes digests of the directory.
-    pub digester: Digester,
 }

@@ -65,9 +65,9 @@ pub fn serve_logged(
     let node = beside.as_ref().map(|beside| Arc::clone(&beside.node));
     let runtime = match beside {
         None => None,
-        Some(beside) => {
+        Some(Beside { node, folder, links, transfer }) => {
             let over = Arc::clone(&over);
-            Some(Runtime::start(beside, Arc::clone(&dsa), move || over.notify_one())?)
+            Some(Runtime::start(node, Arc::clone(&dsa), folder, links, transfer, move || over.notify_one())?)
         }
     };
     let indexer = indexer::Thread::start(Arc::clone(&dsa), indexes)?;

@@ -44,8 +44,6 @@ const SESSIONS: usize = 3;
 const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
 /// Turns in which one server, alone, applies what must be there first.
 const BEGUN_WITHIN: usize = 200;
-/// Ids of entries that a replica digests in a step.
-const DIGEST_IDS: u32 = 64;
 /// Nanoseconds that pass in a turn, at most.
 const TURN_NS_MAX: u64 = 4_000_000;
 
@@ -252,8 +250,6 @@ impl Cluster {
         let before_ns = replica.disk.elapsed_ns();
         let stepped = node.step(&clock);
         node.prepare_file();
-        let digester = node.recovered.committer.digester();
-        digester.into_iter().for_each(|digester| digester.step(DIGEST_IDS));
         replica.clock.pass_ns(replica.disk.elapsed_ns() - before_ns);
         if let Err(failed) = &stepped {
             self.trace.note(format_args!("  replica {id} fails: {failed}"));

@@ -9,69 +9,33 @@ use crate::dn_cache::DnCache;
 use crate::hash::mix;
 use crate::record::EntryRef;
 use crate::shard::ReadPoint;
-use crate::shard::reader::LongReadPoint;
 use model::{Description, EntryId};
 use std::ops::Range;
 
 /// Keys of the two halves, so that 128 bits must agree and not 64. Nothing secret: an outsider has no use for a collision.
 const KEYS: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// The sum over entries so far, and what is made use of again from one to the next.
-#[derive(Default)]
-struct Sum {
-    halves: [u64; 2],
-    cache: DnCache,
-    bytes: Vec<u8>,
-}
-
-impl Sum {
-    fn add(&mut self, at: ReadPoint<'_>, ids: Range<u32>) {
-        let Sum { halves, cache, bytes } = self;
-        cache.refresh(at);
-        // Ids are part of what is hashed: they are chosen by the log's commands alone, so replicas must agree on them.
-        for id in ids.start..ids.end.min(at.shard.ids_end()) {
-            let Some(entry) = at.entry(EntryId(id)) else { continue };
-            bytes.clear();
-            at.push_entry(&entry, cache, bytes);
-            for (half, key) in halves.iter_mut().zip(KEYS) {
-                *half = half.wrapping_add(mix(key, bytes));
-            }
-        }
-    }
-}
-
-/// The hash of a slice of the entries at one read point, made a few at a time.
-pub struct SliceDigest {
-    point: LongReadPoint,
-    /// The ids that are left.
-    ids: Range<u32>,
-    sum: Sum,
-}
-
-impl SliceDigest {
-    /// Of the entries with these ids.
-    pub fn new(point: LongReadPoint, ids: Range<u32>) -> SliceDigest {
-        SliceDigest { point, ids, sum: Sum::default() }
-    }
-
-    /// Looks at the next so many ids; the hash after the last.
-    pub fn step(&mut self, ids_max: u32) -> Option<u64> {
-        let middle = self.ids.start.saturating_add(ids_max).min(self.ids.end);
-        self.sum.add(self.point.read_point(), self.ids.start..middle);
-        self.ids.start = middle;
-        let [one, other] = self.sum.halves;
-        self.ids.is_empty().then_some(one ^ other.rotate_left(32))
-    }
-}
-
 impl<'a> ReadPoint<'a> {
     /// The hash of all entries at the read point, while others write: ids, DNs, attributes with their values in any order, who and when. Looks at every
     /// entry, which takes a while.
     pub fn digest(self) -> u128 {
-        let mut sum = Sum::default();
-        sum.add(self, 1..self.shard.ids_end());
-        let [one, other] = sum.halves;
-        u128::from(one) << 64 | u128::from(other)
+        self.digest_of(1..self.shard.ids_end())
+    }
+
+    /// The same of the entries with these ids.
+    pub fn digest_of(self, ids: Range<u32>) -> u128 {
+        let (mut halves, mut cache, mut bytes) = ([0u64; 2], DnCache::default(), Vec::new());
+        cache.refresh(self);
+        // Ids are part of what is hashed: they are chosen by the log's commands alone, so replicas must agree on them.
+        for id in ids.start..ids.end.min(self.shard.ids_end()) {
+            let Some(entry) = self.entry(EntryId(id)) else { continue };
+            bytes.clear();
+            self.push_entry(&entry, &mut cache, &mut bytes);
+            for (half, key) in halves.iter_mut().zip(KEYS) {
+                *half = half.wrapping_add(mix(key, &bytes));
+            }
+        }
+        u128::from(halves[0]) << 64 | u128::from(halves[1])
     }
 
     /// An entry as bytes: ids and names first, then who and when, then the sums over its attributes.

@@ -63,7 +63,6 @@ pub use apply::{
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use deferred::REMOVALS_MAX;
-pub use digest::SliceDigest;
 pub use dn_cache::DnCache;
 pub use index::build::{IndexBuild, IndexDrop, IndexRefused, IndexReport};
 pub use index::kind::IndexKind;

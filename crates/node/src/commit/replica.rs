@@ -240,7 +240,8 @@ impl Replica {
     fn apply_commands(&mut self, own: &mut Proposed) -> Result<(), Failed> {
         let Proposed { at: Position { index, .. }, head, ref mut commands, .. } = *own;
         let begun = parcels::begin(&mut self.applier, index.0, head.free_before);
-        begun.map_err(|error| Failed::Apply(index, error))?;
+        // It says something of readers here, and nothing of the directory.
+        begun.map_err(|error| Failed::Record(index, error.to_string()))?;
         self.applier.begin_parcel(index.0, &head);
         assert!(
             head.time_ms >= self.time_ms || planted::is(faults::TERM_NOT_COMPARED),

@@ -1,6 +1,5 @@
 //! What goes on beside the log of a node: links follow the members, snapshots come and go, and a leader does what is wanted of members.
 
-use super::Beside;
 use super::facts::{self, Facts};
 use super::node::Node;
 use super::renewal::Renewal;
@@ -10,7 +9,6 @@ use dsa::Dsa;
 use dsa::group::Group;
 use env::clock::Clock as _;
 use env::task::PlainThread;
-use node::compare::Digester;
 use node::transfer::{Progress, Transfer};
 use peers::Peers;
 use std::collections::BTreeSet;
@@ -24,10 +22,6 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(20);
 /// The same while something is.
 const LOOK_BUSY: Duration = Duration::from_millis(1);
-/// Entries that are digested at a time, and milliseconds between two times: some 3 µs each are half a percent of a core, and ten million entries
-/// take about two hours.
-const DIGEST_IDS: u32 = 32;
-const DIGESTS_APART_MS: u64 = 20;
 /// Milliseconds after which a leader says again what nodes have acknowledged, and after which that is written.
 const SEEN_APART_MS: u64 = 1_000;
 /// Milliseconds between two things that a leader does by itself about members.
@@ -47,8 +41,11 @@ impl Runtime {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
-        Beside { node, folder, links, transfer, digester }: Beside,
+        node: Arc<Node>,
         dsa: Arc<Dsa>,
+        folder: PathBuf,
+        links: Peers,
+        transfer: Transfer,
         on_fetched: impl FnOnce() + Send + 'static,
     ) -> io::Result<Runtime> {
         dsa.show_group(Arc::clone(&node) as Arc<dyn Group>);
@@ -67,8 +64,6 @@ impl Runtime {
                 renewal: Renewal::default(),
                 links,
                 transfer,
-                digester,
-                digested_ms: 0,
                 seen_ms: 0,
                 acknowledged: Vec::new(),
                 members_index: None,
@@ -115,9 +110,6 @@ struct Work {
     renewal: Renewal,
     links: Peers,
     transfer: Transfer,
-    digester: Digester,
-    /// When some of the directory was last digested.
-    digested_ms: u64,
     /// Of the members that the links have.
     members_index: Option<u64>,
     /// What is wanted of those.
@@ -149,10 +141,6 @@ impl Work {
         self.keep_up(&node, control, &view, now_ms);
         self.keep_seen(&node, &view, now_ms);
         self.renewal.step(&node, &self.folder, &self.links, &view, now_ms);
-        if now_ms >= self.digested_ms + DIGESTS_APART_MS {
-            self.digested_ms = now_ms;
-            self.digester.step(DIGEST_IDS);
-        }
         self.transfer.withhold(view.compared.standing.withholds());
         let progress = self.transfer.step(now_ms, view.wanted);
         let fetch = match progress {

@@ -4,7 +4,7 @@ use super::facts::{Facts, replaces, wishes};
 use super::node::Node;
 use super::standing::Standing;
 use consensus::upkeep::{Upkeep, Wishes};
-use consensus::{ReplicaId, Standing, View};
+use consensus::{ReplicaId, View};
 use env::clock::Clock as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ impl Node {
             "term": view.term,
             "joint": view.members.is_joint(),
             "cluster": self.cluster().to_string(),
-            "doubted": view.compared.standing == Standing::Doubted,
+            "doubted": view.compared.standing == consensus::Standing::Doubted,
             "nodes": nodes,
         })
     }
@@ -93,7 +93,7 @@ impl Node {
         let has = |id: &ReplicaId| *id == self.id() || self.has_caught_up(*id, view);
         let voters = &view.members.voters;
         let leads = view.leader == Some(self.id());
-        let is_sure = view.compared.standing == Standing::Serves;
+        let is_sure = view.compared.standing == consensus::Standing::Serves;
         leads && is_sure && voters.len() >= 3 && !view.members.is_joint() && voters.iter().all(has)
     }
 }

@@ -1,0 +1,33 @@
+//! What replicas say to each other of their directories: `docs/formats/peers.md` has the bytes.
+
+/// What replicas say to each other about an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// Of whoever leads.
+    pub(crate) term: u64,
+    /// The entry.
+    pub(crate) index: u64,
+    pub(crate) said: Said,
+}
+
+/// What is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// What has the receiver made of all up to there? Do directories differ, and does nobody know which is right?
+    Asks {
+        /// See [`Said::Asks`].
+        is_doubted: bool,
+    },
+    /// This has the sender made of it.
+    Value(u64),
+    /// The sender's directory is wrong. It needs a snapshot with this entry at least.
+    Rebuilt(u64),
+    /// A majority has this value, and the receiver has not: its directory is to be that of the sender.
+    Wrong(u64),
+    /// What has the receiver in the slice of the directory that begins with this id, when it has applied that entry and none after it?
+    AsksSlice(u32),
+    /// The digest of the slice that was asked for last.
+    Slice(u64),
+    /// As [`Said::Wrong`], of the slice.
+    WrongSlice(u64),
+}
