@@ -6,6 +6,7 @@
 //!
 //! A [`Committer`] does nothing by itself, so that a simulator can take every step; [`Thread`] runs one.
 
+mod differing;
 mod pace;
 mod propose;
 mod queue;
@@ -21,13 +22,13 @@ pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
-use crate::compare::{self, Compare};
+use crate::compare::Compare;
 use crate::data::snapshot::Point;
-use crate::data::{DiffersFile, SettingsFile, settings};
+use crate::data::{SettingsFile, settings};
 use crate::faults;
 use crate::forward::Forward;
+use consensus::ReplicaId;
 use consensus::links::Links;
-use consensus::{Control, ReplicaId};
 use dsa::chain::Differs;
 use dsa::journal::Journal;
 use dsa::parcel::{self, Envelope, Head};
@@ -39,7 +40,6 @@ use model::ResultCode;
 use propose::Proposer;
 use readers::Readers;
 use replica::Replica;
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use store::Reader;
@@ -56,13 +56,6 @@ const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
 
 /// Steps of one of several replicas at its end, at most: others send it something all the time.
 const LAST_STEPS_MAX: usize = 100;
-
-/// Milliseconds between two snapshots that are made for another replica.
-const NEEDED_APART_MS: u64 = 1_000;
-
-/// What is said where the directory is wrong.
-const WRONG: &str =
-    "the directory of this server is not what the others have, and is made anew: use another server";
 
 /// Why nothing can be written any more.
 #[derive(Clone, Debug)]
@@ -195,16 +188,6 @@ impl Committer {
             self.queue.read_by(lease);
         }
         self.forward = Some(forward);
-        self
-    }
-
-    /// The same for replica `id` of several, which is compared with the others. If `file` says that its directory is wrong, it serves nobody.
-    #[must_use]
-    pub(crate) fn comparing(mut self, id: ReplicaId, control: Control, file: DiffersFile) -> Committer {
-        self.compare = Some(Compare::new(id, control, file));
-        if self.is_wrong() {
-            self.refuse_all();
-        }
         self
     }
 
@@ -362,43 +345,6 @@ impl Committer {
         Ok(has_applied)
     }
 
-    /// Is the directory known to be another than a majority of the replicas has? Then this one serves nobody, and goes on with what it has
-    /// promised of its log.
-    pub fn is_wrong(&self) -> bool {
-        self.compare.as_ref().is_some_and(Compare::is_wrong)
-    }
-
-    /// Must no snapshot be made of it?
-    fn withholds(&self) -> bool {
-        self.compare.as_ref().is_some_and(Compare::withholds)
-    }
-
-    /// Leaves service: the directory is wrong.
-    fn leave(&mut self) {
-        let applied = self.applied().0;
-        self.compare.iter_mut().for_each(|compare| compare.leave(applied));
-        self.refuse_all();
-    }
-
-    /// Everything in progress has an unknown outcome, everything else is refused.
-    fn refuse_all(&mut self) {
-        self.replica.fail();
-        self.proposer.refuse_rest(WRONG);
-        self.end_waiting(WRONG);
-    }
-
-    /// Hears what others say, and takes nothing.
-    fn listen(&mut self) {
-        let Committer { log, forward, dsa, now_ms, .. } = self;
-        let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
-        if let Some(forward) = forward {
-            // What is for the leader goes back: this replica is to lead no more.
-            forward.receive(None, leader, &mut VecDeque::new(), dsa.account_times(), *now_ms);
-        }
-        self.proposer.refuse_rest(WRONG);
-        self.readers.end(&mut self.proposer.asked);
-    }
-
     /// Tells sessions and other servers what follows from what is applied.
     fn exchange(&mut self) {
         let Committer { log, replica, readers, forward, now_ms, dsa, queue, .. } = self;
@@ -414,20 +360,6 @@ impl Committer {
         if self.compare() {
             self.leave();
         }
-    }
-
-    /// Compares this replica with others. True if its directory is found to be wrong now.
-    fn compare(&mut self) -> bool {
-        let Committer { log, replica, forward, compare, now_ms, .. } = self;
-        let (Some(forward), Some(compare)) = (forward, compare) else { return false };
-        let leads = match log.role() {
-            Role::Leader { term } => Some(term),
-            Role::Follower => None,
-        };
-        let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
-        let (heard, chain) = (forward.take_compared(), replica.outcomes());
-        let now = compare::Now { leads, leader, chain, shard: replica.shard(), now_ms: *now_ms };
-        compare.step(heard, &now, &mut |to, message| forward.compare(to, message))
     }
 
     /// When the next snapshot by time is due, of the clock that steps are given: none while the last one holds everything.
@@ -449,13 +381,6 @@ impl Committer {
             return true;
         }
         self.replica.bytes_since_checkpoint > self.snapshot_after()
-    }
-
-    /// Does another replica, whose directory is wrong, need a later snapshot of this one?
-    pub fn is_snapshot_needed(&self) -> bool {
-        let needed = self.compare.as_ref().map_or(0, Compare::needed);
-        let is_early = self.checkpoint_ms.is_some_and(|last| self.now_ms < last + NEEDED_APART_MS);
-        needed > self.queue.status().snapshot().0 && !is_early && !self.withholds()
     }
 
     /// Bytes of log after which a snapshot is made, as things are.
