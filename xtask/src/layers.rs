@@ -97,6 +97,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-consensus",
         ],
     ),
+    ("pando-models", &[]),
     // Histories and the simulator may use anything; nobody uses them outside tests.
     ("pando-histories", &["pando-env", "pando-model", "pando-proto", "pando-client"]),
     (
