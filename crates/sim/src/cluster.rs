@@ -12,6 +12,7 @@ mod processes;
 mod replica;
 mod sent;
 mod snapshots;
+mod trials;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
@@ -44,6 +45,8 @@ const SESSIONS: usize = 3;
 const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
 /// Turns in which one server, alone, applies what must be there first.
 const BEGUN_WITHIN: usize = 200;
+/// Of 1,000 rounds of worlds with leases, those that begin with a trial of them.
+const LEASES_TRIED: u64 = 300;
 /// Nanoseconds that pass in a turn, at most.
 const TURN_NS_MAX: u64 = 4_000_000;
 
@@ -169,6 +172,10 @@ impl Cluster {
         self.start_all()?;
         for _ in 0..self.plan.incarnations {
             self.calm()?;
+            if self.reads.reads == Reads::Lease && self.random.chance(LEASES_TRIED) {
+                self.try_leases()?;
+                self.calm()?;
+            }
             self.has_ambush = self.random.chance(500);
             if self.has_ambush && self.random.chance(500) {
                 // They begin with an election.

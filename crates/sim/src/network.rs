@@ -89,6 +89,22 @@ impl Network {
         state.break_link((from, to));
     }
 
+    /// As [`Network::cut`], but what is on its way comes.
+    pub fn cut_what_follows(&self, from: ReplicaId, to: ReplicaId) {
+        self.lock().cut.insert((from, to));
+    }
+
+    /// Is a message of the core on its way to a replica that is of such a kind?
+    pub fn has_on_way(&self, to: ReplicaId, is_such: &dyn Fn(MessageType) -> bool) -> bool {
+        let state = self.lock();
+        let mut ways =
+            state.ways.iter().filter(|((way, channel), _)| way.1 == to && *channel == Channel::Consensus);
+        ways.any(|(_, way)| {
+            let mut read = way.iter().filter_map(|(_, message)| message::decode(message).ok());
+            read.any(|message| is_such(message.get_msg_type()))
+        })
+    }
+
     /// What `from` sends to `to` takes long until [`Network::mend`].
     pub fn slow_down(&self, from: ReplicaId, to: ReplicaId) {
         self.lock().slow.insert((from, to));

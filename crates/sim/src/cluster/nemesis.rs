@@ -3,7 +3,6 @@
 use super::{Cluster, DIR};
 use crate::network::Given;
 use crate::world::Violation;
-use consensus::Request;
 use dsa::reads::Reads;
 use std::path::Path;
 
@@ -63,53 +62,9 @@ impl Cluster {
                 self.end(at);
                 self.replicas[at].away_ns = self.random.below(AWAY_NS_MAX);
             }
-            25 if self.reads.reads == Reads::Lease => self.try_lease(),
             _ => {}
         }
         Ok(())
-    }
-
-    /// The leader may take its lease for longer than others promised, or another is to lead while it has one.
-    fn try_lease(&mut self) {
-        let Some((leader, control)) = self.leading() else { return };
-        let others: Vec<usize> =
-            (0..self.replicas.len()).filter(|at| self.replicas[*at].id != leader).collect();
-        if others.is_empty() {
-            return;
-        }
-        let other = *self.random.one_of(&others);
-        let ns = PAUSE_NS_MAX / 4 + self.random.below(PAUSE_NS_MAX / 4);
-        let cut = self.random.below(2) as usize;
-        let to = self.replicas[other].id;
-        match self.random.below(4) {
-            // It stands still, and hears of some of the others late.
-            0 => {
-                if let Some(at) = self.replicas.iter().position(|replica| replica.id == leader) {
-                    self.replicas[at].pause(ns, false);
-                }
-                self.trace
-                    .note(format_args!("  replica {leader}, which leads, stands still and hears little"));
-                others.iter().skip(cut).for_each(|at| self.network.cut(self.replicas[*at].id, leader));
-            }
-            // It does not hear that another leads.
-            1 => {
-                let _ = control.ask(Request::Transfer(to));
-                self.trace.note(format_args!("  replica {leader} is to let {to} lead, and hears nothing"));
-                others.iter().for_each(|at| self.network.cut(self.replicas[*at].id, leader));
-            }
-            // The other hears of it when the leader has given it up.
-            2 => {
-                let _ = control.ask(Request::Transfer(to));
-                self.trace.note(format_args!("  replica {leader} is to let {to} lead, which stands still"));
-                self.replicas[other].pause(ns + PAUSE_NS_MAX / 8, false);
-                self.network.cut(to, leader);
-            }
-            // All others stand still.
-            _ => {
-                self.trace.note(format_args!("  all but replica {leader}, which leads, stand still"));
-                others.iter().for_each(|at| self.replicas[*at].pause(ns, false));
-            }
-        }
     }
 
     /// When somebody is to lead by one voice: those who did not hear of it do not, and the voter loses its power as soon as it has given it.
