@@ -80,7 +80,7 @@ struct Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Transfer {
     None,
-    Asked,
+    Begun,
     GivenUp,
 }
 
@@ -156,7 +156,7 @@ impl Lease {
     fn has_lease(self, replica: &Replica) -> bool {
         let may_have = match self.variant {
             Variant::OverTransfer => true,
-            Variant::AfterAbortedTransfer => replica.transfer != Transfer::Asked,
+            Variant::AfterAbortedTransfer => replica.transfer != Transfer::Begun,
             _ => replica.transfer == Transfer::None,
         };
         replica.leads && replica.lease.left > 0 && may_have
@@ -280,7 +280,7 @@ impl Model for Lease {
                 if replica.transfer == Transfer::None && replica.term < self.terms {
                     actions.extend(others.map(|to| Action::Transfer { from: at, to }));
                 }
-                if replica.transfer == Transfer::Asked {
+                if replica.transfer == Transfer::Begun {
                     actions.push(Action::GiveUp(at));
                 }
             } else if replica.votes != 0 {
@@ -348,7 +348,7 @@ impl Model for Lease {
                 state.is_acknowledged = true;
             }
             Action::Transfer { from, to } => {
-                state.replicas[from].transfer = Transfer::Asked;
+                state.replicas[from].transfer = Transfer::Begun;
                 state.messages.insert(Message::Lead { to, term: state.replicas[from].term });
             }
             Action::GiveUp(at) => state.replicas[at].transfer = Transfer::GivenUp,
