@@ -12,12 +12,13 @@ use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::journal::{self, Along, Command, Updates};
-use crate::op::configure;
+use crate::op::{configure, extend_schema};
 use crate::parcel::{Envelope, Head, Times};
 use crate::settings::Record;
 use crate::worker::Worker;
 use env::clock::Now;
 use env::planted;
+use schema::Schema;
 use std::fmt;
 use std::sync::Arc;
 
@@ -79,6 +80,11 @@ impl Applier {
         if let Some(trail) = &self.trail {
             trail.from(index);
         }
+    }
+
+    /// The schema of the directory.
+    pub fn schema(&self) -> &Schema {
+        self.worker.dsa.shard().schema()
     }
 
     /// What all commands came to.
@@ -210,10 +216,10 @@ impl Applier {
         wall_ms: u64,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
-        let end = updates.end();
+        let (end, is_schema) = (updates.end(), updates.is_schema());
         let (command, conditions, along) = updates.command_along(wall_ms);
         along.marks.begin();
-        let envelope = Envelope { conditions, ..Envelope::default() };
+        let envelope = Envelope { conditions, is_schema, ..Envelope::default() };
         self.apply_with(&command, &envelope, Some(along), end, answers)
     }
 
@@ -259,6 +265,12 @@ impl Applier {
             self.chain.update(code);
             conditions::refuse(command, end, code, answers);
             Outcome::All(code)
+        } else if envelope.is_schema {
+            let now = Now { wall_ms: command.wall_ms, monotonic_ns: 0 };
+            extend_schema::run(&self.worker.dsa, command.messages, now, answers);
+            self.chain.updates(&answers[before..]);
+            self.note_schema();
+            Outcome::Each(&answers[before..])
         } else if command.is_transaction {
             let (messages, ids) = (command.messages, &command.ids[..]);
             let ending = end.map(|id| Ending { id, out: answers });

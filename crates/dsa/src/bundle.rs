@@ -82,6 +82,7 @@ pub(crate) fn run(
 /// decided by the rules of this moment or later ones; within a bundle they do not change under a request.
 pub(crate) fn keep_up(session: &mut Session, parts: &mut Parts<'_>) {
     let Parts { dsa, scratch, .. } = parts;
+    scratch.keep_up_with(dsa.shard.schema());
     if scratch.views.is_up_to_date(&dsa.access, &dsa.shard) && scratch.views.holds(session.identity.class) {
         return;
     }

@@ -161,6 +161,12 @@ impl Templates {
         put_controls(&mut self.controls, &[control]);
     }
 
+    /// Forgets all selections: definitions were added to the schema, and a name may mean something now.
+    pub(crate) fn forget(&mut self) {
+        let forgotten = self.made.forgotten + 1;
+        self.made = Made { forgotten, ..Made::default() };
+    }
+
     /// Is a selection still what it was?
     #[inline]
     pub(crate) fn holds(&self, chosen: Chosen) -> bool {

@@ -188,6 +188,11 @@ impl Indexing {
         !state.ending
     }
 
+    /// An index that was to come with its attribute type could not be made.
+    pub(crate) fn is_not_made(&self, name: IndexName, why: String) {
+        self.lock().fail(name, why);
+    }
+
     /// Tells the indexer to end, with whatever is in progress.
     /// A build in progress is given up: the next start begins it again from the list.
     pub fn end(&self) {

@@ -65,6 +65,8 @@ pub(crate) struct Submission {
     pub(crate) settings: Option<Box<SettingsChange>>,
     /// Bytes of memory that they take when they are applied, as a transaction whose prepared writes do not tell it.
     pub(crate) bytes_together: u64,
+    /// They are one modify of the subschema.
+    pub(crate) is_schema: bool,
     /// Where reads stand between them.
     marks: Marks,
     /// For the entries that they add.
@@ -96,6 +98,7 @@ impl Submission {
         self.conditions.clear();
         self.answers.clear();
         (self.adds, self.settings, self.end, self.reader, self.bytes_together) = (0, None, None, None, 0);
+        self.is_schema = false;
     }
 
     /// Gives back what has grown long, before it waits for its session: there may be thousands whose clients take their time.
@@ -293,8 +296,8 @@ impl Updates {
     ) -> Updates {
         debug_assert_eq!(adds(&submission.messages), submission.adds, "they are counted");
         assert!(
-            submission.settings.is_none() || marks.due() == usize::MAX,
-            "no reads stand between settings"
+            !(submission.settings.is_some() || submission.is_schema) || marks.due() == usize::MAX,
+            "no reads stand between settings or definitions"
         );
         assert!(submission.marks.is_empty() && submission.answers.is_empty(), "nothing of it was answered");
         submission.marks = marks;
@@ -320,6 +323,11 @@ impl Updates {
     #[inline]
     fn submission_mut(&mut self) -> &mut Submission {
         self.0.as_deref_mut().expect("they are looked at until they are answered")
+    }
+
+    /// Are they a change of the schema?
+    pub fn is_schema(&self) -> bool {
+        self.submission().is_schema
     }
 
     /// The settings that are to hold, if that is what they are about.

@@ -92,6 +92,7 @@ pub use applier::{Applier, ApplyError};
 pub use config::{Anonymous, Config};
 pub use engine::Dsa;
 pub use identity::Identity;
+pub use op::extend_schema::extend;
 pub use policy::ACTOR as POLICY_ACTOR;
 pub use session::{Accounts, Feed, Gone, Session, State};
 pub use store::derived::SUBSCHEMA_DN;

@@ -6,6 +6,7 @@ pub(crate) mod bind;
 pub(crate) mod compare;
 pub(crate) mod configure;
 pub(crate) mod delete;
+pub(crate) mod extend_schema;
 pub(crate) mod extended;
 pub(crate) mod modify;
 pub(crate) mod modify_dn;

@@ -27,6 +27,8 @@ const JUDGES_CLASSES: u8 = 4;
 const HAS_FRONT: u8 = 1;
 const HAS_NOT_AFTER: u8 = 2;
 const HAS_CONDITIONS: u8 = 4;
+/// Flags of a command: it is one modify of the subschema, which programs before this flag refused.
+const IS_SCHEMA: u8 = 8;
 
 /// Kinds of commands. 3 to 6, 8 and 9 are reserved for transactions over several shards and for moved ranges.
 mod kind {
@@ -56,7 +58,7 @@ pub struct Head {
     pub checked: Option<(u64, u64)>,
 }
 
-/// What comes with a command, whatever it is. A server alone sends none of it.
+/// What comes with a command, whatever it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// Where it was received.
@@ -65,6 +67,8 @@ pub struct Envelope<'a> {
     pub not_after_ms: Option<u64>,
     /// Conditions that must be true when it is applied ([`Condition`]).
     pub conditions: &'a [u8],
+    /// It is a change of the schema: a modify of the subschema that may add definitions.
+    pub is_schema: bool,
 }
 
 /// Something that must be true of an entry when a command is applied; if not, each of its updates is answered with the code.
@@ -235,11 +239,12 @@ pub fn push_nothing(out: &mut Vec<u8>) {
 }
 
 fn push_head(kind: u8, envelope: &Envelope<'_>, body: usize, out: &mut Vec<u8>) {
-    let Envelope { front, not_after_ms, conditions } = envelope;
+    let Envelope { front, not_after_ms, conditions, is_schema } = envelope;
     let flags = [
         (front.is_some(), HAS_FRONT),
         (not_after_ms.is_some(), HAS_NOT_AFTER),
         (!conditions.is_empty(), HAS_CONDITIONS),
+        (*is_schema, IS_SCHEMA),
     ];
     let flags = flags.iter().filter(|(has, _)| *has).fold(0, |flags, (_, flag)| flags | flag);
     assert!(u32::try_from(body).is_ok(), "the length of a body has 32 bits");
@@ -332,6 +337,21 @@ impl<'a> Parcel<'a> {
         self.alone(kind::SETTINGS)
     }
 
+    /// The message of the change of the schema that it has, which stands in a parcel of its own.
+    ///
+    /// # Errors
+    /// As [`Parcel::rules`].
+    pub fn schema(&self) -> Result<Option<&'a [u8]>, String> {
+        if self.bytes.get(self.at + 1).is_none_or(|flags| flags & IS_SCHEMA == 0) {
+            return Ok(None);
+        }
+        let mut commands = self.clone();
+        match (commands.next_command()?, commands.next_command()?) {
+            (Some(Item { body: Body::Updates(command), .. }), None) => Ok(Some(command.messages)),
+            _ => Err("a parcel has a change of the schema and other commands".to_owned()),
+        }
+    }
+
     /// The text of a command of this kind, which stands in a parcel of its own.
     fn alone(&self, kind: u8) -> Result<Option<(&'a str, Option<Front>)>, String> {
         // Most parcels have none, and their commands are not read twice.
@@ -351,10 +371,13 @@ impl<'a> Parcel<'a> {
         let short = || "a command of a parcel is cut short".to_owned();
         let [kind, flags, zero @ ..] = *take(rest, 4).and_then(<[u8]>::first_chunk::<4>).ok_or_else(short)?;
         let bytes = take_u32(rest).ok_or_else(short)? as usize;
-        if flags & !(HAS_FRONT | HAS_NOT_AFTER | HAS_CONDITIONS) != 0 || zero != [0; 2] {
+        if flags & !(HAS_FRONT | HAS_NOT_AFTER | HAS_CONDITIONS | IS_SCHEMA) != 0 || zero != [0; 2] {
             return Err(format!("a command with flags {flags:#x}, which this program does not know"));
         }
-        let mut envelope = Envelope::default();
+        let mut envelope = Envelope { is_schema: flags & IS_SCHEMA != 0, ..Envelope::default() };
+        if envelope.is_schema && kind != kind::UPDATES {
+            return Err("a change of the schema that is no update".to_owned());
+        }
         if flags & HAS_FRONT != 0 {
             let (node, number) = (take_u64(rest).ok_or_else(short)?, take_u64(rest).ok_or_else(short)?);
             envelope.front = Some(Front { node, number });

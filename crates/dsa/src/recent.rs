@@ -136,6 +136,12 @@ impl Recent {
         value.map(|value| (again, value))
     }
 
+    /// Forgets all forms: definitions were added to the schema, and a name may mean something else now.
+    pub(crate) fn forget(&mut self) {
+        self.forms.clear();
+        self.last = 0;
+    }
+
     /// Nearly always the last one that was met: one comparison.
     #[inline]
     fn find(&mut self, mut is_it: impl FnMut(&Form) -> bool) -> Option<Again> {

@@ -206,7 +206,7 @@ fn on_entry(reading: &mut Reading<'_>, view: ViewId, right: Right) -> Result<(),
 ///
 /// # Errors
 /// [`Denied::Right`] with the right and the attribute, and never a value.
-fn on_attribute<'v>(
+pub(crate) fn on_attribute<'v>(
     reading: &mut Reading<'_>,
     who: Requester,
     view: ViewId,

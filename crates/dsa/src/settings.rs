@@ -62,6 +62,8 @@ pub struct Start {
     pub record: Record,
     /// What holds as long as the process, to be shown.
     pub fixed: Vec<Fixed>,
+    /// Indexes on attribute types that the log adds to the schema behind what the start begins with: they are made with the type.
+    pub later_indexes: Vec<IndexSettings>,
 }
 
 /// A setting that can be looked at and not changed.

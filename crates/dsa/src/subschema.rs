@@ -1,11 +1,14 @@
 //! The subschema subentry (RFC 4512 section 4.2): the schema, for clients to read.
 //!
-//! It is an entry of the server's own, written once at the start: definitions do not change while the process runs.
+//! It is an entry of the server's own, written at the start and when definitions are added.
 
+use crate::engine::Dsa;
 use crate::system::{put, put_all};
+use env::clock::Now;
 use model::Entry;
 use model::csn::write_generalized_time;
 use schema::{DefinitionKind, Schema};
+use store::derived::SUBSCHEMA_DN;
 
 /// Attributes that hold definitions.
 const KINDS: [(&str, DefinitionKind); 5] = [
@@ -21,18 +24,37 @@ const KINDS: [(&str, DefinitionKind); 5] = [
 pub(crate) fn fill(entry: &mut Entry, schema: &Schema, since_ms: u64) {
     put_all(entry, schema, "objectClass", ["top", "subentry", "subschema", "extensibleObject"]);
     put(entry, schema, "cn", "Subschema");
-    // Clients read it anew when this has moved, and only then.
-    let mut since = Vec::new();
-    write_generalized_time(since_ms, &mut since);
-    let since = String::from_utf8_lossy(&since);
+    let since = shown(since_ms);
     put(entry, schema, "createTimestamp", &since);
     put(entry, schema, "modifyTimestamp", &since);
     // It holds for everything this server has.
     put(entry, schema, "subtreeSpecification", "{}");
     // The order of the schema: superiors come before what is derived from them, which strict readers rely on.
     for (attribute, kind) in KINDS {
-        let mut definitions = Vec::new();
-        schema.write_definitions(kind, |text| definitions.push(text.to_owned()));
-        put_all(entry, schema, attribute, definitions);
+        put_all(entry, schema, attribute, definitions(schema, kind));
     }
+}
+
+fn definitions(schema: &Schema, kind: DefinitionKind) -> Vec<String> {
+    let mut definitions = Vec::new();
+    schema.write_definitions(kind, |text| definitions.push(text.to_owned()));
+    definitions
+}
+
+/// When the schema became what it is. Clients read it anew when this has moved, and only then.
+fn shown(since_ms: u64) -> String {
+    let mut since = Vec::new();
+    write_generalized_time(since_ms, &mut since);
+    String::from_utf8_lossy(&since).into_owned()
+}
+
+/// Shows what was added to the schema at a time.
+pub(crate) fn show(dsa: &Dsa, now: Now) {
+    let schema = dsa.shard.schema();
+    dsa.system.update(now, |update| {
+        update.keep_order();
+        let all = KINDS.map(|(attribute, kind)| (attribute, definitions(schema, kind)));
+        let since = [("modifyTimestamp", vec![shown(now.wall_ms)])];
+        update.replace(SUBSCHEMA_DN, all.into_iter().chain(since));
+    });
 }

@@ -56,9 +56,10 @@ pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
 /// It needs no log: everything in it is made anew at a start, from settings, schema and counters.
 pub(crate) struct System {
     shard: Arc<Shard>,
-    /// Normal forms of [`ROOT_DSES`], and of the configuration's DN.
+    /// Normal forms of [`ROOT_DSES`], and of the DNs of configuration and subschema.
     inner_names: Vec<Vec<u8>>,
     config_name: [Vec<u8>; 1],
+    subschema_name: [Vec<u8>; 1],
     /// Monotonic time, in ns, from which on the monitor is too old.
     stale_from_ns: AtomicU64,
 }
@@ -99,8 +100,9 @@ impl System {
             schema.normalise_dn(dn.as_bytes(), &mut key).expect("an entry was just added below that name");
             key
         };
-        let (inner_names, config_name) = (ROOT_DSES.map(normal).to_vec(), [normal(CONFIG_DN)]);
-        Ok(System { shard, inner_names, config_name, stale_from_ns: AtomicU64::new(0) })
+        let inner_names = ROOT_DSES.map(normal).to_vec();
+        let (config_name, subschema_name) = ([normal(CONFIG_DN)], [normal(SUBSCHEMA_DN)]);
+        Ok(System { shard, inner_names, config_name, subschema_name, stale_from_ns: AtomicU64::new(0) })
     }
 
     /// The shard that holds them.
@@ -134,7 +136,12 @@ impl System {
         self.is_one_of(dn, &self.config_name)
     }
 
-    /// Is it, or that of an entry below it?
+    /// Is this the DN of the subschema subentry?
+    pub(crate) fn is_subschema(&self, dn: &[u8]) -> bool {
+        self.is_one_of(dn, &self.subschema_name)
+    }
+
+    /// Is this the DN of the configuration, or that of an entry below it?
     /// A walk up the name, which is as long as a name may be at most.
     pub(crate) fn is_below_config(&self, dn: &[u8]) -> bool {
         let above = std::iter::successors(Some(dn), |dn| dn::split_first(dn).1);
@@ -184,6 +191,11 @@ pub(crate) struct Update<'s> {
 }
 
 impl Update<'_> {
+    /// Values stay in the order in which they are given.
+    pub(crate) fn keep_order(&mut self) {
+        self.writer.keep_order();
+    }
+
     /// Gives an entry these values of attributes, as far as the schema knows them.
     pub(crate) fn replace<N: AsRef<str>>(
         &mut self,

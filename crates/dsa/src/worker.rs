@@ -82,6 +82,8 @@ pub(crate) struct Scratch {
     /// Keys of the RDNs, and normal forms of the assertion values, of a group of requests.
     pub(crate) keys: Vec<u8>,
     pub(crate) recent: Recent,
+    /// That of the schema ([`Schema::generation`]) by which templates and forms were made.
+    pub(crate) generation: u64,
     pub(crate) answer: Answer,
     /// For what the writer sees: what it remembers of DNs is forgotten before each use.
     pub(crate) updating: Evaluator,
@@ -109,6 +111,18 @@ impl Scratch {
     #[inline]
     pub(crate) fn evaluator(&mut self, is_system: bool) -> &mut Evaluator {
         if is_system { &mut self.system_evaluator } else { &mut self.evaluator }
+    }
+
+    /// Forgets what was made of the schema before definitions were added to it.
+    #[inline]
+    pub(crate) fn keep_up_with(&mut self, schema: &Schema) {
+        let generation = schema.generation();
+        if self.generation != generation {
+            self.generation = generation;
+            self.templates.forget();
+            self.system_templates.forget();
+            self.recent.forget();
+        }
     }
 
     /// Counts work of the bundle.

@@ -24,7 +24,7 @@ pub use thread::Thread;
 
 use crate::compare::Compare;
 use crate::data::snapshot::Point;
-use crate::data::{SettingsFile, settings};
+use crate::data::{AddedFile, SettingsFile, settings};
 use crate::faults;
 use crate::forward::Forward;
 use consensus::ReplicaId;
@@ -462,6 +462,11 @@ impl Committer {
     /// From now on settings that are changed are copied to a file.
     pub(crate) fn copy_settings_to(&mut self, file: SettingsFile) {
         self.replica.copy_settings_to(file);
+    }
+
+    /// From now on what is added to the schema is copied to a file.
+    pub(crate) fn copy_additions_to(&mut self, file: AddedFile) {
+        self.replica.copy_additions_to(file);
     }
 
     /// The head of a parcel with one command that changes nothing in the directory.

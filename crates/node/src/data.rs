@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/founding     what never changes: format, keys of the hashes and entryUUIDs, site, operational attributes
 //! DIR/rules        what decides the outcome of updates, as the last start had it: suffixes, schema
+//! DIR/schema-added  a copy of what was added to the schema while it was served
 //! DIR/indexes      indexes that were made while it was served, or by `pando index`
 //! DIR/settings     a copy of the last settings of the directory in the log
 //! DIR/snapshot/    the last snapshot
@@ -16,6 +17,7 @@
 //! [`backup`] copies one, and makes one of copies.
 
 mod accept_loss;
+mod added;
 pub mod backup;
 mod checksummed;
 mod current;
@@ -41,6 +43,7 @@ pub mod snapshot;
 mod superblock;
 
 pub use accept_loss::Remains;
+pub use added::AddedFile;
 pub(crate) use differs::DiffersFile;
 pub use dir::{Data, open_to_others};
 pub use entries::LogRead;
@@ -55,7 +58,7 @@ pub use rules::Rules;
 pub use settings::SettingsFile;
 pub use superblock::Superblock;
 
-use schema::SchemaFile;
+use schema::{ADDED_FILE, SchemaFile};
 
 use std::io;
 use std::path::Path;
@@ -78,6 +81,7 @@ impl Data {
         self.remove_if_there(&self.dir, rules::NAME)?;
         folders.iter().try_for_each(|folder| backup::remove_folder(&*self.disk, folder))?;
         // Last of all what the others cannot be read without.
+        self.remove_if_there(&self.dir, added::NAME)?;
         self.remove_if_there(&self.dir, schema_time::NAME)?;
         self.remove_if_there(&self.dir, superblock::NAME)
     }
@@ -96,11 +100,18 @@ impl Data {
     /// # Errors
     /// See [`DataError`].
     pub fn made(&self) -> Result<Option<Made>, DataError> {
-        let Some(rules) = self.rules()? else { return Ok(None) };
+        // A server that joins a cluster begins with a snapshot.
+        let rules = self.rules()?.map_or_else(|| self.rules_of_snapshot(), |rules| Ok(Some(rules)))?;
+        let Some(rules) = rules else { return Ok(None) };
+        let added = self.added(&rules)?;
+        let files = |files: &[SchemaFile]| {
+            let others = files.iter().filter(|file| &*file.name != ADDED_FILE).cloned();
+            others.chain(added.clone()).collect()
+        };
         Ok(Some(Made {
             suffixes: rules.suffixes().to_vec(),
             schema_check: rules.schema_check(),
-            schema_files: rules.files().map(<[SchemaFile]>::to_vec),
+            schema_files: rules.files().map(files),
             operational_attributes: self.superblock()?.operational_attributes,
         }))
     }

@@ -148,8 +148,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
 fn serve(config: &Config, cluster: &serve_cluster::NodeArgs) -> Result<(), Failed> {
     let clock = SystemClock::start();
     config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let is_recorded =
-        (serve_data::is_there(config) || cluster.joins()) && !config.given.contains_key("schema");
+    // What was added to it while it was served is known from the directory alone.
+    let is_recorded = serve_data::is_there(config) || cluster.joins();
     // A fault of a file is found before anything is made.
     let schema = if is_recorded { None } else { Some(schema(config, "serve")?) };
     env::host::raise_descriptor_limit();

@@ -324,7 +324,7 @@ fn serve_node(
     let (config, recovered) = take_up(config, &data, &schema, clock, node.id(), &links)?;
     if let Some(auditor) = &mut auditor {
         let started_ms = recovered.dsa.config().started_ms;
-        auditor.recovered(&schema, recovered.committer.applied().0, started_ms);
+        auditor.recovered(recovered.dsa.shard().schema(), recovered.committer.applied().0, started_ms);
     }
     endpoints.auditor = auditor;
     let Recovered { committer, mut snapshots, control, .. } = recovered;

@@ -43,7 +43,7 @@ pub(crate) fn serve(
     changes.iter().for_each(|change| tracing::warn!("{change}"));
     if let Some(auditor) = &mut auditor {
         let started_ms = recovered.dsa.config().started_ms;
-        auditor.recovered(&schema, recovered.committer.applied().0, started_ms);
+        auditor.recovered(recovered.dsa.shard().schema(), recovered.committer.applied().0, started_ms);
     }
     endpoints.auditor = auditor;
     if !config.import.is_empty() {

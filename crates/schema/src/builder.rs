@@ -4,6 +4,7 @@ mod resolve;
 mod settings;
 mod table;
 
+use crate::additions::{ADDED_FILE, Additions};
 use crate::builtin;
 use crate::class_set::is_ascending;
 use crate::definition::{AttributeTypeDefinition, ClassKind, Usage};
@@ -11,6 +12,7 @@ use crate::secret;
 use crate::source::{self, Statement};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema};
 use model::{ClassId, TypeId};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -138,10 +140,36 @@ impl Builder {
 
     /// Adds a file beyond the standard ones, which [`Schema::files`] lists: as [`Builder::builtin`] if that knows its name, else as
     /// [`Builder::file`].
-    pub fn with_file(mut self, file: SchemaFile) -> Builder {
+    ///
+    /// What was added to a schema in use ([`ADDED_FILE`]) comes last. Definitions of it that other files have by now are those of these
+    /// files.
+    pub fn with_file(mut self, mut file: SchemaFile) -> Builder {
+        if &*file.name == ADDED_FILE {
+            file.text = self.without_known(&file.text).into();
+        }
+        if &*file.name == ADDED_FILE && file.text.is_empty() {
+            return self;
+        }
         self.added.push(file.clone());
         let text = builtin::text(&file.name).unwrap_or(&file.text);
         self.file(&file.name, text)
+    }
+
+    /// Names files whose definitions are there already: the result has them in its list of files.
+    pub fn listing(mut self, files: impl IntoIterator<Item = SchemaFile>) -> Builder {
+        self.added.extend(files);
+        self
+    }
+
+    /// The statements of a text, each one line, but for definitions whose OIDs files have that were added before.
+    fn without_known(&self, text: &str) -> String {
+        let statements = || self.files.iter().flat_map(|(_, statements)| statements);
+        let known: BTreeSet<String> = statements().filter_map(Statement::oid).collect();
+        let is_new = |line: &&str| {
+            let (statements, _) = source::read(line);
+            !statements.iter().filter_map(Statement::oid).any(|oid| known.contains(&oid))
+        };
+        text.split_inclusive('\n').filter(is_new).collect()
     }
 
     /// Takes attributes for secrets, by name or OID, besides those that always are. A name that the schema does not have is no fault.
@@ -154,8 +182,12 @@ impl Builder {
     pub fn build(self) -> Result<Schema, BuildErrors> {
         let mut schema = resolve::build(&self.files, self.faults, self.warnings)?;
         secret::mark(&schema.types, &schema.type_names, &self.secrets, &mut schema.traits);
+        schema.secrets = self.secrets;
         assert_sound(&schema);
-        schema.files = self.added;
+        let is_of_use = |file: &SchemaFile| &*file.name == ADDED_FILE;
+        let (of_use, files): (Vec<SchemaFile>, _) = self.added.into_iter().partition(is_of_use);
+        schema.files = files;
+        schema.added = Additions::new(of_use.iter().map(|file| &*file.text).collect());
         Ok(schema)
     }
 }

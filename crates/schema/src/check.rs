@@ -114,7 +114,7 @@ impl Schema {
         value: &[u8],
         options: CheckOptions,
     ) -> Result<(), Violation> {
-        let traits = self.traits[description.attribute_type.0 as usize];
+        let traits = self.traits_of(description.attribute_type);
         let is_open = !traits.has(Traits::NO_USER_MODIFICATION) && !traits.has(Traits::OBSOLETE);
         if is_open && traits.syntax.admits(value) {
             return Ok(());
@@ -139,7 +139,7 @@ impl Schema {
         options: CheckOptions,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Violation> {
-        let traits = self.traits[description.attribute_type.0 as usize];
+        let traits = self.traits_of(description.attribute_type);
         let name = || self.describe(description).into_owned();
         let count = values.len();
         if traits.has(Traits::NO_USER_MODIFICATION) && !options.no_user_modification {
@@ -220,7 +220,7 @@ impl Schema {
         Violation::AttributeNotAllowed {
             attribute: self.describe(description).into_owned(),
             classes: self.class_names_of(&set.ids),
-            class: self.classes.iter().find(|c| would(c)).map(|c| c.name().to_owned()),
+            class: self.classes().find(|(_, c)| would(c)).map(|(_, c)| c.name().to_owned()),
         }
     }
 

@@ -38,18 +38,32 @@ impl ClassSet {
 #[derive(Debug)]
 pub(crate) struct ClassSets {
     known: ArcSwap<BTreeMap<Box<[u8]>, Arc<ClassSet>>>,
-    adding: Mutex<()>,
+    /// How often all were forgotten. Whoever changes `known` has it.
+    forgotten: Mutex<u64>,
 }
 
 impl ClassSets {
     pub(crate) fn new() -> ClassSets {
-        ClassSets { known: ArcSwap::default(), adding: Mutex::new(()) }
+        ClassSets { known: ArcSwap::default(), forgotten: Mutex::new(0) }
     }
 
-    fn add(&self, key: &[u8], set: &Arc<ClassSet>) {
-        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Forgets all: definitions were added, and extensibleObject allows more attributes.
+    pub(crate) fn forget(&self) {
+        let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+        *forgotten += 1;
+        self.known.store(Arc::default());
+    }
+
+    /// How often it has forgotten all.
+    fn forgotten(&self) -> u64 {
+        *self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a set that was resolved when it had forgotten all so often.
+    fn add(&self, key: &[u8], set: &Arc<ClassSet>, since: u64) {
+        let forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.load();
-        if known.len() < CLASS_SETS_MAX && !known.contains_key(key) {
+        if *forgotten == since && known.len() < CLASS_SETS_MAX && !known.contains_key(key) {
             let mut more = BTreeMap::clone(&known);
             more.insert(key.into(), set.clone());
             assert!(more.len() <= CLASS_SETS_MAX, "sets of classes are kept up to their bound");
@@ -90,8 +104,9 @@ impl Schema {
                 return Ok(run(buffer, set));
             }
             drop(known);
+            let since = self.class_sets.forgotten();
             let set = Arc::new(self.resolve(values)?);
-            self.class_sets.add(buffer, &set);
+            self.class_sets.add(buffer, &set, since);
             buffer.clear();
             Ok(run(buffer, &set))
         })
@@ -166,7 +181,7 @@ impl Schema {
     }
 
     fn allowed_by(&self, ids: &[ClassId]) -> Vec<u64> {
-        let mut allowed = vec![0u64; self.types.len().div_ceil(64)];
+        let mut allowed = vec![0u64; self.type_count().div_ceil(64)];
         let mut allow = |id: TypeId| allowed[id.0 as usize / 64] |= 1 << (id.0 % 64);
         allow(self.well_known.object_class);
         for class in ids.iter().map(|c| self.class(*c)) {
@@ -180,7 +195,7 @@ impl Schema {
 
     fn unknown_class(&self, value: &[u8]) -> Violation {
         let class = String::from_utf8_lossy(&value[..value.len().min(256)]).into_owned();
-        let names = self.classes.iter().flat_map(|c| &c.definition.names).map(String::as_str);
+        let names = self.classes().flat_map(|(_, c)| &c.definition.names).map(String::as_str);
         let meant = crate::names::nearest(&class, names).map(str::to_owned);
         Violation::UnknownObjectClass { class, meant }
     }

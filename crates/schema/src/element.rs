@@ -92,6 +92,12 @@ impl ObjectClass {
         self.definition.names.first().unwrap_or(&self.oid)
     }
 
+    /// All that it is called by, as of attribute types.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let oids = [&self.oid, &self.definition.oid];
+        self.definition.names.iter().chain(oids).map(String::as_str)
+    }
+
     /// All attributes that `@class` selects (RFC 4529): those required, then those allowed.
     pub fn all_attributes(&self) -> impl Iterator<Item = TypeId> + '_ {
         self.all_must.iter().chain(&self.all_may).copied()

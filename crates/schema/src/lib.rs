@@ -2,8 +2,10 @@
 //! (RFC 4518), normal forms of values and DNs, and the checks that make an `Entry<Raw>` an `Entry<Checked>`.
 //!
 //! A [`Schema`] is built once from files ([`Builder`]) and read by all threads without locks; only sets of
-//! attribute options and of object classes that were never seen before are interned behind one.
+//! attribute options and of object classes that were never seen before are interned behind one. Definitions can be
+//! added while it is read ([`Schema::add`]).
 
+mod additions;
 mod builder;
 mod builtin;
 mod check;
@@ -27,6 +29,7 @@ mod syntax;
 mod time;
 mod well_known;
 
+pub use additions::{ADDED_BYTES_MAX, ADDED_FILE, ADDED_MAX, NotAdded, ONLY_ADDITIONS, Subtypes};
 pub use builder::{BuildErrors, Builder, Fault, SchemaFile, UnknownBuiltin};
 pub use builtin::BUILTIN_NAMES;
 pub use check::{Changed, CheckOptions, Checked, Violation};

@@ -1,11 +1,12 @@
 //! The built subschema: look-ups and normal forms.
 
+use crate::additions::Additions;
 use crate::class_set::ClassSets;
 use crate::element::Traits;
 use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile,
+    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile, Subtypes,
     WellKnown, definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
@@ -17,7 +18,7 @@ use std::fmt;
 /// Characters of a value that a text shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// The subschema of a server. Definitions never change once it is built.
+/// The subschema of a server. Definitions never change once it is built; others may be added ([`Schema::add`]).
 pub struct Schema {
     pub(crate) types: Vec<AttributeType>,
     pub(crate) traits: Vec<Traits>,
@@ -31,26 +32,28 @@ pub struct Schema {
     /// What names and OIDs of userPassword begin with, and how long the shortest is: see [`Schema::may_be_password`].
     pub(crate) password_initials: u32,
     pub(crate) password_name_bytes_min: usize,
+    /// Those that [`crate::Builder::with_file`] added to the standard ones, without what was added in use.
     pub(crate) files: Vec<SchemaFile>,
     pub(crate) warnings: Vec<Fault>,
+    /// The names that [`crate::Builder::secrets`] was given.
+    pub(crate) secrets: Vec<String>,
+    pub(crate) added: Additions,
 }
 
 impl Schema {
-    /// The files that [`crate::Builder::with_file`] added to the standard ones, in that order.
-    pub fn files(&self) -> &[SchemaFile] {
-        &self.files
-    }
-
     /// The attribute type with this name (any case) or numeric OID.
     #[inline]
     pub fn find_type(&self, name_or_oid: &[u8]) -> Option<TypeId> {
-        self.type_names.find(name_or_oid).map(TypeId)
+        match self.type_names.find(name_or_oid) {
+            Some(id) => Some(TypeId(id)),
+            None => self.find_added_type(name_or_oid),
+        }
     }
 
     /// Is this a name (any case) or the OID of a type? Where mostly it is none, that takes a part of the time of [`Schema::find_type`].
     #[inline]
     pub fn is_named(&self, id: TypeId, name: &[u8]) -> bool {
-        let mut names = self.types[usize::from(id.0)].all_names().map(str::as_bytes);
+        let mut names = self.attribute_type(id).all_names().map(str::as_bytes);
         // It is mostly written as it is defined, which takes fewer instructions to see.
         names.any(|own| own.len() == name.len() && (own == name || own.eq_ignore_ascii_case(name)))
     }
@@ -65,7 +68,10 @@ impl Schema {
     /// The object class with this name (any case) or numeric OID.
     #[inline]
     pub fn find_class(&self, name_or_oid: &[u8]) -> Option<ClassId> {
-        self.class_names.find(name_or_oid).map(ClassId)
+        match self.class_names.find(name_or_oid) {
+            Some(id) => Some(ClassId(id)),
+            None => self.find_added_class(name_or_oid),
+        }
     }
 
     /// The attribute description `cn;lang-de`. `None` if the type is unknown, the text is malformed, or no entry
@@ -159,6 +165,11 @@ impl Schema {
         self.options.is_full()
     }
 
+    /// The names that [`crate::Builder::secrets`] was given.
+    pub fn secret_names(&self) -> &[String] {
+        &self.secrets
+    }
+
     /// How many sets of options there are, the empty one and those that only commands in progress have included.
     pub fn option_sets(&self) -> usize {
         self.options.count()
@@ -212,7 +223,10 @@ impl Schema {
     /// If the id is of another schema.
     #[inline]
     pub fn attribute_type(&self, id: TypeId) -> &AttributeType {
-        &self.types[id.0 as usize]
+        match self.types.get(usize::from(id.0)) {
+            Some(kind) => kind,
+            None => &self.added_type(id).0,
+        }
     }
 
     /// An object class of this schema.
@@ -221,23 +235,29 @@ impl Schema {
     /// If the id is of another schema.
     #[inline]
     pub fn class(&self, id: ClassId) -> &ObjectClass {
-        &self.classes[id.0 as usize]
+        match self.classes.get(usize::from(id.0)) {
+            Some(class) => class,
+            None => self.added_class(id),
+        }
     }
 
     /// All attribute types.
     pub fn attribute_types(&self) -> impl ExactSizeIterator<Item = (TypeId, &AttributeType)> {
-        self.types.iter().enumerate().map(|(at, t)| (TypeId(at as u16), t))
+        (0..self.type_count() as u16).map(|at| (TypeId(at), self.attribute_type(TypeId(at))))
     }
 
     /// All object classes.
     pub fn classes(&self) -> impl ExactSizeIterator<Item = (ClassId, &ObjectClass)> {
-        self.classes.iter().enumerate().map(|(at, c)| (ClassId(at as u16), c))
+        (0..self.class_count() as u16).map(|at| (ClassId(at), self.class(ClassId(at))))
     }
 
     /// The name of an attribute type so like an unknown one that it may be meant.
     pub fn nearest_type(&self, unknown: &[u8]) -> Option<&str> {
         let unknown = std::str::from_utf8(split_options(unknown).0).ok()?;
-        names::nearest(unknown, self.types.iter().flat_map(|t| &t.definition.names).map(String::as_str))
+        names::nearest(
+            unknown,
+            self.attribute_types().flat_map(|(_, t)| &t.definition.names).map(String::as_str),
+        )
     }
 
     /// Types and classes that the server itself speaks of.
@@ -253,13 +273,19 @@ impl Schema {
     /// Is `sub` the type `sup` or one of its subtypes, near or far?
     #[inline]
     pub fn is_subtype(&self, sub: TypeId, sup: TypeId) -> bool {
-        sub == sup || self.subtypes(sup).binary_search(&sub).is_ok()
+        sub == sup
+            || match self.types.get(usize::from(sup.0)) {
+                Some(above) if usize::from(sub.0) < self.types.len() => {
+                    above.subtypes.binary_search(&sub).is_ok()
+                }
+                _ => self.is_added_subtype(sub, sup),
+            }
     }
 
     /// Are values of this type secrets, passwords and keys? No text repeats them.
     #[inline]
     pub fn is_secret(&self, id: TypeId) -> bool {
-        self.traits[id.0 as usize].has(Traits::SECRET)
+        self.traits_of(id).has(Traits::SECRET)
     }
 
     /// A value for a text: the begin of it, or that it is hidden if it is a secret.
@@ -275,8 +301,20 @@ impl Schema {
 
     /// A type and all its subtypes, near and far, in order of id: what an assertion on it looks at.
     #[inline]
-    pub fn subtypes(&self, id: TypeId) -> &[TypeId] {
-        &self.types[id.0 as usize].subtypes
+    pub fn subtypes(&self, id: TypeId) -> Subtypes<'_> {
+        match self.grown_subtypes(id) {
+            Some(list) => Subtypes::Grown(list),
+            None => Subtypes::Built(&self.attribute_type(id).subtypes),
+        }
+    }
+
+    /// What hot paths read of a type.
+    #[inline]
+    pub(crate) fn traits_of(&self, id: TypeId) -> Traits {
+        match self.traits.get(usize::from(id.0)) {
+            Some(traits) => *traits,
+            None => self.added_type(id).1,
+        }
     }
 
     /// Is `sub` the class `sup` or derived from it?
@@ -330,7 +368,7 @@ impl Schema {
     /// Of types whose equality rule prepares strings: does it take upper and lower case for the same?
     #[inline(always)]
     pub(crate) fn folds(&self, id: TypeId) -> Option<bool> {
-        self.traits[id.0 as usize].equality?.folds()
+        self.traits_of(id).equality?.folds()
     }
 
     #[inline]
@@ -341,7 +379,7 @@ impl Schema {
     /// The equality rule of a type. Without one, values are the same if their bytes are.
     #[inline]
     fn equality_of(&self, id: TypeId) -> Rule {
-        self.traits[id.0 as usize].equality.unwrap_or(Rule::OctetString)
+        self.traits_of(id).equality.unwrap_or(Rule::OctetString)
     }
 }
 
@@ -354,7 +392,7 @@ pub(crate) fn initial(first: u8) -> u32 {
 /// Only the size: the definitions would fill pages.
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Schema({} attribute types, {} object classes)", self.types.len(), self.classes.len())
+        write!(f, "Schema({} attribute types, {} object classes)", self.type_count(), self.class_count())
     }
 }
 

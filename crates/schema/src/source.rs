@@ -1,6 +1,7 @@
 //! Schema files: RFC text and slapd's `.schema` (`attributetype ( ... )`), cn=config LDIF
 //! (`olcAttributeTypes: {0}( ... )`) and subschema LDIF (`attributeTypes: ( ... )`).
 
+use crate::definition::{parse_attribute_type, parse_object_class};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -33,6 +34,15 @@ impl Statement {
 
     pub(crate) fn line(&self) -> usize {
         self.pieces[0].1
+    }
+
+    /// The OID of a definition, as it is written; `None` of what is none.
+    pub(crate) fn oid(&self) -> Option<String> {
+        match self.kind {
+            StatementKind::AttributeType => parse_attribute_type(&self.text).ok().map(|d| d.oid),
+            StatementKind::ObjectClass => parse_object_class(&self.text).ok().map(|d| d.oid),
+            StatementKind::Syntax | StatementKind::Macro => None,
+        }
     }
 }
 

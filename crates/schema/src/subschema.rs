@@ -3,6 +3,7 @@
 use crate::definition::{Extensions, SyntaxDefinition};
 use crate::published::{self, superiors_first};
 use crate::{AttributeType, Rule, RuleKind, Schema, Syntax};
+use model::{ClassId, TypeId};
 use std::fmt::Write;
 
 /// Which attribute of the subschema subentry.
@@ -26,16 +27,16 @@ impl Schema {
     pub fn write_definitions(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
         match kind {
             DefinitionKind::AttributeTypes => {
-                let above = |at: usize| self.types[at].sup.map(|sup| usize::from(sup.0));
-                for kind in superiors_first(self.types.len(), above).into_iter().map(|at| &self.types[at]) {
+                let kind = |at: usize| self.attribute_type(TypeId(at as u16));
+                let above = |at: usize| kind(at).sup.map(|sup| usize::from(sup.0));
+                for kind in superiors_first(self.type_count(), above).into_iter().map(kind) {
                     each(&published::attribute_type(&kind.oid, &kind.definition).to_string());
                 }
             }
             DefinitionKind::ObjectClasses => {
-                let above = |at: usize| self.classes[at].sup.iter().map(|sup| usize::from(sup.0));
-                for class in
-                    superiors_first(self.classes.len(), above).into_iter().map(|at| &self.classes[at])
-                {
+                let class = |at: usize| self.class(ClassId(at as u16));
+                let above = |at: usize| class(at).sup.iter().map(|sup| usize::from(sup.0));
+                for class in superiors_first(self.class_count(), above).into_iter().map(class) {
                     each(&published::object_class(self, class).to_string());
                 }
             }
@@ -48,11 +49,11 @@ impl Schema {
     pub fn write_as_defined(&self, kind: DefinitionKind, mut each: impl FnMut(&str)) {
         match kind {
             DefinitionKind::AttributeTypes => {
-                let types = self.types.iter().filter(|kind| !kind.is_setting);
-                types.for_each(|kind| each(&kind.definition.to_string()));
+                let types = self.attribute_types().filter(|(_, kind)| !kind.is_setting);
+                types.for_each(|(_, kind)| each(&kind.definition.to_string()));
             }
             DefinitionKind::ObjectClasses => {
-                self.classes.iter().for_each(|c| each(&c.definition.to_string()));
+                self.classes().for_each(|(_, c)| each(&c.definition.to_string()));
             }
             DefinitionKind::LdapSyntaxes => {
                 Syntax::ALL.iter().for_each(|s| each(&builtin_syntax(*s).to_string()));
@@ -76,10 +77,10 @@ impl Schema {
         Rule::ALL.iter().for_each(|rule| line("# matchingrule", rule_definition(rule)));
         Syntax::ALL.iter().for_each(|syntax| line("# ldapsyntax", builtin_syntax(*syntax).to_string()));
         self.syntaxes.iter().for_each(|syntax| line("ldapsyntax", syntax.to_string()));
-        let types = self.types.iter().filter(|kind| !kind.is_own && !kind.is_setting);
-        types.for_each(|kind| line("attributetype", kind.definition.to_string()));
-        let classes = self.classes.iter().filter(|class| !class.is_own);
-        classes.for_each(|class| line("objectclass", class.definition.to_string()));
+        let types = self.attribute_types().filter(|(_, kind)| !kind.is_own && !kind.is_setting);
+        types.for_each(|(_, kind)| line("attributetype", kind.definition.to_string()));
+        let classes = self.classes().filter(|(_, class)| !class.is_own);
+        classes.for_each(|(_, class)| line("objectclass", class.definition.to_string()));
     }
 
     /// The attributes that [`crate::Builder::settings`] made, and whether each may have several values.
@@ -112,7 +113,7 @@ impl Schema {
     /// A MatchingRuleUseDescription; `None` if the rule suits no attribute.
     fn rule_use(&self, rule: Rule) -> Option<String> {
         let suited: Vec<&str> =
-            self.types.iter().filter(|t| self.applies_to(rule, t)).map(AttributeType::name).collect();
+            self.attribute_types().filter(|(_, t)| self.applies_to(rule, t)).map(|(_, t)| t.name()).collect();
         let list = match &suited[..] {
             [] => return None,
             [one] => (*one).to_owned(),

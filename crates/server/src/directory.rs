@@ -14,7 +14,7 @@ use store::Settings;
 pub use store::{IndexKind, IndexName, IndexSettings};
 
 /// Builds the schema: the standard one, an attribute for each key, then the files that are named, or those that the data directory
-/// has recorded, in that order. Faults of files have their lines.
+/// has recorded, then what was added while that was served. Faults of files have their lines.
 pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
     let attributes = crate::config::keys().map(|key| (key.attribute(), key.many()));
     let mut builder = Builder::new().standard().settings(attributes).secrets(config.secrets.iter().cloned());
@@ -35,6 +35,7 @@ pub fn schema(config: &Config) -> Result<Schema, Vec<Fault>> {
             }),
         }
     }
+    let builder = config.added_schema.iter().cloned().fold(builder, Builder::with_file);
     match builder.build() {
         Ok(schema) if faults.is_empty() => Ok(schema),
         Ok(_) => Err(faults),
@@ -170,6 +171,7 @@ pub fn agent(
             configured: config.settings.clone(),
             record: record.clone(),
             fixed: crate::config::fixed(config),
+            later_indexes: Vec::new(),
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: clock.wall_ms(),

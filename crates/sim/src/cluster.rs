@@ -42,7 +42,7 @@ const DIR: &str = "data";
 /// Clients of a world.
 const SESSIONS: usize = 3;
 /// Workloads of updates only.
-const WORKLOADS: [&str; 4] = ["mixed", "churn", "groups", "counters"];
+const WORKLOADS: [&str; 5] = ["mixed", "churn", "groups", "counters", "definitions"];
 /// Turns in which one server, alone, applies what must be there first.
 const BEGUN_WITHIN: usize = 200;
 /// Of 1,000 rounds of worlds with leases, those that begin with a trial of them.
@@ -112,7 +112,7 @@ impl Cluster {
         let chosen = setting.workload.as_str();
         let name = match WORKLOADS.contains(&chosen) {
             true => chosen,
-            false => WORKLOADS[(seed / 10 % 4) as usize],
+            false => WORKLOADS[(seed / 10 % WORKLOADS.len() as u64) as usize],
         };
         let mut workload =
             workloads::named(name, SESSIONS).ok_or_else(|| format!("there is no workload `{name}`"))?;

@@ -20,8 +20,9 @@ use node::data::snapshot::Writing;
 use node::data::{Data, DataError, IndexFile, Recovered, Replication, Settled, Superblock, Wanted};
 use node::transfer::Transfer;
 use proto::message::{Frame, frame};
+use schema::{ADDED_FILE, SchemaFile};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use store::{IndexKind, IndexSettings, Reader};
 use wal::{Index, Step, SyncJob};
@@ -31,11 +32,24 @@ const MEMORY_BYTES_MAX: u64 = 48 << 20;
 /// Keys that go into an index in one step.
 const INDEX_STEP_KEYS: usize = 16;
 
-/// The schema of simulated directories.
+/// The schema of simulated directories, as it is before something is added to it.
 pub fn schema() -> Arc<schema::Schema> {
-    static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
-    let build = || Arc::new(schema::Builder::new().standard().build().expect("the standard schema is sound"));
-    Arc::clone(SCHEMA.get_or_init(build))
+    schema_of([])
+}
+
+/// The same with files, or what was added to it.
+pub fn schema_of(files: impl IntoIterator<Item = SchemaFile>) -> Arc<schema::Schema> {
+    let builder = files.into_iter().fold(schema::Builder::new().standard(), schema::Builder::with_file);
+    Arc::new(builder.build().expect("what was taken is sound"))
+}
+
+/// The schema of a directory that may have been served: what was added to it stays.
+///
+/// # Errors
+/// As [`Data::made`].
+pub fn schema_in(data: &Data) -> Result<Arc<schema::Schema>, DataError> {
+    let files = data.made()?.and_then(|made| made.schema_files).unwrap_or_default();
+    Ok(schema_of(files.into_iter().filter(|file| &*file.name == ADDED_FILE)))
 }
 
 /// What they are made with.
@@ -228,7 +242,7 @@ fn with_wanted<T>(
     config.store.schema_check = !asked.has_no_schema_check;
     config.settings.configured.access.rules = rules(asked.access);
     config.settings.configured.reads = asked.reads;
-    let schema = asked.schema.unwrap_or_else(schema);
+    let schema = asked.schema.map_or_else(|| schema_in(data), Ok)?;
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);
     let StartOptions { snapshot_after, accepts_difference: accept_difference, .. } = asked;

@@ -1,7 +1,7 @@
 //! The model: what the commands of the log make of an empty directory that knows no disk.
 
 use crate::late::Group;
-use crate::node::{config, digest, schema, superblock};
+use crate::node::{config, digest, schema, schema_of, superblock};
 use dsa::POLICY_ACTOR;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
@@ -163,8 +163,9 @@ impl Oracle {
         let mut config = config(superblock());
         config.store.schema_check = !text.contains("schema-check = false");
         self.has_no_schema_check = !config.store.schema_check;
+        let files = self.dsa.shard().schema().files();
         let held = snapshot::Held::of(self.dsa.shard().checkpoint().expect("there are few readers"));
-        let shard = held.restore(config.store.clone(), &schema()).expect("it is the same schema");
+        let shard = held.restore(config.store.clone(), &schema_of(files)).expect("it is the same schema");
         let (_, chain) = self.applier.chain().last();
         self.dsa = Dsa::over(shard, config).expect("memory is plenty");
         self.applier = Applier::new(&self.dsa).expect("there are few readers");

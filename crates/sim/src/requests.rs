@@ -1,5 +1,6 @@
 //! What a client sends in one go, and which answers it expects.
 
+use dsa::SUBSCHEMA_DN;
 use model::{Filter, Scope};
 use proto::Request;
 use proto::control::{Control, assertion, transaction_specification};
@@ -79,8 +80,8 @@ pub struct Bundle {
     pub about: Vec<About>,
     /// The messages that are updates, whatever searches stand between them: what comes into the log.
     pub updates: Vec<u8>,
-    /// The same of updates before a bind: a bind parts what comes into the log together.
-    pub before_binds: Vec<Vec<u8>>,
+    /// The same of updates before a bind or a change of the schema: these part what comes into the log together.
+    pub before_parts: Vec<Vec<u8>>,
     /// The transaction to which updates belong that are added from now on.
     pub transaction: Option<Vec<u8>>,
     /// What comes into the log of those that belong to it.
@@ -103,7 +104,13 @@ impl Bundle {
         let membership = self.transaction.as_deref().map(transaction_specification::control);
         let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).collect();
         request.encode(&mut self.bytes, id, &controls);
+        let is_schema = matches!(request, Request::Modify(modify) if modify.dn == SUBSCHEMA_DN.as_bytes());
         match (&self.transaction, assertion) {
+            // It comes into the log by itself.
+            (None, _) if is_schema => {
+                self.part();
+                self.before_parts.push(self.bytes[begin..].to_vec());
+            }
             (None, _) => self.updates.extend_from_slice(&self.bytes[begin..]),
             // What says nothing more than which transaction it belongs to is logged without.
             (Some(_), None) => request.encode(&mut self.members, id, &[]),
@@ -113,7 +120,7 @@ impl Bundle {
 
     /// What comes into the log together, of updates that belong to no transaction.
     pub fn logged_together(&self) -> impl Iterator<Item = &[u8]> {
-        self.before_binds.iter().chain([&self.updates]).map(Vec::as_slice)
+        self.before_parts.iter().chain([&self.updates]).map(Vec::as_slice)
     }
 
     /// Begins a transaction.
@@ -128,6 +135,23 @@ impl Bundle {
         self.push(&Request::Extended(end), if commit { Sent::Commit } else { Sent::Other });
     }
 
+    /// What comes does not come into the log together with what was added before.
+    fn part(&mut self) {
+        if !self.updates.is_empty() {
+            self.before_parts.push(std::mem::take(&mut self.updates));
+        }
+    }
+
+    /// Adds definitions to the schema.
+    pub fn define(&mut self, types: &[&str], classes: &[&str]) {
+        let list =
+            change_list([("attributeTypes", types), ("objectClasses", classes)].map(|(name, values)| {
+                (ModifyKind::Add, name.as_bytes(), values.iter().map(|v| v.as_bytes()))
+            }));
+        let changes = Changes::parse(&list).expect("just encoded");
+        self.push(&Request::Modify(Modify { dn: SUBSCHEMA_DN.as_bytes(), changes }), Sent::Other);
+    }
+
     /// Binds as [`ROOT`].
     pub fn bind(&mut self) {
         self.bind_as(ROOT, PASSWORD, Sent::Bind);
@@ -135,9 +159,7 @@ impl Bundle {
 
     /// Binds with a name and a password.
     pub fn bind_as(&mut self, name: &str, password: &str, sent: Sent) {
-        if !self.updates.is_empty() {
-            self.before_binds.push(std::mem::take(&mut self.updates));
-        }
+        self.part();
         let authentication = Authentication::Simple(password.as_bytes());
         self.push(&Request::Bind(Bind { version: 3, name: name.as_bytes(), authentication }), sent);
     }

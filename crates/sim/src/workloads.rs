@@ -4,6 +4,7 @@ mod accounts;
 mod bundles;
 mod churn;
 mod counters;
+mod definitions;
 mod groups;
 mod mixed;
 mod operated;
@@ -15,7 +16,7 @@ use crate::requests::{Bundle, COUNTER, SUFFIX, Sent, counter_dn};
 pub use crate::workload::Workload;
 
 /// Names of all workloads.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "mixed",
     "churn",
     "groups",
@@ -26,6 +27,7 @@ pub const NAMES: [&str; 10] = [
     "stripes",
     "bundles",
     "accounts",
+    "definitions",
 ];
 
 /// The workload of a name, for so many sessions.
@@ -41,6 +43,7 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "stripes" => Box::new(stripes::Stripes),
         "bundles" => Box::new(bundles::Bundles),
         "accounts" => Box::new(accounts::Accounts::new(sessions)),
+        "definitions" => Box::new(definitions::Definitions::new(sessions)),
         _ => return None,
     })
 }

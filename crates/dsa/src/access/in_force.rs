@@ -84,6 +84,19 @@ impl Access {
         Ok(())
     }
 
+    /// Makes the rules anew, since definitions were added to the schema.
+    ///
+    /// # Errors
+    /// As [`Access::put`].
+    pub(crate) fn renew(&self, schema: &Schema) -> Result<(), String> {
+        let mut state = self.state();
+        let set = self.set(&state.settings, &state.of_entries, schema)?;
+        self.publish(&mut state, set);
+        // One that was none for want of a definition may be one now.
+        self.read_at.store(0, Ordering::Release);
+        Ok(())
+    }
+
     /// The state, also behind a panic of another thread: it is changed by single stores, and each of them leaves it whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -220,8 +220,12 @@ impl Attributes {
                     && schema.includes_options(description.options, options)
             })
         };
-        let id = usize::from(description.attribute_type.0);
-        !self.excluded[id] && !among(&self.without_options) && (self.types[id] || among(&self.with_options))
+        // No rule has a type yet that was added to the schema just now.
+        let of_type =
+            |list: &[bool]| list.get(usize::from(description.attribute_type.0)).copied().unwrap_or_default();
+        !of_type(&self.excluded)
+            && !among(&self.without_options)
+            && (of_type(&self.types) || among(&self.with_options))
     }
 
     /// Is an attribute of this type with options in it, and the same without out of it, or the other way round?
@@ -234,12 +238,13 @@ impl Attributes {
     /// Has it every attribute?
     pub(crate) fn is_every(&self, schema: &Schema) -> bool {
         self.without_options.is_empty()
-            && schema.attribute_types().all(|(id, _)| self.types[usize::from(id.0)])
+            && schema.type_count() <= self.types.len()
+            && self.types.iter().all(|is_in| *is_in)
     }
 
     fn new(schema: &Schema, selectors: &[AttributeSelector]) -> Result<Attributes, String> {
         let mut set = {
-            let none = vec![false; schema.attribute_types().len()];
+            let none = vec![false; schema.type_count()];
             Attributes { types: none.clone(), excluded: none, ..Attributes::default() }
         };
         // What is excluded wins, wherever it stands.
@@ -293,7 +298,7 @@ impl Attributes {
                 let unknown = || format!("there is no object class \"{name}\"");
                 let class = schema.find_class(name.as_bytes()).ok_or_else(unknown)?;
                 let all = schema.class(class).all_attributes();
-                mark(&mut all.flat_map(|id| schema.subtypes(id)).copied());
+                all.for_each(|id| mark(&mut schema.subtypes(id).iter().copied()));
             }
         }
         Ok(())

@@ -88,6 +88,8 @@ pub(crate) struct Views {
     refresh: Refresh,
     /// Number of the rule set.
     version: u64,
+    /// That of the schema ([`schema::Schema::generation`]) when the rules were taken.
+    generation: u64,
     /// Identities that were classified before have other classes now, or none.
     epoch: u64,
     first_class: u32,
@@ -111,6 +113,7 @@ impl Default for Views {
             looks_at_own_entry: false,
             refresh: Refresh::AtOnce,
             version: 0,
+            generation: 0,
             epoch: EPOCHS.fetch_add(EPOCHS_OF_ONE, Ordering::Relaxed),
             first_class: ClassId::FIRST,
             classes: Vec::new(),
@@ -161,7 +164,11 @@ impl Views {
     #[cold]
     fn take_rules(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
         (self.version, self.set, self.refresh) = access.rules();
+        let generation = read_point.shard().schema().generation();
+        let has_grown = std::mem::replace(&mut self.generation, generation) != generation;
         match self.refresh {
+            // A class knows the types that the schema had when it was made.
+            _ if has_grown => self.forget(),
             Refresh::AtOnce => self.forget(),
             // Sessions keep the classes that they bound with.
             Refresh::Bind => self.epoch += 1,

@@ -64,6 +64,14 @@ impl Applier {
         });
     }
 
+    /// Notes a change of the schema, if it was made. It is of no entry and has no CSN of its own.
+    pub(super) fn note_schema(&mut self) {
+        let csn = self.worker.dsa.shard().last_csn();
+        if let Some(notes) = &mut self.worker.scratch.notes {
+            notes.schema(csn);
+        }
+    }
+
     /// Reports that settings were changed by these updates.
     pub(super) fn report_settings(&mut self, updates: &Updates, wall_ms: u64) {
         if self.trail.is_some() {

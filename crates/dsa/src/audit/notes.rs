@@ -53,6 +53,11 @@ impl Notes {
         self.made.push(Some(Note { csn, uuid: std::mem::take(&mut self.uuid) }));
     }
 
+    /// Definitions were added to the schema, or not: the answer says which.
+    pub(crate) fn schema(&mut self, csn: Csn) {
+        self.made.push(Some(Note { csn, uuid: Vec::new() }));
+    }
+
     /// So many updates were refused before they could be looked at.
     pub(crate) fn refused(&mut self, updates: usize) {
         self.made.extend(std::iter::repeat_n(None, updates));

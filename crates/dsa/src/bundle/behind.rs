@@ -185,7 +185,7 @@ fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8], outline: Option<&
                 return !session.identity.is_root
                     || !outline.after.is_empty()
                     || transaction::implies(session, dsa)
-                    || group::may_be_config(outline.dn);
+                    || group::may_be_own(outline.dn);
             }
             tag::UNBIND | tag::ABANDON => return false,
             _ => {}

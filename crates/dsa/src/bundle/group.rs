@@ -18,6 +18,7 @@ use proto::op::Extended;
 use proto::outline::Outline;
 use proto::{DecodeError, tag};
 use smallvec::SmallVec;
+use store::derived::SUBSCHEMA_DN;
 use store::search::EqualityHint;
 use store::{ReadPoint, Target};
 
@@ -57,11 +58,11 @@ pub(super) fn decode(message: &[u8]) -> Result<Message<'_>, DecodeError> {
     Message::decode(message)
 }
 
-/// Is this name written like one of the server's configuration?
+/// Is this name written like one of the server's configuration, or that of the subschema?
 /// A yes may be wrong, and the caller looks closer then. A no is right for every form in which clients write such a name.
 #[inline]
-pub(super) fn may_be_config(dn: &[u8]) -> bool {
-    ends_in(dn, CONFIG_DN.as_bytes())
+pub(super) fn may_be_own(dn: &[u8]) -> bool {
+    ends_in(dn, CONFIG_DN.as_bytes()) || ends_in(dn, SUBSCHEMA_DN.as_bytes())
 }
 
 /// Does a DN end in this RDN?
@@ -177,8 +178,8 @@ impl<'a> Pending<'a> {
 
     /// Is this about the server's configuration, not the directory? It must be written without detours.
     #[inline]
-    pub(super) fn is_about_config(&self) -> bool {
-        self.outline.as_ref().is_some_and(|outline| may_be_config(outline.dn))
+    pub(super) fn may_be_about_own(&self) -> bool {
+        self.outline.as_ref().is_some_and(|outline| may_be_own(outline.dn))
     }
 
     /// Whether this is about the server's own metrics or its configuration.

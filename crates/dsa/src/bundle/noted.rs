@@ -42,7 +42,7 @@ pub(super) fn cleartext(dsa: &Dsa, security: Security, request: &message::Reques
     });
 }
 
-/// Notes a change of the configuration, access rules among it: which settings, and no values. `answered`: empty, if it goes through the log and is
+/// Notes a change of the configuration or the schema, access rules among it: which attributes, and no values. `answered`: empty, if it goes through the log and is
 /// answered when it holds.
 pub(super) fn configuration(dsa: &Dsa, session: &Session, request: &message::Request<'_>, answered: &[u8]) {
     let detail = match request {

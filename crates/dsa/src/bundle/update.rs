@@ -41,6 +41,7 @@ use crate::session::{ActingIdentity, Session, SuspendedUpdate};
 use crate::worker::Parts;
 use model::ResultCode;
 use proto::control::password_policy::PolicyResponse;
+use proto::message;
 use proto::tag;
 use std::borrow::Cow;
 
@@ -374,7 +375,7 @@ fn pass<'a>(
     match &request.kind {
         Kind::Bound(_) => unreachable!("it concerns transactions"),
         // These read the directory to decide what to log, so all before them must be applied.
-        Kind::Extended(..) | Kind::Config if !is_first => return Ok(Admission::Barrier),
+        Kind::Extended(..) | Kind::Config | Kind::Schema if !is_first => return Ok(Admission::Barrier),
         Kind::OwnPassword if may_be_own() && !is_first => return Ok(Admission::Barrier),
         Kind::Extended(writes, value) => {
             let change = change::of_extended(parts, &identity, request.message.id, (writes, *value))?;
@@ -394,7 +395,7 @@ fn pass<'a>(
         _ => {}
     }
     let needs = match request.kind {
-        Kind::Config => Needs::Nothing,
+        Kind::Config | Kind::Schema => Needs::Nothing,
         _ => op::password_values::needs(parts.dsa, &identity, &request.message.request),
     };
     if needs == Needs::Entry && !is_first {
@@ -413,6 +414,21 @@ fn pass<'a>(
         return Ok(Admission::Done);
     }
     authorize::of_name(parts.dsa, &identity)?;
+    if let (Kind::Schema, message::Request::Modify(modify)) = (request.kind, &request.message.request) {
+        refuse_critical(requested)?;
+        let allowed = authorize::of_schema(parts, &identity, request, modify);
+        let judged = allowed.and_then(|()| {
+            let judged = op::extend_schema::judge(parts.dsa, modify);
+            judged.map_err(|(code, text)| Refused::Refusal((code, text.into())))
+        });
+        let mut answered = Vec::new();
+        judged.as_ref().err().into_iter().for_each(|refused| refused.answer(request, &mut answered));
+        noted::configuration(parts.dsa, session, &request.message.request, &answered);
+        judged?;
+        parts.counters.count_operation(&request.message.request);
+        submit::schema(session, parts, &op::extend_schema::message(request.message.id, modify), out);
+        return Ok(Admission::Done);
+    }
     let mut conditions = authorize::Conditions::new();
     // Most updates come of those who may change everything, and nothing has to be looked up for these.
     authorize::reading(parts, |reading| {

@@ -14,13 +14,14 @@ impl Updates {
     /// What the server that leads must know of them. Prepared writes are not sent, nor who reads entries that answers bring: the
     /// server that took them from its client answers those itself ([`Updates::are_answered_by_log`]).
     pub fn forwarded(&self) -> Forwarded<'_> {
-        let Submission { messages, conditions, actor, origin, settings, end, .. } = self.submission();
+        let Submission { messages, conditions, actor, origin, settings, end, is_schema, .. } = self.submission();
         let what = match (end, settings) {
             (Some(end), _) => What::Transaction { end: *end, bytes: self.bytes_together() },
             (None, Some(change)) => {
                 let (base, record) = (change.base().clone(), change.record().clone());
                 What::Settings(Box::new(Replacement { base, record }))
             }
+            (None, None) if *is_schema => What::Schema,
             (None, None) => What::Updates,
         };
         Forwarded { what, actor, messages, conditions, origin: origin.clone() }
@@ -65,9 +66,10 @@ impl Updates {
                 return Err("it takes more memory than a transaction may".to_owned());
             }
             What::Transaction { end: id, bytes } => (end, bytes_together) = (Some(*id), *bytes),
-            What::Settings(_) if self::messages(messages).count() != 1 || adds > 0 => {
-                return Err("a change of settings is one modify".to_owned());
+            What::Settings(_) | What::Schema if self::messages(messages).count() != 1 || adds > 0 => {
+                return Err("a change of settings or of the schema is one modify".to_owned());
             }
+            What::Schema => {}
             What::Settings(replacement) => {
                 let Replacement { base, record } = (**replacement).clone();
                 settings = Some(Box::new(SettingsChange::received(record, base)));
@@ -76,6 +78,7 @@ impl Updates {
         let submission = Submission {
             messages: messages.to_vec(),
             adds,
+            is_schema: *what == What::Schema,
             conditions: conditions.to_vec(),
             actor: actor.to_vec(),
             origin: origin.clone(),
@@ -165,10 +168,15 @@ mod tests {
         let settings = received(what.clone()).unwrap();
         assert_eq!((settings.settings(), settings.are_answered_by_log()), (Some(&record), true));
         assert_eq!(settings.forwarded().what, what);
+        let schema = received(What::Schema).unwrap();
+        assert!(schema.is_schema() && schema.forwarded().what == What::Schema);
+        assert!(!received(What::Updates).unwrap().is_schema());
         Request::Delete(b"cn=b").encode(&mut messages, 2, &[]);
-        let two = Updates::received(&Forwarded { what, ..forwarded(&messages) }, FRONT, &returns);
-        assert!(two.is_err());
-        drop(settings);
+        for what in [what, What::Schema] {
+            let two = Updates::received(&Forwarded { what, ..forwarded(&messages) }, FRONT, &returns);
+            assert!(two.is_err());
+        }
+        drop((settings, schema));
         returns.take();
     }
 

@@ -28,6 +28,8 @@ pub enum What {
     },
     /// They are one change of settings.
     Settings(Box<Replacement>),
+    /// They are one change of the schema: a modify of the subschema.
+    Schema,
 }
 
 /// Settings that take the place of others.

@@ -46,7 +46,9 @@ fn a_parcel_comes_back() {
         front: Some(Front { node: 7 << 40, number: 9 }),
         not_after_ms: Some(u64::MAX),
         conditions: &conditions,
+        is_schema: false,
     };
+    let of_schema = Envelope { is_schema: true, ..Envelope::default() };
     let time = |field| AccountTime { entry: EntryId(7), created: Csn(9 << 40), field, ms: 3 };
     let times = [time(Field::LastSuccess), time(Field::DelayEnd)];
     for epoch in [0, 5] {
@@ -57,6 +59,7 @@ fn a_parcel_comes_back() {
         head.encode(100, &mut out);
         push_updates(&command(&one, false), &Envelope::default(), &mut out);
         push_updates(&command(&three, true), &all, &mut out);
+        push_updates(&command(&one, false), &of_schema, &mut out);
         push_rules("what holds", &mut out);
         push_settings("what is set", &Envelope::default(), &mut out);
         push_times(&times, &mut out);
@@ -69,6 +72,7 @@ fn a_parcel_comes_back() {
         assert_eq!((second.envelope, second.body), (all, Body::Updates(command(&three, true))));
         let found: Result<Vec<_>, _> = Condition::all(second.envelope.conditions).collect();
         assert_eq!(found, Ok(vec![condition; 2]));
+        assert_eq!(parcel.next_command().unwrap().unwrap().envelope, of_schema);
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Rules("what holds"));
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Settings("what is set"));
         match parcel.next_command().unwrap().unwrap().body {
@@ -115,7 +119,11 @@ fn what_this_program_does_not_know_is_refused() {
         assert!(command(reserved, 0, 0).contains(&format!("kind {reserved},")));
     }
     assert!(command(11, 0, 0).contains("fence"));
-    assert!(command(10, 8, 0).contains("flags") && command(10, 0, 1).contains("flags"));
+    assert!(
+        command(10, 16, 0).contains("flags")
+            && command(10, 8, 0).contains("no update")
+            && command(10, 0, 1).contains("flags")
+    );
     let mut ids = head.clone();
     let messages = deletes(1);
     let too_many = Command { ids: Cow::Borrowed(&[9]), ..super::tests::command(&messages, false) };

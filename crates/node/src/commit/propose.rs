@@ -236,7 +236,7 @@ impl Proposer {
     }
 
     /// The commands of the next parcel: one at least, if not all are refused, and no more than have so many bytes together. Settings
-    /// stand in a parcel of their own.
+    /// and definitions stand in a parcel of their own.
     fn next_commands(
         &mut self,
         room: &mut Room<'_>,
@@ -246,7 +246,7 @@ impl Proposer {
         let (mut commands, mut bytes) = (replica.spare_commands(), 0);
         // Looked at where they are, and moved once: they are a few hundred bytes each.
         while let Some(updates) = self.coming.front_mut() {
-            let is_alone = updates.settings().is_some();
+            let is_alone = updates.settings().is_some() || updates.is_schema();
             if is_alone && !commands.is_empty() {
                 break;
             }
@@ -370,7 +370,10 @@ fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<
             let envelope = Envelope { front, conditions, ..Envelope::default() };
             match updates.settings() {
                 Some(record) => parcel::push_settings(&settings::text(record), &envelope, out),
-                None => parcel::push_updates(&updates.command(head.time_ms), &envelope, out),
+                None => {
+                    let envelope = Envelope { is_schema: updates.is_schema(), ..envelope };
+                    parcel::push_updates(&updates.command(head.time_ms), &envelope, out);
+                }
             }
         }
     })

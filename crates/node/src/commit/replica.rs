@@ -3,7 +3,7 @@
 
 use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
-use crate::data::{SettingsFile, settings};
+use crate::data::{AddedFile, Rules, SettingsFile, settings};
 use crate::faults;
 use crate::forward::Forward;
 use crate::parcels;
@@ -61,6 +61,10 @@ pub(super) struct Replica {
     settings_file: Option<SettingsFile>,
     /// Settings that are not copied yet.
     uncopied: Option<Record>,
+    /// That of the schema when `rules` was made.
+    generation: u64,
+    /// Where additions to it are copied to.
+    added_file: Option<AddedFile>,
     /// Payload bytes of the records that were applied since the last checkpoint.
     pub(super) bytes_since_checkpoint: u64,
     /// When this replica was first seen to lead no more, while something that it proposed is open.
@@ -81,6 +85,8 @@ impl Replica {
     pub(super) fn new(applier: Applier, shard: Arc<Shard>, end: LogEnd, log_bytes: u64) -> Replica {
         Replica {
             applier,
+            generation: shard.schema().generation(),
+            added_file: None,
             shard,
             proposed: VecDeque::new(),
             time_ms: end.time_ms,
@@ -223,6 +229,7 @@ impl Replica {
         self.term = at.term;
         status.on_applied(at.index);
         self.copy_settings();
+        self.keep_up_with_schema();
         Ok(())
     }
 
@@ -357,6 +364,26 @@ impl Replica {
         if let Err(error) = file.write(record) {
             tracing::warn!(%error, "the file `settings` cannot be written; the next start reads the settings from the log");
         }
+    }
+
+    /// Takes notice of definitions that were added to the schema, and copies them, after their client was answered: they are durable already.
+    fn keep_up_with_schema(&mut self) {
+        let schema = self.shard.schema();
+        if self.generation == schema.generation() {
+            return;
+        }
+        self.generation = schema.generation();
+        let settings = self.shard.settings();
+        self.rules = Rules::of(schema, &settings.suffixes, settings.schema_check).text().into();
+        let Some(file) = &self.added_file else { return };
+        if let Err(error) = file.write(schema, self.time_ms) {
+            tracing::warn!(%error, "the file `schema-added` cannot be written; the next start finds in the log what was added");
+        }
+    }
+
+    /// From now on what is added to the schema is copied to a file.
+    pub(super) fn copy_additions_to(&mut self, file: AddedFile) {
+        self.added_file = Some(file);
     }
 
     /// From now on settings that are changed are copied to a file.

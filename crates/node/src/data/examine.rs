@@ -139,15 +139,15 @@ impl Data {
         let snapshots = self.snapshots()?;
         let Some(mut rules) = self.rules()? else { return Ok(None) };
         let mut base = self.base(&snapshots, Some(&rules))?;
-        let mut others = None;
+        let (mut others, mut schema) = (None, Arc::clone(schema));
         let (pass, log) = loop {
             // As a start makes it with this schema, with the naming contexts that were served last.
-            let wanted = rules.with_schema(schema);
+            let wanted = rules.with_schema(&schema);
             let maker = match others.take() {
-                Some(others) => self.maker(&others, schema, memory_bytes_max)?,
+                Some(others) => self.maker(&others, &schema, memory_bytes_max)?,
                 None => Maker {
                     config: self.agent(&wanted, memory_bytes_max, indexes)?,
-                    schema: Arc::clone(schema),
+                    schema: Arc::clone(&schema),
                     rules: wanted.clone(),
                 },
             };
@@ -157,8 +157,13 @@ impl Data {
             others = pass.next_rules(self, &wanted)?;
             let (epochs, stopped) = (&pass.replay.epochs, pass.replay.stopped);
             rules = epochs.rules().clone();
-            if stopped.is_none() && is_wanted && rules.with_schema(schema).agree(&wanted) {
+            // What was added to the schema is in it, as it was added in place.
+            let is_same = rules.extend(&wanted) || rules.with_schema(&schema).agree(&wanted);
+            if stopped.is_none() && is_wanted && is_same {
                 break (pass, log);
+            }
+            if rules.extend(&wanted) {
+                schema = self.schema_of(&rules, &schema)?;
             }
             if stopped != Some(Decided::First) {
                 base = pass.held()?;

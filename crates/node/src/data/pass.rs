@@ -86,6 +86,14 @@ impl Data {
         Ok(Base { from: manifest.index, state: parts.state, rules, settings, mark, held: None })
     }
 
+    /// The rules that the last snapshot has, if there is one that has some.
+    ///
+    /// # Errors
+    /// When something of it is damaged.
+    pub(super) fn rules_of_snapshot(&self) -> Result<Option<Rules>, DataError> {
+        Ok(self.base(&self.snapshots()?, None)?.rules)
+    }
+
     /// Begins a pass with a directory that is made so.
     ///
     /// # Errors
@@ -139,6 +147,18 @@ impl Data {
         }
     }
 
+    /// The schema of rules that the log has, with the settings of another.
+    ///
+    /// # Errors
+    /// When this program cannot use them.
+    pub(super) fn schema_of(&self, rules: &Rules, like: &Schema) -> Result<Arc<Schema>, DataError> {
+        let unusable = |what| {
+            let what = format!("the rules that changes in it were decided by cannot be used: {what}");
+            DataError::Facts(self.dir.join("log"), what)
+        };
+        rules.schema(like).map_err(unusable)
+    }
+
     /// By what a directory is made to which commands can be applied that were decided by these rules. Nobody can bind to it,
     /// and it has no indexes.
     ///
@@ -150,11 +170,7 @@ impl Data {
         like: &Schema,
         memory_bytes_max: u64,
     ) -> Result<Maker, DataError> {
-        let unusable = |what| {
-            let what = format!("the rules that changes in it were decided by cannot be used: {what}");
-            DataError::Facts(self.dir.join("log"), what)
-        };
-        let schema = rules.schema(like).map_err(unusable)?;
+        let schema = self.schema_of(rules, like)?;
         Ok(Maker { rules: rules.clone(), schema, config: self.agent(rules, memory_bytes_max, &[])? })
     }
 }

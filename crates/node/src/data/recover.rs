@@ -7,7 +7,7 @@ use super::pass::{Maker, Pass, too_many};
 use super::replay::Replay;
 use super::rules_epochs::Decided;
 use super::snapshot::{self, SnapshotStore};
-use super::{Rules, SettingsFile, backup, settings};
+use super::{Rules, SettingsFile, added, backup, settings};
 use crate::commit::{Committer, Limits, LogEnd, Queue};
 use consensus::Control;
 use dsa::Dsa;
@@ -92,8 +92,8 @@ impl Data {
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
             return Err(self.is_backup());
         }
-        let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
-        let text = self.text_of(&rules)?;
+        let mut rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
+        let mut text = self.text_of(&rules)?;
         let wall_ms = config.started_ms;
         let mut snapshots = SnapshotStore::new(self.snapshots()?);
         let log_dir = self.log_dir();
@@ -102,11 +102,21 @@ impl Data {
             // The log was begun before the rules were written.
             wal::must_be_there(&*self.disk, &log_dir)?;
         }
-        let wanted = Maker { rules: rules.clone(), schema, config };
+        let told = match &made {
+            Some(made) => self.added(made)?.map_or(0, |file| file.text.len()),
+            None => 0,
+        };
+        let mut wanted = Maker { rules: rules.clone(), schema, config };
+        let mut generation = wanted.schema.generation();
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
-        let mut is_settled = false;
+        let (mut is_settled, mut found_ms) = (false, None);
         let (Pass { dsa, mut replay }, Opened { writer, cut, .. }) = loop {
             let base = self.base_alone(snapshots.snapshots(), made.as_ref())?;
+            if wanted.schema.generation() != generation {
+                // A pass that has ended early has added definitions to it.
+                wanted.schema = self.schema_of(&rules, &wanted.schema)?;
+                generation = wanted.schema.generation();
+            }
             let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
             accepted.begin(&mut pass.replay);
             let disk = Arc::clone(&self.disk);
@@ -133,12 +143,40 @@ impl Data {
                     let by_others =
                         self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
                     keep(&by_others, &mut snapshots)?;
+                    let reached = by_others.replay.epochs.rules();
+                    if reached.extend(&rules) && !reached.agree(&rules) {
+                        // More was added to the schema than a file told of.
+                        found_ms = Some(by_others.replay.time_ms);
+                        rules = reached.clone();
+                        text = self.text_of(&rules)?;
+                        wanted = Maker {
+                            rules: rules.clone(),
+                            schema: self.schema_of(&rules, &wanted.schema)?,
+                            ..wanted
+                        };
+                        generation = wanted.schema.generation();
+                    } else if added::added_of(reached.files().unwrap_or_default())
+                        .map_or(0, |text| text.len())
+                        > told
+                    {
+                        // The snapshot has it now, and the next start takes it to the files that it names.
+                        let what = "definitions were added to the schema just before the server ended, and this start has another schema: start again";
+                        return Err(DataError::Facts(self.log_dir(), what.to_owned()));
+                    }
                 }
             }
         };
         cut.iter().for_each(tell_cut);
         accepted.end(&mut replay);
-        let Replay { applier, epochs, time_ms, settings: found, .. } = replay;
+        let Replay { applier, epochs, time_ms, settings: found, extended_ms, .. } = replay;
+        // What was added since, which no file told of.
+        let (rules, now_text) = match extended_ms.map(|_| rules.with_schema(dsa.shard().schema())) {
+            Some(extended) => (extended.clone(), self.text_of(&extended)?),
+            None => (rules, Arc::clone(&text)),
+        };
+        // Before settings are copied that may name it.
+        found_ms = extended_ms.or(found_ms);
+        found_ms.map_or(Ok(()), |since_ms| self.added_file().write(dsa.shard().schema(), since_ms))?;
         let found = found.as_deref().map(|text| self.settings_of(text)).transpose()?.zip(found);
         if let (Some(settled), Some((found, _))) = (&settings, &found)
             && settled.file.record() != *found
@@ -150,7 +188,9 @@ impl Data {
         dsa.shard().writer().find_free_ids();
         // What a prepared write that was given up has left.
         snapshots.snapshots().remove_unnamed(&mut |_, _| ())?;
-        self.keep_schema_time(&schema_time)?;
+        if found_ms.is_none() {
+            self.keep_schema_time(&schema_time)?;
+        }
         make_room(&dsa, limits.memory_bytes_max);
         let queue = Arc::new(Queue::default());
         assert_eq!(
@@ -161,11 +201,7 @@ impl Data {
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
-            LogEnd {
-                time_ms,
-                rules: Arc::clone(&text),
-                settings: found.as_ref().map(|(_, text)| Arc::clone(text)),
-            },
+            LogEnd { time_ms, rules: now_text, settings: found.as_ref().map(|(_, text)| Arc::clone(text)) },
             Box::new(LocalLog::new(writer)),
             Arc::clone(&queue),
             limits,
@@ -175,9 +211,11 @@ impl Data {
             committer.change_rules(wall_ms).map_err(io::Error::other)?;
             rules.changes(epochs.rules()).iter().for_each(|change| tracing::warn!("{change}"));
         }
-        if !made.is_some_and(|made| made.is_recorded_as(&rules) && made.are_whole()) {
+        // Never what the log has added since: without a snapshot the log begins by the rules of the file.
+        if !made.is_some_and(|made| made.is_recorded_as(&wanted.rules) && made.are_whole()) {
             self.write_rules(&text)?;
         }
+        committer.copy_additions_to(self.added_file());
         if let Some(Settled { file, record }) = settings {
             if found.is_none_or(|(found, _)| found != record) {
                 committer.change_settings(&record, wall_ms).map_err(io::Error::other)?;

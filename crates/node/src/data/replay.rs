@@ -35,6 +35,9 @@ pub(super) struct Replay {
     pub(super) differences: Vec<Differs>,
     /// An outcome that is another than was answered is noted and taken for true.
     pub(super) accepts: bool,
+    /// That of the schema ([`schema::Schema::generation`]), and since when it is that, if definitions were added.
+    generation: u64,
+    pub(super) extended_ms: Option<u64>,
     answers: Vec<u8>,
     /// At which command it ended because other rules are in force, if it did: those of `epochs`. All before is applied.
     pub(super) stopped: Option<Decided>,
@@ -51,7 +54,10 @@ impl Replay {
         settings: Option<Arc<str>>,
     ) -> Replay {
         applier.stands_at(from.0, state.chain);
+        let generation = applier.schema().generation();
         Replay {
+            generation,
+            extended_ms: None,
             applier,
             epochs,
             made_by,
@@ -120,7 +126,10 @@ impl Replay {
             return Err("other rules are in force".to_owned());
         }
         match (parcel, record.kind) {
-            (Some(parcel), _) => self.apply_parcel(index, parcel)?,
+            (Some(parcel), _) => {
+                self.apply_parcel(index, parcel)?;
+                self.keep_up_with_schema();
+            }
             (None, Kind::Commands) => {
                 let Replay { applier, answers, .. } = self;
                 answers.clear();
@@ -137,6 +146,17 @@ impl Replay {
         }
         on_progress(Stage::Log(self.records));
         Ok(())
+    }
+
+    /// Takes notice of definitions that were added.
+    fn keep_up_with_schema(&mut self) {
+        let schema = self.applier.schema();
+        if self.generation != schema.generation() {
+            self.generation = schema.generation();
+            self.extended_ms = Some(self.time_ms);
+            self.made_by = self.made_by.with_schema(schema);
+            self.epochs.extend(self.made_by.clone());
+        }
     }
 
     fn apply_parcel(&mut self, index: u64, parcel: Parcel<'_>) -> Result<(), String> {

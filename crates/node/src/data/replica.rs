@@ -67,15 +67,16 @@ impl Data {
             return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
         }
         let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
-        let text = self.text_of(&rules)?;
         let snapshots = SnapshotStore::new(self.snapshots()?);
         let base = self.base(snapshots.snapshots(), None)?;
         let unread = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);
         let mark = SnapshotMark::decode(base.from.0, &base.mark).map_err(unread)?;
-        if let Some(others) = base.rules.as_ref().filter(|others| !others.is_recorded_as(&rules)) {
-            return Err(rules.differ(others));
-        }
-        let maker = Maker { rules, schema, config };
+        let maker = match base.rules.as_ref().filter(|others| !others.is_recorded_as(&rules)) {
+            None => Maker { rules, schema, config },
+            Some(others) if rules.extend(others) => self.before_additions(others, &base, &schema, config)?,
+            Some(others) => return Err(rules.differ(others)),
+        };
+        let text = self.text_of(&maker.rules)?;
         let Pass { dsa, replay } = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         let mut recovery = Recovery::default();
         let opened =
@@ -101,6 +102,7 @@ impl Data {
         // The log goes back to the own snapshot only: one that is to replace it is no earlier.
         differs.entry = differs.entry.map(|entry| entry.max(base.from.0));
         let committer = committer.comparing(id, control.clone(), differs);
+        committer.copy_additions_to(self.added_file());
         dsa.journal_to(queue);
         Ok(Recovered {
             dsa,
@@ -111,5 +113,25 @@ impl Data {
             control: Some(control),
             differences: Vec::new(),
         })
+    }
+
+    /// By what a directory is made whose log, behind its snapshot, adds definitions to the schema that this start knows already. Settings
+    /// that name some of them come with the log, too.
+    fn before_additions(
+        &self,
+        rules: &Rules,
+        base: &super::pass::Base,
+        like: &schema::Schema,
+        mut config: dsa::Config,
+    ) -> Result<Maker, DataError> {
+        let unusable = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);
+        let schema = rules.schema(like).map_err(unusable)?;
+        if let Some(text) = &base.settings {
+            config.settings.record = super::settings::parse(text).map_err(unusable)?;
+        }
+        let indexes = std::mem::take(&mut config.store.indexes);
+        (config.store.indexes, config.settings.later_indexes) =
+            indexes.into_iter().partition(|index| index.attribute_type(&schema).is_ok());
+        Ok(Maker { rules: rules.clone(), schema, config })
     }
 }

@@ -10,7 +10,7 @@ use super::dir::Data;
 use super::error::DataError;
 use super::facts::{FACTS_BYTES_MAX, missing, unknown};
 use dsa::settings::value::on_off;
-use schema::{Builder, DefinitionKind, Schema, SchemaFile};
+use schema::{ADDED_FILE, Builder, DefinitionKind, Schema, SchemaFile};
 use std::io;
 use std::sync::Arc;
 use toml::Value;
@@ -48,7 +48,7 @@ impl Rules {
             schema_check,
             hash: Some(hash(schema)),
             definitions: Some(definitions.into()),
-            files: Some(schema.files().to_vec()),
+            files: Some(schema.files()),
         }
     }
 
@@ -75,6 +75,22 @@ impl Rules {
     /// Do both say the same, so that neither has to be recorded after the other?
     pub(super) fn is_recorded_as(&self, other: &Rules) -> bool {
         self.agree(other) && self.files == other.files
+    }
+
+    /// Are these the others with definitions that were added to the schema while it was served ([`schema::Schema::add`])?
+    pub(super) fn extend(&self, others: &Rules) -> bool {
+        let is_added = |file: &&SchemaFile| &*file.name == ADDED_FILE;
+        let split = |rules: &Rules| {
+            let files = rules.files.clone().unwrap_or_default();
+            let added: String = files.iter().filter(is_added).map(|file| &*file.text).collect();
+            (files.into_iter().filter(|file| !is_added(&file)).collect::<Vec<_>>(), added)
+        };
+        let ((files, added), (files_before, added_before)) = (split(self), split(others));
+        files == files_before
+            && added.starts_with(&added_before)
+            && self.behaviour == others.behaviour
+            && self.suffixes == others.suffixes
+            && self.schema_check == others.schema_check
     }
 
     /// Are the definitions known, and not only a hash of them?
@@ -106,6 +122,8 @@ impl Rules {
         let definitions = self.definitions.as_ref().ok_or_else(|| missing("definitions"))?;
         Builder::recorded(definitions)
             .settings(like.settings())
+            .secrets(like.secret_names().iter().cloned())
+            .listing(self.files.iter().flatten().cloned())
             .build()
             .map(Arc::new)
             .map_err(|errors| errors.to_string())
@@ -143,7 +161,7 @@ impl Rules {
     }
 
     /// What the file says, and a command of rules.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         assert!(
             self.definitions.is_some() || self.files.is_none(),
             "files stand beside the definitions in them"
@@ -262,8 +280,13 @@ pub(super) fn hash(schema: &Schema) -> String {
     hash_of(|kind, each| schema.write_as_defined(kind, each))
 }
 
+/// The same of what clients see, which may change where the definitions do not.
+pub(super) fn hash_of_shown(schema: &Schema) -> String {
+    hash_of(|kind, each| schema.write_definitions(kind, each))
+}
+
 /// FNV-1a of definitions, each with its end.
-pub(super) fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> String {
+fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let kinds = [
         DefinitionKind::LdapSyntaxes,

@@ -3,6 +3,7 @@
 
 use super::Rules;
 use model::timestamp;
+use schema::Builder;
 use wal::{Index, Place, Record};
 
 /// See the module.
@@ -82,6 +83,25 @@ impl RulesEpochs {
         self.rules = rules;
     }
 
+    /// The command that came last has added definitions: what comes is decided by these rules, in the same directory.
+    pub(super) fn extend(&mut self, rules: Rules) {
+        self.rules = rules.clone();
+        self.decided = rules;
+    }
+
+    /// A command comes that adds definitions, of those for whom nothing is applied: as [`RulesEpochs::command`], and then
+    /// [`RulesEpochs::extend`].
+    ///
+    /// # Errors
+    /// When no schema can be made of the rules, or the command is no such one.
+    pub(super) fn add(&mut self, message: &[u8]) -> Result<(), String> {
+        let like = Builder::new().standard().build().map_err(|errors| errors.to_string())?;
+        let schema = self.rules.schema(&like)?;
+        dsa::extend(&schema, message)?;
+        self.extend(self.rules.with_schema(&schema));
+        Ok(())
+    }
+
     /// A command comes.
     pub(super) fn command(&mut self) -> Decided {
         let decided = match (self.began, self.changed) {
@@ -108,7 +128,6 @@ impl RulesEpochs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schema::Builder;
     use wal::Kind;
 
     fn rules(suffix: &str) -> Rules {

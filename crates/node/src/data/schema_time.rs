@@ -4,7 +4,7 @@
 use super::checksummed::{table, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
-use super::facts::{missing, read_text, unknown};
+use super::facts::{missing, read_text, unknown, write_text};
 use super::rules;
 use env::disk::Disk;
 use schema::Schema;
@@ -27,8 +27,7 @@ impl Data {
     /// Since when this schema holds: `now_ms` if another one did, or if nobody knows. A damaged file is one that nobody knows: clients then
     /// read the schema once more, which is no reason to refuse a start.
     pub(super) fn schema_time(&self, schema: &Schema, now_ms: u64) -> Result<SchemaTime, DataError> {
-        // What clients see, which may change where the definitions do not.
-        let hash = rules::hash_of(|kind, each| schema.write_definitions(kind, each));
+        let hash = rules::hash_of_shown(schema);
         let found = read(&*self.disk, &self.dir)?.map(|(_, found)| found);
         Ok(found.filter(|found| found.hash == hash).unwrap_or(SchemaTime { hash, since_ms: now_ms }))
     }
@@ -53,6 +52,16 @@ pub(super) fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<(String, Schema
 }
 
 impl SchemaTime {
+    /// Of a schema with this hash ([`rules::hash_of_shown`]).
+    pub(super) fn new(hash: String, since_ms: u64) -> SchemaTime {
+        SchemaTime { hash, since_ms }
+    }
+
+    /// Writes it down. Durable when it returns.
+    pub(super) fn write(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+        write_text(disk, dir, NAME, &self.text())
+    }
+
     fn text(&self) -> String {
         let SchemaTime { hash, since_ms } = self;
         with_checksum(format!(

@@ -34,6 +34,7 @@ const WRONG_SLICE: u8 = 7;
 const EACH: u8 = 0;
 const TRANSACTION: u8 = 1;
 const SETTINGS: u8 = 2;
+const SCHEMA: u8 = 3;
 
 /// What is wrong with a message. It is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,6 +273,7 @@ fn encode_what(what: &What) -> Option<(u8, Vec<u8>)> {
             out.extend_from_slice(settings::text(&replacement.record).as_bytes());
             SETTINGS
         }
+        What::Schema => SCHEMA,
     };
     Some((code, out))
 }
@@ -294,6 +296,7 @@ fn decode_what(code: u8, mut rest: &[u8]) -> Result<What, Malformed> {
             let record = record(std::mem::take(&mut rest))?;
             What::Settings(Box::new(Replacement { base, record }))
         }
+        SCHEMA => What::Schema,
         _ => return Err(Malformed::Type),
     };
     if rest.is_empty() { Ok(what) } else { Err(Malformed::Length) }

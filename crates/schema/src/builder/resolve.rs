@@ -2,6 +2,7 @@
 
 use super::table::{Placed, Report, Table};
 use super::{BuildErrors, Fault};
+use crate::additions::Additions;
 use crate::builtin;
 use crate::class_set::{ClassSets, ascending};
 use crate::definition::{
@@ -438,10 +439,12 @@ fn assemble(
     let type_names = NameTable::new(
         types.iter().enumerate().flat_map(|(at, kind)| kind.all_names().map(move |name| (name, at as u16))),
     );
-    let class_names = NameTable::new(classes.iter().enumerate().flat_map(|(at, c)| {
-        let oids = [&c.oid, &c.definition.oid];
-        c.definition.names.iter().chain(oids).map(move |n| (n.as_str(), at as u16))
-    }));
+    let class_names = NameTable::new(
+        classes
+            .iter()
+            .enumerate()
+            .flat_map(|(at, class)| class.all_names().map(move |name| (name, at as u16))),
+    );
     let well_known = WellKnown::find(&type_names, &class_names).map_err(|missing| {
         let message = format!("a file takes away names that the server needs: {}", missing.join(", "));
         BuildErrors(vec![Fault { file: "schema".into(), line: 0, message }])
@@ -464,6 +467,8 @@ fn assemble(
         password_name_bytes_min,
         files: Vec::new(),
         warnings,
+        secrets: Vec::new(),
+        added: Additions::new(String::new()),
     })
 }
 

@@ -89,7 +89,7 @@ impl Schema {
     #[inline]
     pub(super) fn examine_allowed(&self, description: Description, set: &ClassSet) -> Result<(), Violation> {
         let id = description.attribute_type;
-        match set.allows(id) || self.traits[id.0 as usize].has(Traits::OPERATIONAL) {
+        match set.allows(id) || self.traits_of(id).has(Traits::OPERATIONAL) {
             true => Ok(()),
             false => Err(self.not_allowed(description, set)),
         }

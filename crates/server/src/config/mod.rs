@@ -88,6 +88,8 @@ pub struct Config {
     pub schema: Vec<String>,
     /// Their content as the data directory has it, if it does not come from the files.
     pub recorded_schema: Option<Vec<SchemaFile>>,
+    /// What was added to the schema while the directory was served, whatever files it consists of.
+    pub added_schema: Option<SchemaFile>,
     /// Whether writes are held to the schema.
     pub schema_check: bool,
     /// Whether entryUUID, times and names are kept.
@@ -188,6 +190,7 @@ impl Default for Config {
             anonymous: Anonymous::None,
             schema: Vec::new(),
             recorded_schema: None,
+            added_schema: None,
             schema_check: true,
             operational_attributes: true,
             indexes: Vec::new(),

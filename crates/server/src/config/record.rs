@@ -7,6 +7,7 @@ use dsa::password;
 use dsa::settings::{Record, Scope};
 use env::entropy::Entropy;
 use node::data::Made;
+use schema::{ADDED_FILE, SchemaFile};
 use std::fmt;
 
 /// What the hash of the root password is recorded as.
@@ -139,9 +140,12 @@ impl Config {
     /// themselves.
     pub fn take_rules(&mut self, made: &Made) {
         let is_open = |name: &str| !self.given.contains_key(name);
+        let is_added = |file: &&SchemaFile| &*file.name == ADDED_FILE;
+        let (added, files): (Vec<_>, Vec<_>) = made.schema_files.iter().flatten().partition(is_added);
+        self.added_schema = added.first().map(|file| SchemaFile::clone(file));
         if is_open("schema") {
-            self.recorded_schema.clone_from(&made.schema_files);
-            self.schema = made.schema_files.iter().flatten().map(|file| file.name.to_string()).collect();
+            self.schema = files.iter().map(|file| file.name.to_string()).collect();
+            self.recorded_schema = made.schema_files.as_ref().map(|_| files.into_iter().cloned().collect());
         }
         if is_open("operational-attributes") {
             self.operational_attributes = made.operational_attributes;

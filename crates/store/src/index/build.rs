@@ -11,8 +11,8 @@
 //! older than that.
 
 use super::kind::Structure;
-use super::lookup::put;
-use super::settings::IndexName;
+use super::lookup::{Lookup, put};
+use super::settings::{IndexName, IndexSettings};
 use super::walk::{KeyWalk, Taken};
 use super::{AttributeIndex, AttributeIndexWriter};
 use crate::refused::Refused;
@@ -112,27 +112,60 @@ impl ReadPoint<'_> {
 }
 
 impl Writer<'_> {
+    /// Takes notice of types that were added to the schema: from this batch on the indexes hold values of those that are subtypes of
+    /// theirs. Of the indexes that are `wanted` those on such a type are made; they answer at once, for no entry has a value of it.
+    /// To be called before an update may use the types. Returns which indexes cannot be made, and why.
+    pub fn take_added_types(&mut self, wanted: &[IndexSettings]) -> Vec<(IndexName, IndexRefused)> {
+        let shard = self.shard;
+        let mut next = self.view().indexes().clone();
+        let added = next.grow(&shard.schema);
+        let mut refused = Vec::new();
+        for wanted in wanted {
+            let Ok(attribute_type) = wanted.attribute_type(&shard.schema) else { continue };
+            if !added.contains(&usize::from(attribute_type.0)) {
+                continue;
+            }
+            for &kind in &wanted.kinds {
+                let name = IndexName { attribute_type, kind };
+                match self.place(&mut next, name) {
+                    Ok(number) => next.answer(number),
+                    Err(why) => refused.push((name, why)),
+                }
+            }
+        }
+        shard.indexes.swap(next, &mut self.state.garbage);
+        // As when an index begins.
+        self.names_change();
+        refused
+    }
+
+    /// Puts a new index, which is empty, among others.
+    fn place(&mut self, to: &mut Lookup, name: IndexName) -> Result<u16, IndexRefused> {
+        let shard = self.shard;
+        if let Some(rule) = name.missing_rule(&shard.schema) {
+            return Err(IndexRefused::NoRule(rule));
+        }
+        if to.number_of(name).is_some() {
+            return Err(IndexRefused::Exists);
+        }
+        let is_free = |number: &u16| to.get(*number).is_none() && !self.state.leaving.contains_key(number);
+        let number = (0..INDEXES_MAX as u16).find(is_free).ok_or(IndexRefused::TooMany)?;
+        let (index, side) =
+            AttributeIndex::create(name, shard.entries_max()).map_err(|_| IndexRefused::Memory)?;
+        to.place(number, index, &shard.schema);
+        put(&mut self.state.indexes, number, Some(side));
+        Ok(number)
+    }
+
     /// Begins an index: from this batch on every change is noted in it. It answers nobody yet.
     ///
     /// # Errors
     /// See [`IndexRefused`].
     pub fn index_begin(&mut self, name: IndexName) -> Result<IndexBuild, IndexRefused> {
-        let (shard, indexes) = (self.shard, self.view().indexes());
-        if let Some(rule) = name.missing_rule(&shard.schema) {
-            return Err(IndexRefused::NoRule(rule));
-        }
-        if indexes.number_of(name).is_some() {
-            return Err(IndexRefused::Exists);
-        }
-        let is_free =
-            |number: &u16| indexes.get(*number).is_none() && !self.state.leaving.contains_key(number);
-        let number = (0..INDEXES_MAX as u16).find(is_free).ok_or(IndexRefused::TooMany)?;
-        let (index, side) =
-            AttributeIndex::create(name, shard.entries_max()).map_err(|_| IndexRefused::Memory)?;
+        let shard = self.shard;
         // A lookup has some kilobytes, and indexes come and go seldom.
-        let mut next = indexes.clone();
-        next.place(number, index, &shard.schema);
-        put(&mut self.state.indexes, number, Some(side));
+        let mut next = self.view().indexes().clone();
+        let number = self.place(&mut next, name)?;
         shard.indexes.swap(next, &mut self.state.garbage);
         // Modifies that were prepared before do not know of it; they are looked at again.
         self.names_change();

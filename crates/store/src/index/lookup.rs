@@ -8,6 +8,7 @@ use crate::shard::ReadPoint;
 use model::TypeId;
 use model::limits::INDEXES_MAX;
 use schema::Schema;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// In the place of a number: there is no such index.
@@ -35,7 +36,7 @@ impl Lookup {
         schema: &Schema,
         entries_max: usize,
     ) -> Result<(Lookup, IndexesWriter), String> {
-        let types = schema.attribute_types().len();
+        let types = schema.type_count();
         let mut lookup = Lookup {
             all: Vec::new(),
             by_type: vec![Vec::new(); types],
@@ -75,10 +76,25 @@ pub(super) fn put(writers: &mut IndexesWriter, number: u16, side: Option<Attribu
 }
 
 impl Lookup {
+    /// Makes room for types that were added to the schema; returns their ids. An index holds the values of those that are subtypes of its own.
+    pub(super) fn grow(&mut self, schema: &Schema) -> Range<usize> {
+        let (before, types) = (self.by_type.len(), schema.type_count());
+        self.by_type.resize_with(types, Vec::new);
+        self.answering.resize(types, [NONE; IndexKind::ALL.len()]);
+        for (number, index) in self.all.iter().enumerate() {
+            let Some(index) = index else { continue };
+            let subtypes = schema.subtypes(index.name.attribute_type);
+            for subtype in subtypes.iter().filter(|id| (before..types).contains(&usize::from(id.0))) {
+                self.by_type[usize::from(subtype.0)].push(number as u16);
+            }
+        }
+        before..types
+    }
+
     /// Puts an index in its place: changes of its values are noted in it.
     /// From the next batch on: the lookup is not published yet.
     pub(super) fn place(&mut self, number: u16, index: AttributeIndex, schema: &Schema) {
-        for subtype in schema.subtypes(index.name.attribute_type) {
+        for subtype in schema.subtypes(index.name.attribute_type).iter() {
             self.by_type[usize::from(subtype.0)].push(number);
         }
         if self.all.len() <= usize::from(number) {

@@ -284,6 +284,10 @@ fn authorize<'r, 'a>(
             let text = "entries below cn=config cannot be changed in a transaction";
             return Err((ResultCode::UnwillingToPerform, text).into());
         }
+        Kind::Schema => {
+            let text = "the schema cannot be changed in a transaction";
+            return Err((ResultCode::UnwillingToPerform, text).into());
+        }
         // Its rights are decided by the operation itself, which knows whose entry it changes.
         Kind::Extended(writes, value) => {
             refuse_stranger(&request.message)?;

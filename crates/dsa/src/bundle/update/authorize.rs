@@ -14,6 +14,7 @@ use crate::context::Reading;
 use crate::control::{Requested, assertion, proxied_authorization, update};
 use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::op::extend_schema::may_change;
 use crate::op::modify_dn::new_dn;
 use crate::outcome;
 use crate::rights;
@@ -28,6 +29,7 @@ use proto::op::modify::ModifyKind;
 use proto::tag;
 use schema::Schema;
 use smallvec::SmallVec;
+use store::Reader;
 
 type Refusal = (ResultCode, &'static str);
 
@@ -173,6 +175,31 @@ pub(in crate::bundle) fn authorize<'a>(
         }
         _ => Ok(conditions),
     }
+}
+
+/// May this identity make this modify of the subschema?
+///
+/// # Errors
+/// The refusal if it may not.
+#[cold]
+pub(in crate::bundle) fn of_schema<'a>(
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    request: &Request<'_>,
+    modify: &Modify<'_>,
+) -> Result<(), Refused<'a>> {
+    if identity.is_root {
+        return Ok(());
+    }
+    // A reader of its own: that of the bundle may be older than what was added last.
+    let Some(mut reader) = Reader::register(parts.dsa.system.shard()) else {
+        return Err(Refused::from(outcome::NO_READER));
+    };
+    let pin = reader.pin();
+    reading(parts, |reading| match may_change(reading, identity.requester(), pin.read_point(), modify) {
+        Ok(()) => Ok(()),
+        Err(denied) => Err(refusal(reading, identity, &request.message, denied)),
+    })
 }
 
 /// The answer to an update that is not made.

@@ -1,6 +1,6 @@
 //! First stage: what an update is. It is decoded here, with its controls, once for all stages before the log.
 
-use super::super::group::{decode, may_be_config};
+use super::super::group::{decode, may_be_own};
 use super::Refused;
 use crate::control::{self, ControlError, Requested};
 use crate::engine::Dsa;
@@ -41,6 +41,8 @@ pub(in crate::bundle) enum Kind<'a> {
     OwnPassword,
     /// Of the server's configuration.
     Config,
+    /// A modify of the subschema.
+    Schema,
     /// Of an entry.
     Entry,
 }
@@ -91,6 +93,7 @@ fn request<'a>(dsa: &Dsa, message: Message<'a>, frame: &'a [u8]) -> Request<'a> 
             Some(Role::Reads(_) | Role::Secures(_)) | None => unreachable!("it is no update"),
         },
         request if is_config(dsa, request) => Kind::Config,
+        message::Request::Modify(modify) if is_schema(dsa, modify.dn) => Kind::Schema,
         message::Request::Modify(_) if own_password::asked(dsa.shard.schema(), &message).is_some() => {
             Kind::OwnPassword
         }
@@ -105,7 +108,12 @@ fn is_config(dsa: &Dsa, request: &message::Request<'_>) -> bool {
         message::Request::Add(add) => add.dn,
         request => control::update::target(request).unwrap_or_default(),
     };
-    may_be_config(dn) && !dsa.shard.holds(dn) && dsa.system.is_below_config(dn)
+    may_be_own(dn) && !dsa.shard.holds(dn) && dsa.system.is_below_config(dn)
+}
+
+/// Is this the name of the subschema, and of no entry of the directory that happens to be called so?
+fn is_schema(dsa: &Dsa, dn: &[u8]) -> bool {
+    may_be_own(dn) && !dsa.shard.holds(dn) && dsa.system.is_subschema(dn)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl<'d, 'a> Door<'d, 'a> {
     #[inline]
     pub(super) fn admits(&mut self, update: &Pending<'a>) -> bool {
         let Some(outline) = update.outline.as_ref().filter(|_| self.is_open) else { return false };
-        if !outline.after.is_empty() || update.is_about_config() {
+        if !outline.after.is_empty() || update.may_be_about_own() {
             return false;
         }
         match outline.op_tag {

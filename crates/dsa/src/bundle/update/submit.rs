@@ -9,6 +9,7 @@ use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::extension::Change;
 use crate::journal::{Journal, Submission, Updates};
+use crate::op;
 use crate::session::Session;
 use crate::settings::SettingsChange;
 use crate::worker::Parts;
@@ -89,14 +90,26 @@ pub(super) fn collect(session: &mut Session, parts: &mut Parts<'_>, updates: &[P
 
 /// Submits a change of settings, whose message is `frame`, to the log by itself.
 pub(super) fn settings(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8], change: SettingsChange) {
-    assert!(session.batch.is_empty(), "a change of settings goes to the log by itself");
+    // The applier puts settings in force, and applies no modify.
+    alone(session, parts, frame, |submission| submission.settings = Some(Box::new(change)));
+}
+
+/// Submits a change of the schema, whose message is `frame`, to the log by itself. Without a log it is applied at once.
+pub(super) fn schema(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8], out: &mut Vec<u8>) {
+    match parts.dsa.journal.get() {
+        None => op::extend_schema::run(parts.dsa, frame, parts.now, out),
+        Some(_) => alone(session, parts, frame, |submission| submission.is_schema = true),
+    }
+}
+
+/// Submits a message to the log by itself, marked as what it is.
+fn alone(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8], mark: impl FnOnce(&mut Submission)) {
+    assert!(session.batch.is_empty(), "it goes to the log by itself");
     let mut group = Group::new();
     gather(frame, 0, &mut group);
-    assert!(group.len() == 1, "a change of settings is one message");
+    assert!(group.len() == 1, "it is one message");
     collect(session, parts, &group);
-    // It marks the submission: the applier puts settings in force, and applies no modify.
-    let submission = session.batch.submission.as_mut().expect("the message was collected");
-    submission.settings = Some(Box::new(change));
+    mark(session.batch.submission.as_mut().expect("the message was collected"));
     submit_collected(session, parts.dsa);
 }
 

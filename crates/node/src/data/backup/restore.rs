@@ -12,7 +12,7 @@ use crate::data::error::{DataError, OF_A_CLUSTER};
 use crate::data::facts::{missing, unread, write_text};
 use crate::data::rules_epochs::{Decided, RulesEpochs};
 use crate::data::snapshot::Parts;
-use crate::data::{Rules, rules, snapshot};
+use crate::data::{Rules, added, rules, settings, snapshot};
 use crate::faults;
 use consensus::record::parts_of_entry;
 use consensus::{CommittedEntries, SnapshotMark};
@@ -209,10 +209,19 @@ impl Work<'_> {
         let made = facts.iter().find(|(name, _)| *name == rules::NAME).map_or("", |(_, text)| text);
         let made = Rules::parse(made);
         let made = made.map_err(|what| unread(self.generation.dir.join(rules::NAME), what))?;
-        let (of_snapshot, mark) = self.copy_snapshot(on_bytes)?;
+        let (of_snapshot, mark, mut settings) = self.copy_snapshot(on_bytes)?;
         let decides_nothing = of_snapshot.is_some();
         let mut epochs = RulesEpochs::new(of_snapshot.unwrap_or(made));
-        let restored = self.write_log(mark, &mut epochs, entropy)?;
+        let restored = self.write_log(mark, &mut epochs, &mut settings, entropy)?;
+        // A start goes by these before it reads the log, so they are as of its end: what the backup has may be later. Settings may name what
+        // was added to the schema.
+        if let Some(text) = settings {
+            write_text(disk, self.to, settings::NAME, &text)?;
+        }
+        let files = epochs.rules().files().unwrap_or_default();
+        if added::added_of(files).is_some() {
+            added::write(disk, self.to, files)?;
+        }
         if decides_nothing {
             // The file tells with what the directory was served last.
             write_text(disk, self.to, rules::NAME, &epochs.rules().text())?;
@@ -223,11 +232,11 @@ impl Work<'_> {
         Ok(restored)
     }
 
-    /// Copies it, for a server by itself; returns the rules that it has, and how the log of a replica goes on after it.
+    /// Copies it, for a server by itself; returns the rules that it has, how the log of a replica goes on after it, and its settings.
     fn copy_snapshot(
         &self,
         on_bytes: &mut dyn FnMut(u64, u64),
-    ) -> Result<(Option<Rules>, Option<SnapshotMark>), BackupError> {
+    ) -> Result<(Option<Rules>, Option<SnapshotMark>, Option<String>), BackupError> {
         let from = snapshot_dir(&self.generation.dir);
         let held = hold(&**self.disk, &from)?;
         let index = held.as_ref().map_or(Index(0), |held| held.manifest.index);
@@ -236,31 +245,32 @@ impl Work<'_> {
                 DataError::Facts(from.join("manifest"), missing("the snapshot of this backup")).into()
             );
         }
-        let Some(mut held) = held else { return Ok((None, None)) };
+        let Some(mut held) = held else { return Ok((None, None, None)) };
         let mark = entries::mark(&from, &held.manifest)?;
         let Parts { state, rules, settings, store, .. } = snapshot::parts(&from, &held.manifest.meta)?;
         let parsed = rules.map(Rules::of_verified).transpose();
         let parsed = parsed.map_err(|what| DataError::Facts(from.join("manifest"), what))?;
-        if mark.is_some() {
-            held.manifest.meta = state.join(rules.unwrap_or_default(), settings, &[], store);
-        }
+        let own = mark.as_ref().map(|_| state.join(rules.unwrap_or_default(), settings, &[], store));
+        let settings = settings.map(str::to_owned);
+        held.manifest.meta = own.unwrap_or(held.manifest.meta);
         copy_snapshot(self.disk, held, self.to, None, on_bytes)?;
-        Ok((parsed, mark))
+        Ok((parsed, mark, settings))
     }
 
     /// Writes the records after the snapshot up to the point into a log of its own; `epochs` begins with the rules of the
-    /// snapshot, and `mark` is that of a replica. If an earlier version noted others before the first command, they are written into the
+    /// snapshot, `settings` with its settings, and `mark` is that of a replica. If an earlier version noted others before the first command, they are written into the
     /// file. Of the log of a replica what is committed is written, as a server by itself writes it.
     fn write_log(
         &self,
         mark: Option<SnapshotMark>,
         epochs: &mut RulesEpochs,
+        settings: &mut Option<String>,
         entropy: &mut dyn Entropy,
     ) -> Result<Restored, BackupError> {
         let (disk, from) = (&**self.disk, self.generation.snapshot);
         let own = log_dir(&self.generation.dir);
-        let settings = log_settings(wal::file_bytes(disk, &own)?);
-        let opened = wal::create(Arc::clone(self.disk), &log_dir(self.to), settings, entropy, from)?;
+        let of_log = log_settings(wal::file_bytes(disk, &own)?);
+        let opened = wal::create(Arc::clone(self.disk), &log_dir(self.to), of_log, entropy, from)?;
         let mut pen = Pen { writer: opened.writer, failed: None };
         let mut restored = Restored {
             generation: self.generation.clone(),
@@ -271,13 +281,13 @@ impl Work<'_> {
             uncommitted: 0,
         };
         let mut take = |mut record: Record<'_>| {
-            let (mut rules, mut is_settings) = (None, false);
+            let (mut rules, mut found, mut added) = (None, None, None);
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
                 Kind::Parcel => {
                     let parcel = Parcel::decode(record.index.0, record.payload)?;
                     rules = parcel.rules()?.map(|text| (text, parcel.head.time_ms));
-                    is_settings = parcel.settings()?.is_some();
+                    (found, added) = (parcel.settings()?, parcel.schema()?);
                     Some(parcel.head.time_ms)
                 }
                 Kind::Import => Some(commit::import_ms(record.payload)?),
@@ -296,8 +306,11 @@ impl Work<'_> {
                 epochs.note(&record)?;
             } else if let Some((text, ms)) = rules {
                 epochs.change(text, ms, &record)?;
-            } else if !is_settings {
+            } else if let Some((text, _)) = found {
+                *settings = Some(text.to_owned());
+            } else {
                 self.decide(epochs)?;
+                added.map_or(Ok(()), |message| epochs.add(message))?;
             }
             if let Until::Command(index, commands) = self.until
                 && index == record.index

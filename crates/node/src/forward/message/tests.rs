@@ -34,6 +34,7 @@ fn record() -> impl Strategy<Value = Record> {
 fn what() -> impl Strategy<Value = What> {
     prop_oneof![
         Just(What::Updates),
+        Just(What::Schema),
         any::<(i32, u64)>().prop_map(|(end, bytes)| What::Transaction { end, bytes }),
         (record(), record())
             .prop_map(|(base, record)| What::Settings(Box::new(Replacement { base, record }))),
