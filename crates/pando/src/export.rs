@@ -1,5 +1,6 @@
 //! `pando export`: a directory as LDIF.
 
+use crate::definitions;
 use crate::failed::Failed;
 use crate::local;
 use crate::progress::ExportBar;
@@ -53,6 +54,11 @@ pub(crate) struct Args {
     /// built-in schemas
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "url")]
     schema: Vec<String>,
+
+    /// Also write the definitions that the schema has beyond the standard one, those among them that were added while it was served: a file for
+    /// `--schema`
+    #[arg(long, value_name = "FILE")]
+    schema_to: Option<PathBuf>,
 
     /// Show no progress and no summary
     #[arg(short, long)]
@@ -110,10 +116,20 @@ enum From {
 
 fn write(args: &Args, what: &Export, mut config: Config) -> Result<(), Failed> {
     let from = match (args.remote.server()?, &args.data) {
-        (Some(server), _) => From::Server(server),
+        (Some(server), _) => {
+            if let Some(path) = &args.schema_to {
+                definitions::write(&definitions::of_server(&server).map_err(Failed::of)?, path)?;
+            }
+            From::Server(server)
+        }
         (None, Some(dir)) => {
             let (data, schema) = local::open(dir, &mut config)?;
-            From::Data(local::view(&data, &schema, &config, &[], args.quiet)?)
+            let view = local::view(&data, &schema, &config, &[], args.quiet)?;
+            if let Some(path) = &args.schema_to {
+                let schema = view.as_ref().map_or(&schema, |view| view.dsa.shard().schema());
+                definitions::write(&definitions::of_schema(schema), path)?;
+            }
+            From::Data(view)
         }
         (None, None) => return Err(Failed::usage("--data or --url is needed")),
     };

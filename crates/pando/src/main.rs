@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod check_config;
 mod cluster;
+mod definitions;
 mod dump;
 mod export;
 mod failed;
