@@ -7,7 +7,7 @@ use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
 use dsa::{Applier, Dsa};
 use env::disk::Disk;
-use node::data::snapshot;
+use node::data::{Rules, snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -163,7 +163,7 @@ impl Oracle {
         let mut config = config(superblock());
         config.store.schema_check = !text.contains("schema-check = false");
         self.has_no_schema_check = !config.store.schema_check;
-        let files = self.dsa.shard().schema().files();
+        let files = Rules::of_verified(text).expect("a start wrote it").files().unwrap_or_default().to_vec();
         let held = snapshot::Held::of(self.dsa.shard().checkpoint().expect("there are few readers"));
         let shard = held.restore(config.store.clone(), &schema_of(files)).expect("it is the same schema");
         let (_, chain) = self.applier.chain().last();

@@ -180,8 +180,8 @@ impl Plan {
     }
 
     /// The other replicas of a world's log, if it has some; the log is kept as they want it then.
-    pub fn group(&self, random: &mut Random, is_operated: bool, log: &mut wal::Settings) -> Option<Group> {
-        if is_operated || self.replicas.some == 0 || !random.chance(self.replicas.some) {
+    pub fn group(&self, random: &mut Random, is_alone: bool, log: &mut wal::Settings) -> Option<Group> {
+        if is_alone || self.replicas.some == 0 || !random.chance(self.replicas.some) {
             return None;
         }
         log.mode = Mode::Always;

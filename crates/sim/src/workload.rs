@@ -47,6 +47,11 @@ pub trait Workload: Send {
         false
     }
 
+    /// Does it add definitions to the schema?
+    fn defines(&self) -> bool {
+        false
+    }
+
     /// Looks at what is there after a start.
     ///
     /// # Errors

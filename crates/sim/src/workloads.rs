@@ -15,6 +15,11 @@ mod transfers;
 use crate::requests::{Bundle, COUNTER, SUFFIX, Sent, counter_dn};
 pub use crate::workload::Workload;
 
+/// Is this a subtype of another attribute type, which a workload has added?
+pub fn is_subtype(name: &str, of: &str) -> bool {
+    definitions::is_subtype(name, of)
+}
+
 /// Names of all workloads.
 pub const NAMES: [&str; 11] = [
     "mixed",

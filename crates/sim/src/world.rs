@@ -292,13 +292,15 @@ impl World {
             .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
         let has_ranks = workload.has_transactions() && random.chance(500);
         let operator = workload.is_operated().then(Operator::default);
-        let group = setting.plan.group(&mut random, operator.is_some(), &mut log);
+        // A start writes by itself what it knows of definitions more than its log does, as no replica may.
+        let is_alone = operator.is_some() || workload.defines();
+        let group = setting.plan.group(&mut random, is_alone, &mut log);
         // Where there are backups the rules stay: points are named there by the records that clients wrote. Replicas have none
         // of what a start writes alone.
         let has_other_rules =
             operator.is_none() && group.is_none() && random.chance(setting.plan.starts.other_rules);
-        if has_other_rules {
-            // The text of rules is one record.
+        if has_other_rules || workload.defines() {
+            // The text of rules is one record. A start writes one, too, whose log has lost what was added to the schema.
             (log.file_bytes, log.waiting_bytes_max) = (192 << 10, 96 << 10);
         }
         let has_ranks = has_ranks && group.is_none();

@@ -43,6 +43,11 @@ pub(super) fn write(disk: &dyn Disk, dir: &Path, files: &[SchemaFile]) -> io::Re
     write_text(disk, dir, NAME, &with_checksum(lines))
 }
 
+/// Bytes of the text of what was added, of rules.
+pub(super) fn bytes(of: &Rules) -> usize {
+    added_of(of.files().unwrap_or_default()).map_or(0, |text| text.len())
+}
+
 /// The text of what was added, of the files of a schema.
 pub(super) fn added_of(files: &[SchemaFile]) -> Option<Arc<str>> {
     files.iter().find(|file| &*file.name == ADDED_FILE).map(|file| Arc::clone(&file.text))

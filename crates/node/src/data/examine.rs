@@ -162,7 +162,7 @@ impl Data {
             if stopped.is_none() && is_wanted && is_same {
                 break (pass, log);
             }
-            if rules.extend(&wanted) {
+            if rules.add_to(&wanted) {
                 schema = self.schema_of(&rules, &schema)?;
             }
             if stopped != Some(Decided::First) {

@@ -144,21 +144,16 @@ impl Data {
                         self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
                     keep(&by_others, &mut snapshots)?;
                     let reached = by_others.replay.epochs.rules();
-                    if reached.extend(&rules) && !reached.agree(&rules) {
+                    let is_more = added::bytes(reached) > told;
+                    if is_more && reached.add_to(&rules) {
                         // More was added to the schema than a file told of.
                         found_ms = Some(by_others.replay.time_ms);
-                        rules = reached.clone();
+                        wanted.schema = self.schema_of(reached, &wanted.schema)?;
+                        rules = rules.with_schema(&wanted.schema);
                         text = self.text_of(&rules)?;
-                        wanted = Maker {
-                            rules: rules.clone(),
-                            schema: self.schema_of(&rules, &wanted.schema)?,
-                            ..wanted
-                        };
+                        wanted.rules = rules.clone();
                         generation = wanted.schema.generation();
-                    } else if added::added_of(reached.files().unwrap_or_default())
-                        .map_or(0, |text| text.len())
-                        > told
-                    {
+                    } else if is_more {
                         // The snapshot has it now, and the next start takes it to the files that it names.
                         let what = "definitions were added to the schema just before the server ended, and this start has another schema: start again";
                         return Err(DataError::Facts(self.log_dir(), what.to_owned()));

@@ -68,7 +68,7 @@ impl Rules {
     }
 
     /// The files of the schema beyond the standard ones; `None` if an earlier version wrote the rules.
-    pub(super) fn files(&self) -> Option<&[SchemaFile]> {
+    pub fn files(&self) -> Option<&[SchemaFile]> {
         self.files.as_deref()
     }
 
@@ -79,6 +79,11 @@ impl Rules {
 
     /// Are these the others with definitions that were added to the schema while it was served ([`schema::Schema::add`])?
     pub(super) fn extend(&self, others: &Rules) -> bool {
+        self.add_to(others) && self.suffixes == others.suffixes && self.schema_check == others.schema_check
+    }
+
+    /// The same, whatever their naming contexts are, and whether entries are held to the schema.
+    pub(super) fn add_to(&self, others: &Rules) -> bool {
         let is_added = |file: &&SchemaFile| &*file.name == ADDED_FILE;
         let split = |rules: &Rules| {
             let files = rules.files.clone().unwrap_or_default();
@@ -86,11 +91,7 @@ impl Rules {
             (files.into_iter().filter(|file| !is_added(&file)).collect::<Vec<_>>(), added)
         };
         let ((files, added), (files_before, added_before)) = (split(self), split(others));
-        files == files_before
-            && added.starts_with(&added_before)
-            && self.behaviour == others.behaviour
-            && self.suffixes == others.suffixes
-            && self.schema_check == others.schema_check
+        files == files_before && added.starts_with(&added_before) && self.behaviour == others.behaviour
     }
 
     /// Are the definitions known, and not only a hash of them?
@@ -201,8 +202,11 @@ impl Rules {
         Ok((u64::from_le_bytes(*ms), rules))
     }
 
-    /// As [`Rules::parse`], of a text that has a checksum.
-    pub(super) fn of_verified(text: &str) -> Result<Rules, String> {
+    /// What a command of rules says.
+    ///
+    /// # Errors
+    /// In words, when it cannot be read, or has no checksum.
+    pub fn of_verified(text: &str) -> Result<Rules, String> {
         match verified(text)?.len() == text.len() {
             true => Err(missing("checksum")),
             false => Rules::parse(text),

@@ -13,6 +13,13 @@ const MADE_MAX: u64 = 12;
 const ENTRIES: u64 = 6;
 /// What the names of all added attribute types begin with.
 const TYPE: &str = "simulated";
+/// What they are subtypes of.
+const SUPERTYPE: &str = "description";
+
+/// Is this a subtype of another attribute type, which was added?
+pub(super) fn is_subtype(name: &str, of: &str) -> bool {
+    of == SUPERTYPE && name.starts_with(TYPE)
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -39,15 +46,19 @@ fn names(session: usize, number: u64) -> [String; 2] {
 }
 
 /// Adds a type and a class that asks for it.
-pub(super) fn define(session: usize, number: u64, to: &mut Bundle) {
+fn define(session: usize, number: u64, to: &mut Bundle) {
     let ([kind, class], arc) = (names(session, number), format!("1.3.6.1.4.1.99999.{session}.{number}"));
-    let kind_of = format!("( {arc}.1 NAME '{kind}' SUP description )");
+    let kind_of = format!("( {arc}.1 NAME '{kind}' SUP {SUPERTYPE} )");
     let class_of = format!("( {arc}.2 NAME '{class}' SUP top STRUCTURAL MUST ( cn $ {kind} ) )");
     to.define(&[&kind_of], &[&class_of]);
 }
 
 impl Workload for Definitions {
     fn setup(&mut self, _: &mut Bundle) {}
+
+    fn defines(&self) -> bool {
+        true
+    }
 
     fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle) {
         let made = self.made[session];

@@ -1,16 +1,11 @@
 //! Folders come and go as in `churn`, while somebody takes backups of the directory, restores them, exports it and imports
-//! that elsewhere, and something into it: [`crate::operator`]. Now and then a definition is added to the schema, of which an import knows nothing: no
-//! entry uses it.
+//! that elsewhere, and something into it: [`crate::operator`].
 
 use super::churn::Churn;
-use super::definitions;
 use crate::random::Random;
 use crate::requests::Bundle;
 use crate::view::View;
 use crate::workload::Workload;
-
-/// Definitions that a session adds, one or the other again.
-const DEFINED: u64 = 9;
 
 /// See the module.
 #[derive(Debug)]
@@ -28,9 +23,6 @@ impl Workload for Operated {
     }
 
     fn start(&mut self, session: usize, random: &mut Random, to: &mut Bundle) {
-        if random.chance(50) {
-            definitions::define(session, random.below(DEFINED), to);
-        }
         self.0.start(session, random, to);
     }
 

@@ -6,6 +6,7 @@ use crate::node::Node;
 use crate::properties;
 use crate::requests::{Bundle, SUFFIX, Sent};
 use crate::view::View;
+use crate::workloads::is_subtype;
 use model::{ResultCode, Scope};
 use proto::op::ModifyKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,7 +164,10 @@ impl World {
         let wrong = |what| Violation { property: properties::SEARCHED, what };
         let view = View::of(node.read_all(0, &self.clock)).map_err(wrong)?;
         let (attribute, kind) = self.random.one_of(&NAMES).split_once(':').expect("each has a kind");
-        let of = |entry: &crate::answers::Attributes| entry.get(attribute).cloned().unwrap_or_default();
+        let of = |entry: &crate::answers::Attributes| {
+            let own = entry.iter().filter(|(name, _)| *name == attribute || is_subtype(name, attribute));
+            own.flat_map(|(_, values)| values.clone()).collect::<Vec<_>>()
+        };
         let values: Vec<String> =
             view.entries.values().flat_map(of).filter(|value| value.len() > 3).collect();
         if values.is_empty() {

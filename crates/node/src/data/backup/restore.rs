@@ -182,6 +182,9 @@ fn snapshot_ms(disk: &dyn Disk, generation: &Generation) -> Result<Option<u64>, 
     Ok((meta.last_csn().0 > 0).then(|| meta.last_csn().unix_ms()))
 }
 
+/// What a snapshot has besides entries: rules, how the log of a replica goes on after it, settings.
+type OfSnapshot = (Option<Rules>, Option<SnapshotMark>, Option<String>);
+
 struct Work<'a> {
     disk: &'a Arc<dyn Disk>,
     generation: &'a Generation,
@@ -233,10 +236,7 @@ impl Work<'_> {
     }
 
     /// Copies it, for a server by itself; returns the rules that it has, how the log of a replica goes on after it, and its settings.
-    fn copy_snapshot(
-        &self,
-        on_bytes: &mut dyn FnMut(u64, u64),
-    ) -> Result<(Option<Rules>, Option<SnapshotMark>, Option<String>), BackupError> {
+    fn copy_snapshot(&self, on_bytes: &mut dyn FnMut(u64, u64)) -> Result<OfSnapshot, BackupError> {
         let from = snapshot_dir(&self.generation.dir);
         let held = hold(&**self.disk, &from)?;
         let index = held.as_ref().map_or(Index(0), |held| held.manifest.index);
