@@ -27,7 +27,7 @@ fn extend(client: &mut Client, of: &str, number: u32) -> ResultCode {
     client.modify(SUBSCHEMA_DN, &changes).code
 }
 
-/// What was added is there for whoever asked for it in vain before; in a directory with a log, and without one.
+/// What was added is there for a client that asked for it without effect before; in a directory with a log, and without one.
 fn is_known_at_once(client: &mut Client, of: &str, number: u32) {
     let suffix: Given<'_> = &[("objectClass", &["domain"]), ("dc", &["example"])];
     client.bind_root();

@@ -1,5 +1,5 @@
 //! Definitions that are added while the schema is in use. Only additions are possible: ids of types and classes stay what they are, and
-//! each definition stays where it is, so whoever holds a reference to one keeps it.
+//! each definition stays where it is, so a reference to one stays valid.
 //!
 //! ```text
 //! look-ups      what the schema was built with (no lock) -> what was added since (one atomic load, if there is anything)
@@ -87,13 +87,13 @@ impl Additions {
     }
 
     fn text(&self) -> MutexGuard<'_, String> {
-        // It is appended to, last of all: whoever panicked before has changed nothing of it.
+        // It is appended to, last of all: a thread that panicked before has changed nothing of it.
         self.text.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Schema {
-    /// A number that is another one after each addition: whoever remembers what was found in the schema compares it.
+    /// A number that is another one after each addition: what remembers something that was found in the schema compares it.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.added.generation.load(Ordering::Acquire)

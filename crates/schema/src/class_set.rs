@@ -38,7 +38,7 @@ impl ClassSet {
 #[derive(Debug)]
 pub(crate) struct ClassSets {
     known: ArcSwap<BTreeMap<Box<[u8]>, Arc<ClassSet>>>,
-    /// How often all were forgotten. Whoever changes `known` has it.
+    /// How often all were forgotten. It is held while `known` is changed.
     forgotten: Mutex<u64>,
 }
 

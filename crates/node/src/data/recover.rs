@@ -102,7 +102,7 @@ impl Data {
             // The log was begun before the rules were written.
             wal::must_be_there(&*self.disk, &log_dir)?;
         }
-        let told = match &made {
+        let known_bytes = match &made {
             Some(made) => self.added(made)?.map_or(0, |file| file.text.len()),
             None => 0,
         };
@@ -144,9 +144,9 @@ impl Data {
                         self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
                     keep(&by_others, &mut snapshots)?;
                     let reached = by_others.replay.epochs.rules();
-                    let is_more = added::bytes(reached) > told;
+                    let is_more = added::bytes(reached) > known_bytes;
                     if is_more && reached.add_to(&rules) {
-                        // More was added to the schema than a file told of.
+                        // More was added to the schema than a file has.
                         found_ms = Some(by_others.replay.time_ms);
                         wanted.schema = self.schema_of(reached, &wanted.schema)?;
                         rules = rules.with_schema(&wanted.schema);
@@ -164,7 +164,7 @@ impl Data {
         cut.iter().for_each(tell_cut);
         accepted.end(&mut replay);
         let Replay { applier, epochs, time_ms, settings: found, extended_ms, .. } = replay;
-        // What was added since, which no file told of.
+        // What was added since, which no file has.
         let (rules, now_text) = match extended_ms.map(|_| rules.with_schema(dsa.shard().schema())) {
             Some(extended) => (extended.clone(), self.text_of(&extended)?),
             None => (rules, Arc::clone(&text)),
