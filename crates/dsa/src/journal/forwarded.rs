@@ -14,7 +14,8 @@ impl Updates {
     /// What the server that leads must know of them. Prepared writes are not sent, nor who reads entries that answers bring: the
     /// server that took them from its client answers those itself ([`Updates::are_answered_by_log`]).
     pub fn forwarded(&self) -> Forwarded<'_> {
-        let Submission { messages, conditions, actor, origin, settings, end, is_schema, .. } = self.submission();
+        let Submission { messages, conditions, actor, origin, settings, end, is_schema, .. } =
+            self.submission();
         let what = match (end, settings) {
             (Some(end), _) => What::Transaction { end: *end, bytes: self.bytes_together() },
             (None, Some(change)) => {

@@ -98,11 +98,11 @@ impl Data {
         if let Some(Settled { file, .. }) = settings {
             committer.copy_settings_to(file);
         }
+        committer.copy_additions_to(self.added_file());
         let mut differs = self.differs()?;
         // The log goes back to the own snapshot only: one that is to replace it is no earlier.
         differs.entry = differs.entry.map(|entry| entry.max(base.from.0));
         let committer = committer.comparing(id, control.clone(), differs);
-        committer.copy_additions_to(self.added_file());
         dsa.journal_to(queue);
         Ok(Recovered {
             dsa,
