@@ -31,6 +31,9 @@ const MESSAGES_ON_THEIR_WAY: usize = 32;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
 const COMMITTED_BYTES: u64 = 4 << 20;
+/// Bytes of entries, and entries, that are committed and not taken, for which this replica takes no more from the leader.
+const UNTAKEN_BYTES_MAX: usize = 64 << 20;
+const UNTAKEN_MAX: usize = 1 << 16;
 /// A leader whose disk has no room transfers its leadership, and does so again after this many milliseconds at the earliest: where no disk
 /// has room, leaders should not change all the time.
 const TRANSFER_MS: u64 = 600_000;
@@ -344,6 +347,11 @@ impl RaftLog {
         if message.get_msg_type() != MessageType::MsgAppend || message.entries.is_empty() {
             return Some(message);
         }
+        // What is committed and waits here is in memory. There is much of it only while it waits for a reader.
+        let untaken: usize = self.committed.iter().map(|entry| entry.data.len()).sum();
+        if untaken > UNTAKEN_BYTES_MAX || self.committed.len() > UNTAKEN_MAX {
+            return None;
+        }
         let (mut room, reserve) = (self.persist.room(self.unstable_bytes()), self.persist.reserve());
         let fits = message.entries.iter().take_while(|entry| {
             let bytes = ENTRY_HEAD_BYTES + entry.data.len() + RECORD_BYTES;
@@ -499,6 +507,7 @@ impl RaftLog {
         loop {
             let (number, messages) = self.persist.take_synced();
             if let Some(number) = number {
+                self.leave_if_removed();
                 self.core.on_persist_ready(number);
             }
             self.send(messages);
@@ -506,6 +515,15 @@ impl RaftLog {
                 return;
             }
             self.handle_ready();
+        }
+    }
+
+    /// A leader that has applied its own removal, which others have committed before its own disk had it, leads no more: the core
+    /// counts what a leader has on its disk as that of a member.
+    fn leave_if_removed(&mut self) {
+        let raft = &mut self.core.raft;
+        if raft.state == StateRole::Leader && raft.prs().get(raft.id).is_none() {
+            raft.become_follower(raft.term, 0);
         }
     }
 

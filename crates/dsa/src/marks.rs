@@ -191,6 +191,8 @@ impl Marks {
             Slot::Active(point) => point.read_point().sequence(),
             _ => 0,
         };
+        // The answers are those of another server, or were made here: either way there is one for each update, in their order. A read stands behind
+        // as many of them as it stood behind updates.
         let (mut at, mut end) = (0, 0);
         for answer in messages(answers) {
             if self.due() == at {
@@ -198,12 +200,14 @@ impl Marks {
             }
             (at, end) = (at + 1, end + answer.len());
         }
+        // Behind the last update.
         while self.due() != usize::MAX {
             self.note(sequence, answers.len());
         }
     }
 
-    /// Were the updates refused, and this not asked before? Then the reads see what is published when they are run.
+    /// Were the updates refused, and this not asked before? That is for directories whose log is replicated: what was published when they were
+    /// refused may be older than what is acknowledged elsewhere. Then the reads see what is published when they are run.
     pub(crate) fn take_refused(&mut self) -> bool {
         let Some(inner) = self.0.as_mut().filter(|inner| inner.refused) else { return false };
         (inner.refused, inner.slot) = (false, Slot::None);

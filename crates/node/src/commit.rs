@@ -54,7 +54,10 @@ use wall::Wall;
 const SNAPSHOT_AFTER_MIN: u64 = 256 << 20;
 const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
 
-/// Steps of one of several replicas at its end, at most: others send it something all the time.
+/// Milliseconds until it is looked again whether a reader has ended.
+const READERS_RETRY_MS: u64 = 5;
+
+/// Steps of one of several replicas at its end, at most: others send it something.
 const LAST_STEPS_MAX: usize = 100;
 
 /// Why nothing can be written any more.
@@ -97,10 +100,11 @@ pub struct Committer {
     proposer: Proposer,
     replica: Replica,
     readers: Readers,
-    /// To the replica that leads, if there are several.
+    /// To the replica that leads, and what others have made of the same log, if there are several.
     forward: Option<Forward>,
-    /// What others have made of the same log, if there are others.
     compare: Option<Compare>,
+    /// What is committed waits for a reader here: see [`Replica::waits_for_readers`].
+    waits_for_readers: bool,
     limits: Limits,
     wall: Wall,
     /// When the last checkpoint was taken, and when the last step was: of the clock that steps are given.
@@ -168,6 +172,7 @@ impl Committer {
             readers: Readers::default(),
             forward: None,
             compare: None,
+            waits_for_readers: false,
             limits,
             wall,
             checkpoint_ms: None,
@@ -265,6 +270,8 @@ impl Committer {
         // Of several replicas, what a majority has is what holds: this one may be wrong.
         let chain = self.replica.chain();
         self.proposer.checked = self.compare.as_ref().map_or(Some(chain), Compare::agreed);
+        let free = |compare: &Compare| compare.free_before(monotonic_ms);
+        self.proposer.free_elsewhere = self.compare.as_ref().map_or(u64::MAX, free);
         self.proposer.take(time, &mut *self.log, &mut self.replica, self.forward.as_mut(), monotonic_ms);
         self.log.set_read_mode(ReadMode {
             by_lease: self.dsa.reads() == Reads::Lease,
@@ -304,6 +311,10 @@ impl Committer {
         let has_applied = self.apply()?;
         Ok(match begun {
             Begun::Stepped(Step::Idle { .. }) if has_applied => Begun::Stepped(Step::Moved),
+            Begun::Stepped(Step::Idle { due_ms }) if self.waits_for_readers => {
+                let again_ms = Some(self.now_ms + READERS_RETRY_MS);
+                Begun::Stepped(Step::Idle { due_ms: due_ms.into_iter().chain(again_ms).min() })
+            }
             begun => begun,
         })
     }
@@ -312,18 +323,23 @@ impl Committer {
     fn apply(&mut self) -> Result<bool, Failed> {
         if self.is_wrong() {
             // What is acknowledged stays in the log. Nothing may be made of it here.
-            self.log.committed(&mut |_| ());
+            self.log.committed(&mut |_| true);
             self.exchange();
             return Ok(false);
         }
-        let Committer { log, replica, queue, forward, compare, .. } = self;
+        let Committer { log, replica, queue, forward, compare, waits_for_readers: waits, .. } = self;
         let (before, status) = (replica.applied(), queue.status());
+        *waits = false;
         if planted::is(faults::ANSWERED_BEFORE_COMMIT) {
             replica.apply_early(log.files().safe(), status)?;
         }
         let mut applied = Ok(());
         log.committed(&mut |committed| {
             if applied.is_ok() {
+                if replica.waits_for_readers(&committed) {
+                    *waits = true;
+                    return false;
+                }
                 applied = replica.apply(committed, forward.as_mut(), status);
                 if let Some(compare) = compare
                     && applied.is_ok()
@@ -331,6 +347,7 @@ impl Committer {
                     compare.on_applied(replica.applied().0, replica.shard());
                 }
             }
+            true
         });
         let has_applied = before < replica.applied();
         if let Err(failed) = applied {

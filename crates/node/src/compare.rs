@@ -2,10 +2,10 @@
 //! snapshot of another replica.
 //!
 //! The one that leads asks twice a second what the others have made of all entries up to one that it has applied itself: the value of the
-//! outcome chain there. Values of one entry are compared, whoever leads. What has no other outcome is found by digests of slices of the directory, one
+//! outcome chain there. Values of one entry are compared, whichever replica leads. What has no other outcome is found by digests of slices of the directory, one
 //! after the other ([`slices`]). It has no owner but the committer, starts no thread and reads no clock.
 //!
-//! - *A majority of those that vote has the same value.* Who has another is wrong. One that does not lead is told so by the leader. A leader
+//! - *A majority of those that vote has the same value.* Who has another is wrong. The leader notifies one that does not lead. A leader
 //!   that finds itself wrong has another one lead first.
 //! - *Values differ, and none is a majority's.* Nobody knows which is right: all go on serving, say so, and give their snapshots to nobody.
 
@@ -23,13 +23,15 @@ use consensus::{Compared, Control, ReplicaId, Request, Standing, WantedSnapshot}
 use env::planted;
 use round::{Round, Value};
 use slices::Slices;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use store::Shard;
 use wal::{Index, Position};
 
 /// Milliseconds between two questions: for so long a directory may be served that is known to be wrong a moment later.
 const ROUND_MS: u64 = 500;
+/// Milliseconds for which it counts what a replica says of its readers.
+const FORGOTTEN_MS: u64 = 4 * ROUND_MS;
 /// Rounds for which a leader takes answers: of one that is further behind nothing is known until it has caught up.
 const ROUNDS_MAX: usize = 16;
 
@@ -46,12 +48,16 @@ pub(crate) struct Compare {
     agreed: Option<(u64, u64)>,
     /// The question that this replica has not answered, of the leader of a term.
     asked: Option<(ReplicaId, u64, u64)>,
-    /// What all this has come to, and what the log was told of it.
+    /// What all this has come to, and what the log knows of it.
     compared: Compared,
-    told: Compared,
+    known: Compared,
     /// The last entry that was applied when the own directory was found to be wrong, and whether that is written down.
     left: Option<(u64, bool)>,
     slices: Slices,
+    /// Of a leader: before which record others say that their readers look at nothing that was deleted, and when they said so; and since when
+    /// it leads.
+    forgotten: BTreeMap<ReplicaId, (u64, u64)>,
+    leads_since_ms: Option<u64>,
     /// Of a leader: the entry that its snapshot must have, for others that are made anew.
     needed: u64,
 }
@@ -70,9 +76,11 @@ impl Compare {
             agreed: None,
             asked: None,
             compared: Compared::default(),
-            told: Compared::default(),
+            known: Compared::default(),
             left,
             slices: Slices::default(),
+            forgotten: BTreeMap::new(),
+            leads_since_ms: None,
             needed: 0,
         };
         if left.is_some() {
@@ -102,6 +110,17 @@ impl Compare {
         self.agreed
     }
 
+    /// The record before which the ids of deleted entries are free for the readers of others. One that has said nothing for a while is
+    /// not waited for: it waits for its readers itself, before it applies what sets ids free.
+    pub(crate) fn free_before(&self, now_ms: u64) -> u64 {
+        // Each replica that is there has said something by then.
+        if self.leads_since_ms.is_none_or(|since_ms| now_ms < since_ms + FORGOTTEN_MS) {
+            return 0;
+        }
+        let known = self.forgotten.values().filter(|(_, said_ms)| now_ms < said_ms + FORGOTTEN_MS);
+        known.map(|(before, _)| *before).min().unwrap_or(u64::MAX)
+    }
+
     /// The entry that the snapshot of this leader must have, for others that are made anew; 0 if there is none.
     pub(crate) fn needed(&self) -> u64 {
         self.needed
@@ -120,6 +139,8 @@ impl Compare {
             self.compared.wrong.clear();
             (self.agreed, self.needed) = (None, 0);
             self.slices.forget();
+            self.forgotten.clear();
+            self.leads_since_ms = now.leads.map(|_| now.now_ms);
         }
         let mut is_wrong = false;
         for (from, Message { term, index, said }) in heard {
@@ -140,6 +161,9 @@ impl Compare {
                 }
                 Said::WrongSlice(value) if is_of_leader => {
                     is_wrong |= self.slices.has_said_other(index, value)
+                }
+                Said::Forgotten(before) if leads => {
+                    self.forgotten.insert(from, (before, now.now_ms));
                 }
                 // Of another term, or of one that does not lead any more.
                 _ => {}
@@ -179,7 +203,9 @@ impl Compare {
             None => now.chain.at(index).map(Said::Value),
         };
         self.asked = None;
-        said.into_iter().for_each(|said| send(to, Message { term, index, said }));
+        let before = now.shard.forgotten_up_to().min(now.chain.last().0);
+        let forgotten = said.is_some().then_some(Said::Forgotten(before));
+        said.into_iter().chain(forgotten).for_each(|said| send(to, Message { term, index, said }));
     }
 
     fn on_value(
@@ -194,7 +220,7 @@ impl Compare {
         self.judge(index, send)
     }
 
-    /// What follows from a round: others that are wrong are told so. True if this replica is.
+    /// What follows from a round: others that are wrong are notified. True if this replica is.
     fn judge(&mut self, index: u64, send: &mut dyn FnMut(ReplicaId, Message)) -> bool {
         let Some(round) = self.rounds.iter().find(|round| round.index == index) else { return false };
         let own = round.value(self.own);
@@ -223,7 +249,7 @@ impl Compare {
         }
         self.end_round();
         if self.is_wrong() {
-            self.hand_over();
+            self.let_another_lead();
         }
         let members = self.control.view().members;
         let (index, value) = now.chain.last();
@@ -292,7 +318,7 @@ impl Compare {
         let at = Position { index: Index(entry), term: 0 };
         self.compared.standing = Standing::Rebuilt(Some(WantedSnapshot { from, at }));
         // A fetch that was given up begins again.
-        self.told = Compared::default();
+        self.known = Compared::default();
         false
     }
 
@@ -326,7 +352,7 @@ impl Compare {
     }
 
     /// A leader that is wrong has another one lead, which has most of the log.
-    fn hand_over(&self) {
+    fn let_another_lead(&self) {
         let view = self.control.view();
         let may_lead = |other: &&consensus::Other| other.is_active && view.members.voters.contains(&other.id);
         let next = view.others.iter().filter(may_lead).max_by_key(|other| (other.matched, other.id));
@@ -336,9 +362,9 @@ impl Compare {
 
     /// Tells the log, which tells those who look.
     fn tell(&mut self) {
-        // What it has no room for is told with the next step.
-        if self.told != self.compared && self.control.ask(Request::Compared(self.compared.clone())).is_ok() {
-            self.told = self.compared.clone();
+        // What it has no room for it gets with the next step.
+        if self.known != self.compared && self.control.ask(Request::Compared(self.compared.clone())).is_ok() {
+            self.known = self.compared.clone();
         }
     }
 }

@@ -25,7 +25,7 @@ env::faults! {
     POINT_PASSED_OVER = "point-passed-over";
     /// Log files are used again when the snapshot that is to replace them is begun.
     RELEASED_BEFORE_SNAPSHOT = "log-cleared-before-manifest";
-    /// Whoever leads is right, if replicas differ.
+    /// The leader is right, if replicas differ.
     MINORITY_CHAIN_WINS = "minority-chain-wins";
     /// A leader asks nobody what others have made of the log.
     NEVER_COMPARED = "replicas-never-compared";

@@ -349,7 +349,7 @@ impl LateLog {
 
     /// Gives the files' own answers to nobody, so that their buffers are used again.
     fn ignore_disk(&mut self) {
-        self.disk.committed(&mut |_| ());
+        self.disk.committed(&mut |_| true);
     }
 
     /// Writes and syncs what the files were given.
@@ -421,12 +421,13 @@ impl ShardLog for LateLog {
         Ok(())
     }
 
-    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>) -> bool) {
         while self.handed < self.known {
             self.handed = self.handed.plus(1);
             let entry = self.group.lock().entry(self.handed).cloned();
             let entry = entry.expect("what is committed stays");
-            each(Committed { at: entry.at, kind: Kind::Parcel, payload: &entry.payload });
+            let is_taken = each(Committed { at: entry.at, kind: Kind::Parcel, payload: &entry.payload });
+            assert!(is_taken, "there is one replica");
         }
     }
 

@@ -11,7 +11,7 @@ use sim::disk::{Faults, SimDisk};
 use sim::network::Network;
 use std::path::Path;
 use std::sync::Arc;
-use wal::{Index, Kind, Position, Refused, Role, ShardLog, Ticket, Write, Writer};
+use wal::{Index, Kind, Position, Refused, Role, ShardLog, SyncJob, Ticket, Write, Writer};
 
 /// More than an election takes, in steps of all.
 const LONG: usize = 1000;
@@ -84,21 +84,29 @@ impl Group {
 
     /// Each takes so many steps, with a sync in each and the next file at once.
     fn steps(&mut self, count: usize) {
-        for _ in 0..count {
-            self.now_ms += STEP_MS;
-            self.network.pass_ns(STEP_MS * 1_000_000);
-            for One { log, committed, .. } in &mut self.all {
-                let Some(log) = log else { continue };
-                if let Write::Sync(job) = log.write(self.now_ms).expect("the disk does not fail") {
-                    log.sync_done(job.run()).expect("the disk does not fail");
-                }
-                log.committed(&mut |entry| match entry.kind {
+        (0..count).for_each(|_| self.step(0, &mut None));
+    }
+
+    /// A step of each. The sync that `slow` begins is kept.
+    fn step(&mut self, slow: u64, kept: &mut Option<SyncJob>) {
+        self.now_ms += STEP_MS;
+        self.network.pass_ns(STEP_MS * 1_000_000);
+        for (id, One { log, committed, .. }) in (1..).zip(&mut self.all) {
+            let Some(log) = log else { continue };
+            match log.write(self.now_ms).expect("the disk does not fail") {
+                Write::Sync(job) if id == slow => *kept = Some(job),
+                Write::Sync(job) => log.sync_done(job.run()).expect("the disk does not fail"),
+                Write::Done | Write::Idle { .. } => {}
+            }
+            log.committed(&mut |entry| {
+                match entry.kind {
                     Kind::Parcel => committed.push((entry.at, entry.payload.to_vec())),
                     kind => assert_eq!((kind, entry.payload), (Kind::Entry, &[][..])),
-                });
-                if let Some(preparation) = log.files().wanted() {
-                    log.files().prepared(preparation.run());
                 }
+                true
+            });
+            if let Some(preparation) = log.files().wanted() {
+                log.files().prepared(preparation.run());
             }
         }
     }
@@ -397,7 +405,7 @@ fn a_replica_that_lacks_what_was_released_goes_on_with_a_snapshot() {
     let mark = group.log(leader).mark(wanted.at.index);
     let base = SnapshotMark::decode(wanted.at.index.0, &mark.bytes).unwrap().base;
     let (recovery, _) = recover(&disk, own.record, group.settings);
-    let adopted = recovery.adopt(base, own).unwrap().expect("it lacks what the snapshot has");
+    let adopted = recovery.adopt(base, own, false).unwrap().expect("it lacks what the snapshot has");
     group.all[follower as usize - 1].mark = adopted;
     // Again and again it goes on there.
     for _ in 0..2 {
@@ -435,6 +443,31 @@ fn a_leader_waits_for_a_replica_that_fetches_and_tells_it_again_of_the_snapshot(
     group.kill(follower);
     group.steps(3 * LONG);
     group.propose(leader, &text).unwrap();
+}
+
+/// Others commit the removal of a leader before its own disk has it.
+#[test]
+fn a_leader_whose_removal_is_committed_before_its_own_disk_has_it_leads_no_more() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    let control = group.log(old).control();
+    let view = control.view();
+    let mut change = Change::of(&view.members);
+    change.voters.remove(&ReplicaId(old));
+    control.ask(Request::Change(change, view.members_index)).unwrap();
+    let mut slow = None;
+    for _ in 0..LONG {
+        group.step(old, &mut slow);
+        if !control.view().members.voters.contains(&ReplicaId(old)) {
+            break;
+        }
+    }
+    assert!(!control.view().members.voters.contains(&ReplicaId(old)), "others have committed it");
+    let job = slow.take().expect("its disk is slow");
+    group.log(old).sync_done(job.run()).expect("the disk does not fail");
+    group.steps(2 * LONG);
+    assert_ne!(group.leader(), old);
 }
 
 #[test]

@@ -63,16 +63,13 @@ impl Writer<'_> {
     /// first.
     ///
     /// # Errors
-    /// The first id of an entry that a reader may still look at: nothing is free then. With [`Writer::forgotten_up_to`] it never
-    /// happens.
+    /// The first id of an entry that a reader may still look at: nothing is free then. With [`Writer::forgotten_up_to`] of this very
+    /// shard it never happens.
     pub fn free_before(&mut self, index: u64) -> Result<(), u32> {
         if planted::is_at_replay(faults::FREE_SET_DIFFERS) {
             return Ok(());
         }
-        let count = self.state.dead.queue.iter().take_while(|(_, at)| *at < index).count();
-        if !planted::is_at_replay(faults::ID_TAKEN) {
-            self.drain_until(|writer| writer.state.dead.forgotten >= count);
-        }
+        let count = self.drain_before(index);
         let state = &mut *self.state;
         let dead = &mut state.dead;
         if dead.forgotten < count {
@@ -82,6 +79,20 @@ impl Writer<'_> {
         dead.forgotten -= count;
         dead.queue.drain(..count).for_each(|(id, _)| state.heap.ids.free(id));
         Ok(())
+    }
+
+    /// Does no reader look any more at entries that records with a smaller index deleted? Else [`Writer::free_before`] fails.
+    pub fn can_free_before(&mut self, index: u64) -> bool {
+        self.drain_before(index) <= self.state.dead.forgotten
+    }
+
+    /// Removes what is left of entries that records with a smaller index deleted, as far as no reader looks at it; how many there are.
+    fn drain_before(&mut self, index: u64) -> usize {
+        let count = self.state.dead.queue.iter().take_while(|(_, at)| *at < index).count();
+        if !planted::is_at_replay(faults::ID_TAKEN) {
+            self.drain_until(|writer| writer.state.dead.forgotten >= count);
+        }
+        count
     }
 
     /// Of records with a smaller index than this nothing is left that they deleted: a later record may free these ids. It never

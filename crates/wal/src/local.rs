@@ -45,9 +45,10 @@ impl ShardLog for LocalLog {
         self.writer.end_step(done)
     }
 
-    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>) -> bool) {
         self.writer.take_safe(&mut |index, kind, payload| {
-            each(Committed { at: local(index), kind, payload });
+            let is_taken = each(Committed { at: local(index), kind, payload });
+            assert!(is_taken, "what was proposed here can be applied");
         });
     }
 

@@ -99,8 +99,9 @@ pub trait ShardLog: Send {
     fn sync_done(&mut self, done: SyncDone) -> Result<(), Poisoned>;
 
     /// Hands out the records that were committed since the last call, in order and without a gap. The first one follows the
-    /// last that the recovery handed out.
-    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>));
+    /// last that the recovery handed out. One that is not taken (`false`) comes again with the next call, before those behind it; of a log that
+    /// is not replicated all are taken.
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>) -> bool);
 
     /// Asks where the log's end is: [`ShardLog::passed`] tells, maybe some steps later.
     fn barrier(&mut self) -> Ticket;

@@ -34,7 +34,10 @@ impl Place {
 
     fn committed(&mut self) -> Vec<(Position, Vec<u8>)> {
         let mut all = Vec::new();
-        self.log.committed(&mut |committed| all.push((committed.at, committed.payload.to_vec())));
+        self.log.committed(&mut |committed| {
+            all.push((committed.at, committed.payload.to_vec()));
+            true
+        });
         all
     }
 }

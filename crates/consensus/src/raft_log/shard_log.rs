@@ -86,16 +86,20 @@ impl ShardLog for RaftLog {
         Ok(())
     }
 
-    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>) -> bool) {
         let mut last = None;
         while let Some(entry) = self.committed.pop_front() {
             let at = Position { index: Index(entry.index), term: entry.term };
-            if entry.get_entry_type() != EntryType::EntryNormal {
+            let is_taken = if entry.get_entry_type() != EntryType::EntryNormal {
                 self.apply_change(&entry);
-                each(Committed { at, kind: Kind::Entry, payload: &[] });
+                each(Committed { at, kind: Kind::Entry, payload: &[] })
             } else {
                 let kind = if entry.data.is_empty() { Kind::Entry } else { Kind::Parcel };
-                each(Committed { at, kind, payload: &entry.data });
+                each(Committed { at, kind, payload: &entry.data })
+            };
+            if !is_taken {
+                self.committed.push_front(entry);
+                break;
             }
             last = Some(entry.index);
         }

@@ -15,6 +15,8 @@ impl Outcome<'_> {
             Outcome::All(code) => (&[][..], Some(*code)),
             Outcome::Each(answers) => (*answers, None),
         };
+        // Answers are read one after the other as they were written: entries that they carry are part of their message. The members of a
+        // transaction share one outcome, for as many as are asked.
         std::iter::from_fn(move || match together {
             Some(code) => Some(code == SUCCESS),
             None => {
@@ -50,6 +52,7 @@ impl Applier {
             .zip(outcome.successes())
             .map(|(note, is_done)| note.filter(|_| is_done))
             .collect();
+        // Nothing is reported of a command of which nothing was applied: the audit log lists changes, and refusals are in the log of operations.
         let what = if command.is_transaction { What::Transaction } else { What::Updates };
         let (Some(trail), true) = (&self.trail, notes.iter().any(Option::is_some)) else { return };
         trail.carried(Carried {

@@ -72,6 +72,8 @@ pub(super) fn run(
             }
             continue;
         }
+        // What is offered without a barrier may begin with updates and go on with reads, which wait with these. Should a read come first after all, as
+        // its update was answered at once, it is not run.
         session.behind.is_without = covered.is_empty();
         let (done, needed) = run_groups(session, parts, &rest[..end], out);
         session.behind.is_without = false;
@@ -79,6 +81,8 @@ pub(super) fn run(
         consumed += done;
         // Updates that went to the log have set it to 0.
         session.behind.bytes = session.behind.bytes.saturating_sub(done);
+        // It has come to a request that looks at the directory, and the updates before it were answered at once: nothing that it could wait with
+        // is on its way to the log.
         if std::mem::take(&mut session.behind.asks) {
             if ask(session, parts, &rest[done..]) {
                 return (consumed, rest.len() - done);
@@ -198,6 +202,7 @@ fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8], outline: Option<&
     }
 }
 
+/// Is it one of the four requests that change entries, and that go to the log as they came?
 fn is_update(op_tag: u8) -> bool {
     matches!(op_tag, tag::ADD | tag::DELETE | tag::MODIFY | tag::MODIFY_DN)
 }
@@ -213,7 +218,8 @@ fn ask(session: &mut Session, parts: &Parts<'_>, input: &[u8]) -> bool {
     wait(session, parts.dsa)
 }
 
-/// Asks for a barrier. `false` if there is none to wait for.
+/// Asks for a barrier: what the session does next it does behind it. `false` if there is none to wait for, so that it may go on at once.
+/// The answer is kept with the session ([`crate::barrier::Behind`]): who asked looks there when the session is called again.
 pub(super) fn wait(session: &mut Session, dsa: &Dsa) -> bool {
     session.behind.answer = Answer::Passed;
     let barrier = dsa.journal.get().and_then(|journal| journal.barrier());

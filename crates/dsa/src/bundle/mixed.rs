@@ -2,7 +2,7 @@
 //! reads wait with them: so the bundle costs one sync. When the updates are applied they are published in runs, and the
 //! reads behind a run look at what was published with it: they see the updates before them and none after them.
 //! So they need no barrier where the log is replicated: all that was acknowledged before they came stands before these updates in the log, and the
-//! replica that took them from their client applies them there, whoever leads. Only if the updates are refused, their reads wait for one.
+//! replica that took them from their client applies them there, whichever leads. Only if the updates are refused, their reads wait for one.
 //!
 //! ```text
 //! bundle       update 1   update 2   read A   update 3   read B
@@ -134,6 +134,8 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
     let age_ns = now_ns.saturating_sub(since_ns);
     // From here to the end of `sight` nobody may revoke what the reads look at.
     let sight = slot.enter().filter(|_| age_ns <= SUSPENDED_MAX_NS);
+    // The answer of the barrier for which reads behind refused updates wait. Updates that went to the log have set it to *passed*: what is
+    // applied here is what the reads are to see, and nothing newer need be known.
     let is_known = session.behind.answer == Answer::Passed;
     let ran = sight
         .as_ref()

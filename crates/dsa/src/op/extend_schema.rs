@@ -60,6 +60,8 @@ pub(crate) fn run(dsa: &Dsa, message: &[u8], now: Now, out: &mut Vec<u8>) {
     }
 }
 
+/// Puts the definitions in force, in an order in which nothing that runs meanwhile sees half of it: the schema and the indexes under the writer's
+/// role, then access rules, whose classes name types, and last what clients see of the subschema.
 fn take(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     let schema = dsa.shard.schema();
     let (types, classes) = definitions(schema, modify)?;
@@ -94,6 +96,10 @@ pub fn extend(schema: &Schema, message: &[u8]) -> Result<(), String> {
 /// The definitions that a modify adds: of attribute types, and of object classes.
 type Definitions<'a> = (Vec<&'a [u8]>, Vec<&'a [u8]>);
 
+/// What a modify adds, of either kind. Types come before classes, since these may name them: the order of a client's changes need not say so.
+///
+/// # Errors
+/// A refusal, if it does anything else than add values to these two attributes. Whether the definitions fit is not looked at.
 fn definitions<'a>(schema: &Schema, modify: &Modify<'a>) -> Result<Definitions<'a>, Refusal> {
     let known = schema.well_known();
     let (mut types, mut classes) = (Vec::new(), Vec::new());
@@ -123,6 +129,7 @@ fn definitions<'a>(schema: &Schema, modify: &Modify<'a>) -> Result<Definitions<'
     Ok((types, classes))
 }
 
+/// The code of RFC 4511 that says most: clients show it before they show the text.
 fn refusal(why: NotAdded) -> Refusal {
     let code = match why {
         NotAdded::Syntax(_) => ResultCode::InvalidAttributeSyntax,

@@ -40,6 +40,8 @@ pub(super) struct Proposer {
     times_wait: bool,
     /// What the next parcels say of one that was applied: see [`Head::checked`].
     pub(super) checked: Option<(u64, u64)>,
+    /// The record before which ids of deleted entries are free for the readers of other replicas.
+    pub(super) free_elsewhere: u64,
     /// Time of the last parcel that was proposed, in milliseconds since 1970: that of the next is no earlier.
     time_ms: u64,
     term: Term,
@@ -68,6 +70,7 @@ impl Proposer {
             taken_in: None,
             times_wait: false,
             checked: None,
+            free_elsewhere: u64::MAX,
             time_ms: 0,
             term: Term::None,
         }
@@ -269,10 +272,10 @@ impl Proposer {
         commands
     }
 
-    /// The record before which the ids of deleted entries are free: nothing is left of those here. The next record cannot free
+    /// The record before which the ids of deleted entries are free: nothing is left of those here or elsewhere. The next record cannot free
     /// what the last one deleted, for a head says how many records back it is.
     fn free_before(&self, replica: &Replica) -> u64 {
-        self.dsa.shard().forgotten_up_to().min(replica.applied().0)
+        self.dsa.shard().forgotten_up_to().min(replica.applied().0).min(self.free_elsewhere)
     }
 
     /// They wait for room, before all others.

@@ -189,6 +189,19 @@ impl Replica {
         self.proposed.push_back(Proposed { at, head: *head, commands, ids: Vec::new() });
     }
 
+    /// Does a reader here still look at an entry whose id this record sets free? Then it is applied later. The leader waits for readers of
+    /// others before it sets ids free, but for those of which it has not heard for a while ([`crate::compare::Compare::free_before`]).
+    pub(super) fn waits_for_readers(&self, committed: &Committed<'_>) -> bool {
+        let Committed { at, kind: Kind::Parcel, payload } = committed else { return false };
+        // It was proposed by what readers here look at.
+        if self.proposed.front().is_some_and(|own| own.at == *at) {
+            return false;
+        }
+        // What cannot be read is refused where it is applied.
+        let Ok(parcel) = Parcel::decode(at.index.0, payload) else { return false };
+        parcel.head.free_before.is_some_and(|before| !self.shard.writer().can_free_before(before))
+    }
+
     /// Applies a record that is committed, and answers it if it was proposed here, or forwarded by `forward`.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 /// What replicas say to each other about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Of whoever leads.
+    /// That of the leader.
     pub(crate) term: u64,
     /// The entry.
     pub(crate) index: u64,
@@ -20,6 +20,8 @@ pub(crate) enum Said {
     },
     /// This has the sender made of it.
     Value(u64),
+    /// No reader of the sender looks at entries that earlier records of the log deleted.
+    Forgotten(u64),
     /// The sender's directory is wrong. It needs a snapshot with this entry at least.
     Rebuilt(u64),
     /// A majority has this value, and the receiver has not: its directory is to be that of the sender.

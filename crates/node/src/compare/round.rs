@@ -108,7 +108,7 @@ mod tests {
     use Value::{Is, Rebuilt};
 
     #[test]
-    fn who_is_alone_among_three_is_wrong_whoever_leads() {
+    fn one_that_is_alone_among_three_is_wrong_whichever_leads() {
         let of = |values: &[(u64, Value)]| {
             let round = round(&[1, 2, 3], &[], &[], values);
             (wrong(&round), round.is_doubted())

@@ -90,7 +90,7 @@ impl Data {
         point.mark.bytes = SnapshotMark { base, record: *record, term: *term, vote: 0 }.encode();
         point.mark.record = *record;
         snapshots.write(point, index)?;
-        // Whoever accepts the loss takes the directory as it is.
+        // An operator that accepts the loss takes the directory as it is.
         self.forget_difference()?;
         Ok(())
     }

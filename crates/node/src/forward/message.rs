@@ -30,6 +30,7 @@ const WRONG: u8 = 4;
 const ASKS_SLICE: u8 = 5;
 const SLICE: u8 = 6;
 const WRONG_SLICE: u8 = 7;
+const FORGOTTEN: u8 = 8;
 /// What updates are.
 const EACH: u8 = 0;
 const TRANSACTION: u8 = 1;
@@ -163,6 +164,7 @@ impl Message<'_> {
                     Said::AsksSlice(first) => (ASKS_SLICE, u64::from(first)),
                     Said::Slice(digest) => (SLICE, digest),
                     Said::WrongSlice(digest) => (WRONG_SLICE, digest),
+                    Said::Forgotten(before) => (FORGOTTEN, before),
                 };
                 out[6] = code;
                 [*term, *index, number].iter().for_each(|number| put_u64(*number, &mut out));
@@ -224,6 +226,7 @@ impl Message<'_> {
                     ASKS_SLICE => Said::AsksSlice(u32::try_from(number).map_err(|_| Malformed::Content)?),
                     SLICE => Said::Slice(number),
                     WRONG_SLICE => Said::WrongSlice(number),
+                    FORGOTTEN => Said::Forgotten(number),
                     _ => return Err(Malformed::Content),
                 };
                 if term == 0 {

@@ -1,8 +1,10 @@
 //! A list that only grows, while others read it.
 
-use super::ADDED_MAX;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Definitions that may be added to a schema while it is in use, those of earlier runs among them.
+pub const ADDED_MAX: usize = 4096;
 
 /// Up to [`ADDED_MAX`] items, each of which stays where it is. There is one at a time who appends.
 pub(crate) struct Slots<T> {

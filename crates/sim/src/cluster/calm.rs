@@ -1,7 +1,6 @@
 //! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
 
-use super::damage::Damage;
-use super::replica::Replica;
+use super::replica::{Damage, Replica};
 use super::{Cluster, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Situation};

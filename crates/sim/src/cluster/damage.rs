@@ -1,7 +1,7 @@
-//! The directory of one replica becomes another by itself, as if its machine had made a mistake. The others go on, whoever leads, and that one is
+//! The directory of one replica becomes another by itself, as if its machine had made a mistake. The others go on, whichever leads, and that one is
 //! made anew.
 
-use super::replica::Replica;
+use super::replica::{Damage, Replica};
 use super::{Cluster, broken};
 use crate::properties;
 use crate::requests::{Bundle, ROOT, SUFFIX, Sent};
@@ -18,20 +18,6 @@ const APART_NS: u64 = 3_000_000_000;
 
 /// Milliseconds by which a change that no entry has made is in the future.
 const LATER_MS: u64 = 100_000_000;
-
-/// Whether the directory of a replica is another than that of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Damage {
-    /// It is the same.
-    #[default]
-    None,
-    /// It is another, and the replica does not know that.
-    Unknown,
-    /// It has left service.
-    Found,
-    /// It has fetched a snapshot, with which it starts.
-    Fetched,
-}
 
 impl Cluster {
     /// Something is changed in the directory of one replica that no entry of the log has changed: of the leader as often as of any other.

@@ -132,11 +132,11 @@ impl ShardLog for Watched {
         self.log.sync_done(done)
     }
 
-    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>)) {
+    fn committed(&mut self, each: &mut dyn FnMut(Committed<'_>) -> bool) {
         let Watched { log, id, ledger } = self;
         log.committed(&mut |committed| {
             ledger.lock().on_committed(*id, committed.at, committed.payload);
-            each(committed);
+            each(committed)
         });
     }
 

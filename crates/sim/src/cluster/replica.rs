@@ -1,6 +1,5 @@
 //! A replica: its disk and its clock, and the process, if it runs.
 
-use super::damage::Damage;
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::node::Node;
@@ -25,6 +24,20 @@ pub(super) struct Joining {
     pub(super) from: ReplicaId,
     /// It holds the directory.
     pub(super) _data: Data,
+}
+
+/// Whether the directory of a replica is another than that of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// It is the same.
+    #[default]
+    None,
+    /// It is another, and the replica does not know that.
+    Unknown,
+    /// It has left service.
+    Found,
+    /// It has fetched a snapshot, with which it starts.
+    Fetched,
 }
 
 /// See the module.

@@ -1,6 +1,6 @@
 //! Replicas make snapshots, and one that is behind takes that of another.
 
-use super::damage::Damage;
+use super::replica::Damage;
 use super::replica::Written;
 use super::{Cluster, broken};
 use crate::properties;

@@ -54,8 +54,10 @@ impl Views {
             && !action.is_system
             && let Some(places) = self.places_of(kept, entry, read_point)
         {
+            // The entry is the requester's own or not: two bits above those of the places, which rules about oneself ask for.
             let is_own = !class.questions.is_empty() && who.own.is_some_and(|own| own.is(entry));
             let facts = if is_own { places | 0b11 << class.places.len() } else { places };
+            // What the facts came to before. A view that is not known yet is worked out once, and kept for all entries with these facts.
             return match kept.found.view(action, facts) {
                 ViewId::NONE => self.view(who.class, action, Facts::from_slice(&[facts]), read_point),
                 view => view,
@@ -77,6 +79,7 @@ impl Views {
         if who.class == ClassId::ROOT {
             return ViewId::ROOT;
         }
+        // A class whose rules ask nothing of an entry has one view on all, but on that of the requester itself: no record is touched for it.
         if let Some(kept) = self.kept(who.class)
             && kept.class.is_simple
             && !action.is_system
@@ -89,6 +92,7 @@ impl Views {
                 return view;
             }
         }
+        // An entry that is gone at this read point shows nothing: the search passes over it.
         match read_point.entry(id) {
             Some(entry) => self.of(who, action, &entry, read_point, evaluator),
             None => ViewId::NONE,

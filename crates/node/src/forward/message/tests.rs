@@ -87,7 +87,7 @@ proptest! {
         };
         let said = [
             Said::Asks { is_doubted: leader % 2 == 0 }, Said::Value(leader), Said::Rebuilt(leader), Said::Wrong(leader),
-            Said::AsksSlice(leader as u32), Said::Slice(leader), Said::WrongSlice(leader),
+            Said::AsksSlice(leader as u32), Said::Slice(leader), Said::WrongSlice(leader), Said::Forgotten(leader),
         ];
         for said in said {
             comes_back(&Message::Comparison(compare::Message { term: number, index, said }), flip)?;

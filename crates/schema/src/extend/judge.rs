@@ -1,12 +1,12 @@
 //! What may be added to a schema that is in use.
 
-use super::{ADDED_BYTES_MAX, ADDED_MAX, statement};
+use crate::additions::{ADDED_BYTES_MAX, ADDED_MAX};
 use crate::definition::{
     AttributeTypeDefinition, ObjectClassDefinition, parse_attribute_type, parse_object_class,
 };
 use crate::{BuildErrors, Schema};
 use std::collections::BTreeSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// Definitions that may be added.
 pub(super) struct Addition {
@@ -188,4 +188,9 @@ fn utf8(value: &[u8]) -> Result<&str, NotAdded> {
 
 fn unread(what: &str, reason: String) -> NotAdded {
     NotAdded::Syntax(format!("the definition of an {what} cannot be read: {reason}"))
+}
+
+/// A statement of a schema file.
+fn statement(keyword: &str, definition: &dyn std::fmt::Display, out: &mut String) {
+    let _ = writeln!(out, "{keyword} {definition}");
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::additions::{ADDED_BYTES_MAX, ADDED_MAX};
 use crate::{CheckOptions, DefinitionKind};
 use model::Description;
 use model::entry::Entry;
@@ -80,10 +81,7 @@ fn entries_are_checked_by_what_was_added() {
     let schema = standard();
     let extensible = |schema: &Schema, name| {
         let mut entry = entry(schema, &[("cn", "x"), (name, "5"), ("objectClass", "device")]);
-        entry.extend(
-            Description::plain(schema.well_known().object_class),
-            [&b"extensibleObject"[..]].into_iter(),
-        );
+        entry.extend(Description::plain(schema.well_known().object_class), [&b"extensibleObject"[..]]);
         schema.check(entry, CheckOptions::default()).map_err(|(violation, _)| violation.to_string())
     };
     // The set of classes is remembered from before the addition.
