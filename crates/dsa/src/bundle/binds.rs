@@ -105,7 +105,10 @@ pub(super) fn run_deferred(session: &mut Session, parts: &mut Parts<'_>, out: &m
     group::gather(&read.message, 0, &mut group);
     assert!(group.len() == 1 && !group[0].is_update(), "it is one message that looks");
     // As any other request: at a read point of its own, with everything that came since.
+    // It had its barrier when it was taken from the input.
+    let is_without = std::mem::take(&mut session.behind.is_without);
     execute(session, parts, &mut group, out);
+    session.behind.is_without = is_without;
     // Nothing of it may be found by another request of this thread.
     parts.scratch.passwords.end();
     if session.has_deferred() && !session.waits() {
