@@ -35,10 +35,6 @@ def deletes(connection, names):
     change(connection, [lambda name=name: connection.delete(person(name)[0]) for name in names])
 
 
-def role_of(cluster, number):
-    return next(node["role"] for node in cluster.status(1)["nodes"] if node["id"] == number)
-
-
 def searches_that_last(node):
     entry = bound(node).search_s("cn=Search,cn=Operations,cn=Monitor", ldap.SCOPE_BASE, attrlist=["*", "+"])[0][1]
     begun, done = (int(entry[name][0]) for name in ("monitorOpInitiated", "monitorOpCompleted"))
@@ -62,7 +58,7 @@ def test_ids_of_deleted_entries_are_free_when_readers_of_all_nodes_have_ended(cl
     if is_stopped:
         # The leader does not wait for readers of a node of which it hears nothing.
         os.kill(follower.pid, signal.SIGSTOP)
-        wait_for(lambda: role_of(cluster, 3) == "down", "the leader misses the node")
+        wait_for(lambda: cluster.roles(1)[3] == "down", "the leader misses the node")
     try:
         deletes(leader, [f"old{n}" for n in range(ENTRIES)])
         for turn in range(TURNS):
