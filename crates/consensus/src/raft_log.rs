@@ -521,8 +521,9 @@ impl RaftLog {
     /// A leader that has applied its own removal, which others have committed before its own disk had it, leads no more: the core
     /// counts what a leader has on its disk as that of a member.
     fn leave_if_removed(&mut self) {
+        let leads = self.leads();
         let raft = &mut self.core.raft;
-        if raft.state == StateRole::Leader && raft.prs().get(raft.id).is_none() {
+        if leads && raft.prs().get(raft.id).is_none() {
             raft.become_follower(raft.term, 0);
         }
     }

@@ -317,6 +317,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
         // updates of the group before are still collected. The next turn then decides what becomes of the request.
         while may_look && next < group.len() && !session.is_closing() && !group[next].is_update() {
             if behind::must_ask(session, dsa, &group[next]) {
+                session.behind.asks = true;
                 return next;
             }
             group::prefetch_next(read_point, group, next);

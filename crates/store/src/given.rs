@@ -32,6 +32,11 @@ impl DeadIds {
         DeadIds { at, forgotten: queue.len(), queue }
     }
 
+    /// Were all of them forgotten that records with a smaller index deleted?
+    fn is_forgotten_before(&self, index: u64) -> bool {
+        self.queue.get(self.forgotten).is_none_or(|(_, at)| *at >= index)
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.queue.iter().map(|(id, _)| *id)
     }
@@ -69,30 +74,26 @@ impl Writer<'_> {
         if planted::is_at_replay(faults::FREE_SET_DIFFERS) {
             return Ok(());
         }
-        let count = self.drain_before(index);
+        let can_free = self.can_free_before(index);
         let state = &mut *self.state;
         let dead = &mut state.dead;
-        if dead.forgotten < count {
+        if !can_free {
             return Err(dead.queue[dead.forgotten].0);
         }
+        let count = dead.queue.iter().take_while(|(_, at)| *at < index).count();
         assert!(dead.forgotten <= dead.queue.len(), "what is forgotten was dead");
         dead.forgotten -= count;
         dead.queue.drain(..count).for_each(|(id, _)| state.heap.ids.free(id));
         Ok(())
     }
 
-    /// Does no reader look any more at entries that records with a smaller index deleted? Else [`Writer::free_before`] fails.
+    /// Does no reader look any more at entries that records with a smaller index deleted? What is left of these entries goes first. Else
+    /// [`Writer::free_before`] fails.
     pub fn can_free_before(&mut self, index: u64) -> bool {
-        self.drain_before(index) <= self.state.dead.forgotten
-    }
-
-    /// Removes what is left of entries that records with a smaller index deleted, as far as no reader looks at it; how many there are.
-    fn drain_before(&mut self, index: u64) -> usize {
-        let count = self.state.dead.queue.iter().take_while(|(_, at)| *at < index).count();
         if !planted::is_at_replay(faults::ID_TAKEN) {
-            self.drain_until(|writer| writer.state.dead.forgotten >= count);
+            self.drain_until(|writer| writer.state.dead.is_forgotten_before(index));
         }
-        count
+        self.state.dead.is_forgotten_before(index)
     }
 
     /// Of records with a smaller index than this nothing is left that they deleted: a later record may free these ids. It never

@@ -72,8 +72,8 @@ pub(super) fn run(
             }
             continue;
         }
-        // What is offered without a barrier may begin with updates and go on with reads, which wait with these. Should a read come first after all, as
-        // its update was answered at once, it is not run.
+        // What is offered without a barrier may begin with updates and go on with reads, which wait with these. Should a read come first
+        // after all, as its update was answered at once, it is not run.
         session.behind.is_without = covered.is_empty();
         let (done, needed) = run_groups(session, parts, &rest[..end], out);
         session.behind.is_without = false;
@@ -173,11 +173,8 @@ fn free(session: &Session, dsa: &Dsa, input: &[u8]) -> usize {
 
 /// Must a request that is about to look at the directory wait for a barrier, as the updates before it were answered at once?
 #[inline]
-pub(super) fn must_ask(session: &mut Session, dsa: &Dsa, request: &Pending<'_>) -> bool {
-    session.behind.is_without && {
-        session.behind.asks = needs_barrier(session, dsa, request.frame(), request.outline.as_ref());
-        session.behind.asks
-    }
+pub(super) fn must_ask(session: &Session, dsa: &Dsa, request: &Pending<'_>) -> bool {
+    session.behind.is_without && needs_barrier(session, dsa, request.frame(), request.outline.as_ref())
 }
 
 /// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates, and of no

@@ -107,55 +107,56 @@ impl Schema {
 
     fn judge_type(&self, definition: &AttributeTypeDefinition) -> Result<(), NotAdded> {
         let AttributeTypeDefinition { oid, names, .. } = definition;
-        numeric(oid)?;
-        let shown = shown(names, oid);
-        if let Some(id) = self.find_type(oid.as_bytes()) {
-            let there = self.attribute_type(id);
-            return Err(
-                match there.definition == *definition
-                    || there.definition.to_string() == definition.to_string()
-                {
-                    true => NotAdded::Exists(format!("the attribute type {shown} exists")),
-                    false => NotAdded::ChangesType(format!(
-                        "{oid} is the attribute type '{}': {ONLY_ADDITIONS}",
-                        there.name()
-                    )),
-                },
-            );
-        }
-        if self.find_class(oid.as_bytes()).is_some() {
-            return Err(NotAdded::Unfit(format!("{oid} is an object class")));
-        }
-        let taken = names.iter().find(|name| self.find_type(name.as_bytes()).is_some());
-        taken.map_or(Ok(()), |name| {
-            Err(NotAdded::Unfit(format!("the name '{name}' of {oid} is that of another attribute type")))
-        })
+        let kind = Kind { name: "attribute type", other: "object class", changes: NotAdded::ChangesType };
+        let there = self.find_type(oid.as_bytes()).map(|id| self.attribute_type(id));
+        let there = there.map(|there| (there.name(), there.definition.to_string()));
+        let is_other = self.find_class(oid.as_bytes()).is_some();
+        let is_taken = |name: &[u8]| self.find_type(name).is_some();
+        kind.judge((oid, names, definition), there, is_other, &is_taken)
     }
 
     fn judge_class(&self, definition: &ObjectClassDefinition) -> Result<(), NotAdded> {
         let ObjectClassDefinition { oid, names, .. } = definition;
+        let kind = Kind { name: "object class", other: "attribute type", changes: NotAdded::ChangesClass };
+        let there = self.find_class(oid.as_bytes()).map(|id| self.class(id));
+        let there = there.map(|there| (there.name(), there.definition.to_string()));
+        let is_other = self.find_type(oid.as_bytes()).is_some();
+        let is_taken = |name: &[u8]| self.find_class(name).is_some();
+        kind.judge((oid, names, definition), there, is_other, &is_taken)
+    }
+}
+
+/// What a definition is of, and what it is called if it would change one that is there.
+struct Kind {
+    name: &'static str,
+    other: &'static str,
+    changes: fn(String) -> NotAdded,
+}
+
+impl Kind {
+    /// May a definition with this OID and these names join others? `there`: name and text of the one with its OID; `is_other`: that is one of the
+    /// other kind.
+    fn judge(
+        &self,
+        (oid, names, definition): (&str, &[String], &dyn fmt::Display),
+        there: Option<(&str, String)>,
+        is_other: bool,
+        is_taken: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<(), NotAdded> {
+        let Kind { name: kind, other, changes } = self;
         numeric(oid)?;
-        let shown = shown(names, oid);
-        if let Some(id) = self.find_class(oid.as_bytes()) {
-            let there = self.class(id);
-            return Err(
-                match there.definition == *definition
-                    || there.definition.to_string() == definition.to_string()
-                {
-                    true => NotAdded::Exists(format!("the object class {shown} exists")),
-                    false => NotAdded::ChangesClass(format!(
-                        "{oid} is the object class '{}': {ONLY_ADDITIONS}",
-                        there.name()
-                    )),
-                },
-            );
+        if let Some((name, text)) = there {
+            return Err(match text == definition.to_string() {
+                true => NotAdded::Exists(format!("the {kind} {} exists", shown(names, oid))),
+                false => changes(format!("{oid} is the {kind} '{name}': {ONLY_ADDITIONS}")),
+            });
         }
-        if self.find_type(oid.as_bytes()).is_some() {
-            return Err(NotAdded::Unfit(format!("{oid} is an attribute type")));
+        if is_other {
+            return Err(NotAdded::Unfit(format!("{oid} is an {other}")));
         }
-        let taken = names.iter().find(|name| self.find_class(name.as_bytes()).is_some());
+        let taken = names.iter().find(|name| is_taken(name.as_bytes()));
         taken.map_or(Ok(()), |name| {
-            Err(NotAdded::Unfit(format!("the name '{name}' of {oid} is that of another object class")))
+            Err(NotAdded::Unfit(format!("the name '{name}' of {oid} is that of another {kind}")))
         })
     }
 }

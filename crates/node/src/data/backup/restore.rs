@@ -258,8 +258,8 @@ impl Work<'_> {
     }
 
     /// Writes the records after the snapshot up to the point into a log of its own; `epochs` begins with the rules of the
-    /// snapshot, `settings` with its settings, and `mark` is that of a replica. If an earlier version noted others before the first command, they are written into the
-    /// file. Of the log of a replica what is committed is written, as a server by itself writes it.
+    /// snapshot, `settings` with its settings, and `mark` is that of a replica. If an earlier version noted others before the first command,
+    /// they are written into the file. Of the log of a replica what is committed is written, as a server by itself writes it.
     fn write_log(
         &self,
         mark: Option<SnapshotMark>,
