@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items):
     if FOLLOWER:
         import followers
 
-        followers.leave_out(items, Path(__file__).parent)
+        followers.leave_out(items)
 
 
 @pytest.hookimpl(trylast=True)
@@ -223,6 +223,13 @@ class Server:
         assert "panic" not in self.log, self.log
         assert code == 0, f"exit code {code}: {self.log}"
         self.check_what_it_wrote()
+
+
+def snapshot_folder(data):
+    """Where the snapshot of a data directory is. A node that began with that of another one has it elsewhere."""
+    current = data / "current"
+    generation = int(current.read_text().split("\n")[0].split()[2]) if current.exists() else 0
+    return data / (f"snapshot-{generation}" if generation else "snapshot")
 
 
 def damage(path, offset):

@@ -13,8 +13,12 @@ from conftest import PANDO, Server, run, wait_for
 
 # The clusters whose test goes on, by the data directory of its node.
 clusters = {}
-# Flags of a start alone that a node refuses, with their values.
-ALONE = {"--import": 1, "--memory": 0}
+# Tests that say nothing about a node.
+LIST = Path(__file__).parent / "not_at_a_follower.txt"
+# Flags of a start alone that a node refuses, with the number of their values. What is imported is there already, and a node always syncs.
+ALONE = {"--import": 1, "--memory": 0, "--sync": 1}
+# Those of them that its directory must not have been made with.
+RECORDED = {"--sync": 1}
 
 
 def free_port():
@@ -24,15 +28,20 @@ def free_port():
         return taken.getsockname()[1]
 
 
-def of_node(arguments):
-    """The arguments for a node, whose ports its clients can be told."""
+def without(flags, arguments):
+    """The arguments without these flags and their values."""
     kept, rest = [], iter(arguments)
     for argument in rest:
-        if argument in ALONE:
-            [next(rest) for _ in range(ALONE[argument])]
+        if argument in flags:
+            [next(rest) for _ in range(flags[argument])]
         else:
-            kept.append(argument.replace("127.0.0.1:0", f"127.0.0.1:{free_port()}"))
+            kept.append(argument)
     return kept
+
+
+def of_node(arguments):
+    """The arguments for a node, whose ports its clients can be told."""
+    return [argument.replace("127.0.0.1:0", f"127.0.0.1:{free_port()}") for argument in without(ALONE, arguments)]
 
 
 class Cluster:
@@ -74,6 +83,9 @@ class Cluster:
 def start(arguments, folder, data, env):
     """A node that does not lead, of a new cluster, or of that which `data` was a part of before."""
     data = Path(data or folder / "data")
+    if data in clusters and not (data / "cluster").exists():
+        # The test has removed it, and begins with another one.
+        clusters.pop(data).end()
     if data in clusters:
         node = Server(of_node(arguments), folder, ["--data", str(data)], env)
         run(PANDO, "cluster", "ready", "--data", data, code=None)
@@ -84,7 +96,7 @@ def start(arguments, folder, data, env):
     cluster = Cluster(base)
     if data.exists():
         data.rename(base / "n1")
-    alone = Server(arguments, base, ["--data", str(base / "n1")], env)
+    alone = Server(without(RECORDED, arguments), base, ["--data", str(base / "n1")], env)
     alone.end()
     cluster.other(1, "--init-cluster", *cluster.peer())
     clusters[data] = cluster
@@ -96,7 +108,7 @@ def start(arguments, folder, data, env):
 
 def end_those_left():
     """Ends the other nodes of those that have ended."""
-    for data in [data for data, cluster in clusters.items() if cluster.node.process.poll() is not None]:
+    for data in [data for data, cluster in clusters.items() if cluster.node is None or cluster.node.process.poll() is not None]:
         clusters.pop(data).end()
 
 
@@ -105,18 +117,22 @@ def end_all():
         clusters.popitem()[1].end()
 
 
-def not_here(folder):
-    """Tests that say nothing about a node, by file and name, each with the reason."""
-    lines = (folder / "not_at_a_follower.txt").read_text().splitlines()
-    named = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    return {name: reason for name, reason in named}
+def name_of(item):
+    """Of a test, whatever its parameters: its file and name."""
+    return item.split("[")[0].rsplit("/", 1)[-1]
 
 
-def leave_out(items, folder):
+def not_here(path=LIST):
+    """Tests that say nothing about a node, by file and name, each with the number of the decision that says so, and the reason."""
+    lines = path.read_text().splitlines()
+    named = [line.split(maxsplit=2) for line in lines if line and not line.startswith("#")]
+    return {name: (decision, "".join(reason)) for name, decision, *reason in named}
+
+
+def leave_out(items):
     """Skips those tests."""
-    reasons = not_here(folder)
+    listed = not_here()
     for item in items:
-        name = item.nodeid.split("[")[0].rsplit("/", 1)[-1]
-        reason = reasons.get(name) or reasons.get(name.split("::")[0])
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
+        if name_of(item.nodeid) in listed:
+            decision, reason = listed[name_of(item.nodeid)]
+            item.add_marker(pytest.mark.skip(reason=f"decision {decision}: {reason}"))

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from conftest import ADMIN, PANDO, SECRET, run
+from conftest import ADMIN, FOLLOWER, PANDO, SECRET, run
 
 CONFIG = "cn=config"
 FEATURE = "2.25.11962057871815689572094494889750039990"
@@ -27,11 +27,11 @@ def test_settings_are_as_they_are_in_force(server):
         "pandoThreads": ["1"],
         "pandoTxnAgeMax": ["7000"],
         "pandoTxnOpenMax": ["1000"],
-        "pandoMemory": ["on"],
-        "pandoData": [],
+        "pandoMemory": ["off" if FOLLOWER else "on"],
+        "pandoData": [str(here.folder / "data")] if FOLLOWER else [],
         "pandoSync": ["always"],
         "pandoRootDn": [ADMIN],
-        "pandoListen": ["ldap://127.0.0.1:0"],
+        "pandoListen": [here.url if FOLLOWER else "ldap://127.0.0.1:0"],
         "pandoLimitsShutdownTimeout": ["10"],
     }.items():
         assert shown(here, attribute) == values, attribute
