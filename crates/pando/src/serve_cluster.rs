@@ -211,6 +211,8 @@ fn init(args: &NodeArgs, config: &Config, dir: &Path, clock: &SystemClock) -> Re
         return Ok(());
     }
     let addresses = args.addresses(config);
+    // Before anything is made of it: the directory of a node cannot be served alone any more.
+    serve_data::may_replicate(config, &data)?;
     if !is_node(dir) {
         found(&folder, addresses.clone(), clock.wall_ms() / 1000)?;
     }

@@ -126,6 +126,21 @@ fn skip_recorded_indexes(config: &mut Config, schema: &Schema) {
     });
 }
 
+/// Can a node be made of the directory in `data`? Not if it is recorded that it does not sync what it answers: no start of a node could change
+/// that, and nobody but a node could start.
+pub(crate) fn may_replicate(config: &Config, data: &Data) -> Result<(), Failed> {
+    let (mut config, mut record) = (config.clone(), data.settings().map_err(refused)?.record());
+    let changes = config.settle(&mut record, &mut SystemEntropy);
+    changes.map_err(|what| Failed::at(data.dir().display(), what))?;
+    syncs(&config)
+}
+
+fn syncs(config: &Config) -> Result<(), Failed> {
+    let text = "a node of a cluster syncs what it answers: give `--sync always` with this start";
+    let is_always = config.sync == wal::Mode::Always;
+    is_always.then_some(()).ok_or_else(|| Failed::at("the recorded setting `sync`", text))
+}
+
 /// Makes the directory in `data` the one from which each of `members` goes on.
 pub(crate) fn replicate(
     config: &Config,
@@ -142,6 +157,7 @@ pub(crate) fn replicate(
         let mut record = file.record();
         let changes = config.settle(&mut record, &mut SystemEntropy);
         changes.map_err(|what| Failed::at(data.dir().display(), what))?;
+        syncs(&config)?;
         let settled = Some(Settled { file, record });
         let replicated =
             with_wanted(&config, settled, data, Arc::clone(&schema), clock, |wanted| {

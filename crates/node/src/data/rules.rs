@@ -147,6 +147,27 @@ impl Rules {
         changes
     }
 
+    /// What is another than in `there`, in words, where that cannot be changed.
+    pub(super) fn differences(&self, there: &Rules) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (key, theirs, ours) in [
+            ("suffix", there.suffixes.join(" "), self.suffixes.join(" ")),
+            ("schema-check", on_off(there.schema_check), on_off(self.schema_check)),
+        ] {
+            if theirs != ours {
+                differences.push(format!("`{key}` of the directory is {theirs}, and {ours} is configured"));
+            }
+        }
+        if self.behaviour != there.behaviour {
+            let (theirs, ours) = (there.behaviour, self.behaviour);
+            differences.push(format!("the directory is of behaviour {theirs}, and this program has {ours}"));
+        }
+        if self.definitions != there.definitions || self.files != there.files {
+            differences.push("the schema that is configured is not that of the directory".to_owned());
+        }
+        differences
+    }
+
     /// Why commands that were decided by `made`, of which only a hash is known, cannot be applied by these.
     pub(super) fn differ(&self, made: &Rules) -> DataError {
         let pairs = [
