@@ -9,6 +9,8 @@ import socket
 from pathlib import Path
 
 import pytest
+
+import written
 from conftest import PANDO, Server, run, wait_for
 
 # The clusters whose test goes on, by the data directory of its node.
@@ -96,8 +98,12 @@ def start(arguments, folder, data, env):
     cluster = Cluster(base)
     if data.exists():
         data.rename(base / "n1")
+    logs = {path: path.read_bytes() for path in written.named(arguments) if path.is_file()}
     alone = Server(without(RECORDED, arguments), base, ["--data", str(base / "n1")], env)
     alone.end()
+    # Logs are of one server each: the node finds them as the test has made them.
+    for path in written.of(alone) - {alone.log_path}:
+        path.write_bytes(logs[path]) if path in logs else path.unlink()
     cluster.other(1, "--init-cluster", *cluster.peer())
     clusters[data] = cluster
     cluster.node = node = Server([*cluster.join(2), *of_node(arguments)], folder, ["--data", str(data)], env)

@@ -47,15 +47,19 @@ def forms(word):
         yield text[begin:end]
 
 
-def of(server):
-    """The files that a server has written."""
-    files = {Path(server.log_path)}
-    arguments = [str(argument) for argument in server.arguments]
+def named(arguments):
+    """The files of logs that configurations among these arguments name."""
+    files, arguments = set(), [str(argument) for argument in arguments]
     for name, value in zip(arguments, arguments[1:]):
         if name == "--config" and Path(value).is_file():
             text = Path(value).read_text(errors="replace")
             files |= {Path(value).parent / json.loads(f'"{found}"') for found in NAMED.findall(text)}
-    return [path for path in files if path.is_file()]
+    return files
+
+
+def of(server):
+    """The files that a server has written."""
+    return {path for path in {Path(server.log_path)} | named(server.arguments) if path.is_file()}
 
 
 def leaks_of(data):

@@ -150,7 +150,7 @@ impl Applier {
     }
 
     /// The settings that these updates are about are in force: what they ask of indexes is asked for.
-    pub fn ask_for_indexes(&mut self, updates: &Updates) {
+    fn ask_for_indexes(&mut self, updates: &Updates) {
         let Worker { dsa, reader, .. } = &mut self.worker;
         // Others may have asked for the same meanwhile: then it is on its way.
         let _ = dsa.indexing.ask(updates.indexes(), reader.pin().read_point());

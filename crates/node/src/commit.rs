@@ -187,7 +187,7 @@ impl Committer {
     /// If the number of the replica has more than 16 bits.
     #[must_use]
     pub fn forwarding(mut self, id: ReplicaId, links: Box<dyn Links>, seed: u64) -> Committer {
-        let forward = Forward::new(id, links, seed);
+        let forward = Forward::new(id, links, seed, self.dsa.trail().is_some());
         self.dsa.await_barriers();
         if let Some(lease) = self.log.lease() {
             self.queue.read_by(lease);

@@ -103,14 +103,16 @@ pub(crate) struct Forward {
     taken: Taken,
     /// The log has updates that this replica waits for, and it may not know yet that they are committed.
     is_committed_elsewhere: bool,
+    /// Does an audit log tell who asked for updates? Only this server knows it of those that it took from its clients.
+    is_audited: bool,
     /// What others have said of their directories, since that was last taken.
     compared: Vec<(ReplicaId, compare::Message)>,
     waking: Waking,
 }
 
 impl Forward {
-    /// Of a replica. `seed`: another one for each run.
-    pub(crate) fn new(id: ReplicaId, links: Box<dyn Links>, seed: u64) -> Forward {
+    /// Of a replica. `seed`: another one for each run. `is_audited`: an audit log tells who asked for updates.
+    pub(crate) fn new(id: ReplicaId, links: Box<dyn Links>, seed: u64, is_audited: bool) -> Forward {
         assert!(
             id.0 > 0 && id.0 < 1 << (64 - RUN_BITS),
             "the number of a replica has 16 bits in the name of its runs"
@@ -125,6 +127,7 @@ impl Forward {
             last_number: 0,
             taken: Taken::default(),
             is_committed_elsewhere: false,
+            is_audited,
             compared: Vec::new(),
             waking: Waking::default(),
         }
@@ -212,7 +215,7 @@ impl Forward {
         }
         if let Some(sent) = self.sent.get_mut(&name.number)
             && matches!(outcome, Outcome::Applied(_))
-            && sent.updates.are_answered_by_log()
+            && (self.is_audited || sent.updates.are_answered_by_log())
         {
             sent.is_logged = true;
             self.is_committed_elsewhere = true;

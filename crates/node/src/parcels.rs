@@ -14,13 +14,14 @@ pub(crate) fn begin(applier: &mut Applier, index: u64, free_before: Option<u64>)
 }
 
 /// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
-/// updates. Rules and settings stand in parcels of their own ([`Parcel::rules`]), which change nothing in the directory.
+/// updates. Rules and settings stand in parcels of their own ([`Parcel::rules`]), which change nothing in the directory. A change of settings is
+/// reported to the audit log as one of an unknown client, unless it `is_reported`.
 ///
 /// # Errors
 /// In words, why it cannot be applied, or what `on_head` says.
 pub(crate) fn apply(
     applier: &mut Applier,
-    (index, mut parcel): (u64, Parcel<'_>),
+    (index, mut parcel, is_reported): (u64, Parcel<'_>, bool),
     on_head: impl FnOnce(&mut Applier, &Head) -> Result<(), String>,
     mut apply: impl FnMut(&mut Applier, &Command<'_>, &Envelope<'_>) -> Result<(), ApplyError>,
 ) -> Result<(), String> {
@@ -32,8 +33,10 @@ pub(crate) fn apply(
                 apply(applier, &command, &item.envelope).map_err(|error| error.to_string())?;
             }
             Body::Times(times) => applier.apply_times(times).map_err(|error| error.to_string())?,
-            Body::Settings(_) => applier.report_recovered(What::Settings, parcel.head.time_ms),
-            Body::Rules(_) | Body::Nothing => {}
+            Body::Settings(_) if !is_reported => {
+                applier.report_recovered(What::Settings, parcel.head.time_ms);
+            }
+            Body::Settings(_) | Body::Rules(_) | Body::Nothing => {}
         }
     }
     applier.end_parcel(index);

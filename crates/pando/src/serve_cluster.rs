@@ -326,7 +326,10 @@ fn serve_node(
     let (config, recovered) = take_up(config, &data, &schema, clock, node.id(), &links)?;
     if let Some(auditor) = &mut auditor {
         let started_ms = recovered.dsa.config().started_ms;
-        auditor.recovered(recovered.dsa.shard().schema(), recovered.committer.applied().0, started_ms);
+        // Its log is applied when it is known to be committed, so the file may be ahead of the directory. What was applied before is on this disk.
+        let on_disk = recovered.control.as_ref().map_or(0, |control| control.view().started.index);
+        let last = recovered.committer.applied().0.max(on_disk);
+        auditor.recovered(recovered.dsa.shard().schema(), last, started_ms);
     }
     endpoints.auditor = auditor;
     let Recovered { committer, mut snapshots, control, .. } = recovered;

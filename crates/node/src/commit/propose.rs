@@ -179,9 +179,23 @@ impl Proposer {
                 updates.ids().clear();
             }
         }
+        self.refuse_unaudited();
         forward.take(&mut self.coming, now_ms);
         if std::mem::take(&mut self.times_wait) {
-            forward.send_times(leader, times);
+            forward.send_times(leader, self.dsa.account_times());
+        }
+    }
+
+    /// Refuses what clients here ask for while the audit log of this server cannot be written, and is to have no gap: the server that leads
+    /// looks at its own.
+    fn refuse_unaudited(&mut self) {
+        let Some(text) = self.dsa.trail().and_then(|trail| trail.refusal()) else { return };
+        for _ in 0..self.coming.len() {
+            let Some(updates) = self.coming.pop_front() else { break };
+            match updates.front() {
+                Some(_) => self.coming.push_back(updates),
+                None => self.reject(updates, ResultCode::UnwillingToPerform, text),
+            }
         }
     }
 

@@ -314,13 +314,20 @@ impl Replica {
         if parcel.rules().map_err(unread)?.is_some_and(|text| *text != *self.rules) {
             return Err(unread("it has other rules than this server was started with".to_owned()));
         }
+        let mut is_reported = false;
         if let Some((text, front)) = parcel.settings().map_err(unread)? {
-            self.change_settings(index, settings::parse(text).map_err(unread)?, parcel.head.time_ms)?;
-            if let Some(forward) = forward.as_deref_mut()
-                && let Some(updates) = forward.take_logged(front)
-            {
-                self.applier.ask_for_indexes(&updates);
-                updates.succeed(forward.waking());
+            let (record, wall_ms) = (settings::parse(text).map_err(unread)?, parcel.head.time_ms);
+            let taken = forward.as_deref_mut().and_then(|forward| forward.take_logged(front));
+            match (taken, forward.as_deref_mut()) {
+                // A client here has asked for it.
+                (Some(updates), Some(forward)) if updates.settings() == Some(&record) => {
+                    let put = self.applier.apply_settings(&updates, wall_ms);
+                    put.map_err(|reason| Failed::Record(index, reason))?;
+                    self.note_settings(record);
+                    updates.succeed(forward.waking());
+                    is_reported = true;
+                }
+                _ => self.change_settings(index, record, wall_ms)?,
             }
         }
         let Replica { applier, answers, time_ms, .. } = self;
@@ -329,7 +336,7 @@ impl Replica {
         let note = |error: &ApplyError| failed.set(Some(Failed::Apply(index, *error)));
         let applied = parcels::apply(
             applier,
-            (index.0, parcel),
+            (index.0, parcel, is_reported),
             |applier, head| {
                 *time_ms = head.time_ms;
                 parcels::begin(applier, index.0, head.free_before).map_err(|error| error.to_string())?;

@@ -163,7 +163,8 @@ impl Replay {
         let Replay { applier, answers, time_ms, differences, accepts, .. } = self;
         parcels::apply(
             applier,
-            (index, parcel),
+            // Who asked for it is not known any more.
+            (index, parcel, false),
             |applier, head| {
                 if head.time_ms < *time_ms {
                     return Err("its time is before that of the parcel before".to_owned());

@@ -113,7 +113,7 @@ impl Auditor {
         }
     }
 
-    /// The log ends with this record, and the process began then: if the file is ahead of it, the directory was restored to an earlier state, or is another one.
+    /// The log ends with this record, whether all of it is applied or not, and the process began then: if the file is ahead of it, the directory was restored to an earlier state, or is another one.
     pub fn recovered(&mut self, schema: &Schema, last: u64, started_ms: u64) {
         self.start = format!("{started_ms:x}");
         self.turn(schema);
