@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Client, PASSWORD, ROOT_DN, START, bind, codes, config, search_for, selection};
+use common::{
+    Client, PASSWORD, ROOT_DN, START, attributes_of, bind, changes_of, codes, config, search_for, selection,
+};
 use dsa::barrier::Barrier;
 use dsa::journal::{Command, Journal, Metrics, Updates};
 use dsa::parcel::Envelope;
@@ -10,7 +12,10 @@ use dsa::{Applier, Dsa, Session, State, Waking, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
 use proto::control::{Control, Controls, read_age};
+use proto::list::Attributes;
 use proto::message::{Frame, frame};
+use proto::op::Add;
+use proto::op::modify::{Changes, Modify, ModifyKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -210,6 +215,35 @@ fn plain_updates_wait_for_none_and_reads_behind_them_wait_with_them() {
     let control = Control { oid: b"1.2.3", critical: false, value: None };
     fixture.send(&[(DELETE, &[control])]);
     assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 1, 0));
+}
+
+#[test]
+fn what_brings_a_password_waits_for_the_policies_that_others_may_have_made() {
+    let mut fixture = Fixture::new();
+    for (name, value, waits) in [
+        ("userPassword", "word", true),
+        ("2.5.4.35", "{SHA}x", true),
+        ("USERPASSWORD;x-old", "{SHA}x", true),
+        ("pwdMinAge", "1", true),
+        ("sn", "a", false),
+    ] {
+        let add = attributes_of(&[("objectClass", &["person"]), ("cn", &["a"]), (name, &[value])]);
+        let replace = ModifyKind::Replace;
+        let changes = changes_of(&[(replace, "cn", &["a"]), (replace, name, &[value])]);
+        let (attributes, changes) = (Attributes::parse(&add).unwrap(), Changes::parse(&changes).unwrap());
+        let dn = b"cn=a,dc=example";
+        for request in [Request::Add(Add { dn, attributes }), Request::Modify(Modify { dn, changes })] {
+            fixture.send(&[(request, &[])]);
+            assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, usize::from(waits)), "{name}");
+            // Nobody answers, or the leader refuses it.
+            if waits {
+                fixture.answer(false);
+            }
+            assert_eq!(fixture.refuse(), usize::from(!waits));
+            assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+            assert_eq!(fixture.codes(), [ResultCode::Busy]);
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::engine::Dsa;
 use crate::faults;
 use crate::identity::Identity;
 use crate::op;
+use crate::op::password_values::may_concern;
 use crate::outcome::{self, FixedRefusal};
 use crate::session::{Phase, Session};
 use crate::worker::Parts;
@@ -177,8 +178,9 @@ pub(super) fn must_ask(session: &Session, dsa: &Dsa, request: &Pending<'_>) -> b
     session.behind.is_without && needs_barrier(session, dsa, request.frame(), request.outline.as_ref())
 }
 
-/// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates, and of no
-/// transaction: whether another may make one is found out by entries, of groups and of the requester.
+/// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates, of no
+/// transaction, and of nothing that is logged in another form than it was sent: whether another may make one is found out by entries, of groups and
+/// of the requester, and what becomes of a password by policies.
 fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8], outline: Option<&Outline<'_>>) -> bool {
     if let Some(outline) = outline {
         match outline.op_tag {
@@ -186,7 +188,9 @@ fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8], outline: Option<&
                 return !session.identity.is_root
                     || !outline.after.is_empty()
                     || transaction::implies(session, dsa)
-                    || group::may_be_own(outline.dn);
+                    || group::may_be_own(outline.dn)
+                    // A hash is taken as it comes where there is no policy. There may be one that this server does not know of yet.
+                    || may_concern(dsa.shard.schema(), false, outline);
             }
             tag::UNBIND | tag::ABANDON => return false,
             _ => {}
