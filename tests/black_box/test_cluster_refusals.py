@@ -132,7 +132,11 @@ def test_starts_that_make_no_node_are_refused(cluster, tmp_path):
     # As it is when the power fails while it is made a node.
     shutil.copytree(tmp_path / "n1/data/cluster", tmp_path / "alone/data/cluster")
     assert "it is not a node yet: start it with --init-cluster again" in serve("alone", code=1)
-    # A node stays what it is.
+    # A node stays what it is. Its directory has the key of the CA, so it is for its owner.
+    cluster.kill(1)
+    (tmp_path / "n1/data").chmod(0o755)
+    cluster.start(1)
+    assert f"chmod -R go= {tmp_path}/n1/data" in cluster.nodes[1].log
     cluster.kill(1)
     sync = "--sync: a node of a cluster syncs what it answers: leave it at `always`"
     assert sync in serve("n1", "--sync", "none", code=2)

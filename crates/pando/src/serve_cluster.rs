@@ -287,6 +287,7 @@ fn serve_node(
     let folder = peers::folder(dir);
     let log = wal::Settings { mode: config.sync, ..wal::Settings::default() };
     let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
+    serve_data::warn_if_open_to_others(&data)?;
     let authority = Arc::new(args.issuing(Authority::load(&RealDisk, &folder).map_err(at_cluster)?));
     let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
     let addresses = args.later_addresses(config, &identity);

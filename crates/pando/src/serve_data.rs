@@ -191,9 +191,15 @@ pub(crate) fn open(dir: &Path, refused: fn(DataError) -> Failed) -> Result<Data,
     if is_new {
         tracing::info!("{}: a new data directory is made", dir.display());
     }
+    warn_if_open_to_others(&data)?;
+    Ok(data)
+}
+
+/// Warns where others than its owner may look into a directory.
+pub(crate) fn warn_if_open_to_others(data: &Data) -> Result<(), Failed> {
     let wide = data.open_to_others().map_err(|error| Failed::at("--data", error))?;
     wide.iter().for_each(|warning| tracing::warn!("{warning}"));
-    Ok(data)
+    Ok(())
 }
 
 /// Takes up the directory in `data` as it is configured; a bar reports how far it is, and an auditor writes down what is reported. `None` if the log has other settings than the file
