@@ -76,6 +76,26 @@ impl Standing {
     }
 }
 
+/// How disks and clocks of replicas fare, as the one that leads finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Each member.
+    pub replicas: Vec<Condition>,
+    /// Replicas that have been better than the one that leads for so long that one of them is to lead in its place.
+    pub better: Vec<ReplicaId>,
+}
+
+/// How the disk and the clock of a replica fare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Which.
+    pub id: ReplicaId,
+    /// Microseconds that a sync of its log takes, if there was one lately.
+    pub sync_us: Option<u64>,
+    /// Milliseconds by which its wall clock is ahead of the middle one of all, if that is known.
+    pub clock_ms: Option<i64>,
+}
+
 /// Why something is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -118,6 +138,8 @@ pub struct View {
     pub wanted: Option<WantedSnapshot>,
     /// What the comparison of replicas has come to.
     pub compared: Compared,
+    /// Of a leader: how disks and clocks fare.
+    pub conditions: Conditions,
     /// How far its own disk went when it started.
     pub started: Extent,
     /// Of a leader: the last entry that its own disk has.
@@ -186,6 +208,11 @@ impl Control {
             state.refused.pop_front();
         }
         state.refused.push_back((number, refusal));
+    }
+
+    /// Tells those who look how disks and clocks fare, as far as this replica knows.
+    pub fn note(&self, conditions: Conditions) {
+        self.publish(|view| view.conditions = conditions);
     }
 
     pub(crate) fn publish(&self, change: impl FnOnce(&mut View)) {

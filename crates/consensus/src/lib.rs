@@ -30,7 +30,9 @@ pub mod upkeep;
 
 pub use change::Change;
 pub use committed::CommittedEntries;
-pub use control::{Compared, Control, Extent, Other, Refusal, Request, Standing, View};
+pub use control::{
+    Compared, Condition, Conditions, Control, Extent, Other, Refusal, Request, Standing, View,
+};
 pub use mark::SnapshotMark;
 pub use member::{Base, Members, ReplicaId};
 pub use raft::eraftpb::MessageType;

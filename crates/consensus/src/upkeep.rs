@@ -62,7 +62,18 @@ impl Upkeep<'_> {
         {
             return Some(Request::Transfer(next));
         }
+        if let Some(next) = self.better() {
+            return Some(Request::Transfer(next));
+        }
         self.votes().map(change)
+    }
+
+    /// A replica that is to lead because the disk or the clock of this one is worse.
+    pub fn better(&self) -> Option<ReplicaId> {
+        let better = &self.view.conditions.better;
+        let is_worse = |id: &ReplicaId| !better.contains(id) || self.wishes.drained.contains(id);
+        let worse = self.view.members.all().filter(is_worse).collect();
+        if better.is_empty() { None } else { self.successor(&worse) }
     }
 
     /// Of the others that vote and have caught up, the one that has most of the log; none of `besides`.
@@ -248,6 +259,21 @@ mod tests {
         };
         assert!(goes_on(&[2, 3], &[], 3) && goes_on(&[2, 3], &[3], 3) && goes_on(&[2], &[], 4));
         assert!(!goes_on(&[2], &[], 2) && !goes_on(&[2, 3], &[3], 2));
+    }
+
+    #[test]
+    fn a_replica_that_is_better_leads() {
+        let next = |up: &[u64], better: &[u64], drained: &[u64]| {
+            let mut view = view(&[1, 2, 3], &[4], up);
+            view.conditions.better = ids(better).into_iter().collect();
+            with(&view, &Wishes { drained: ids(drained), ..Wishes::default() }, |upkeep| upkeep.next())
+        };
+        assert_eq!(next(&[2, 3], &[], &[]), None);
+        assert_eq!(next(&[2, 3], &[2], &[]), Some(Request::Transfer(ReplicaId(2))));
+        assert_eq!(next(&[2, 3], &[2, 3], &[3]), Some(Request::Transfer(ReplicaId(2))));
+        assert_eq!(next(&[3], &[2], &[]), None, "it has not caught up");
+        assert_eq!(next(&[2, 3], &[3], &[3]), None, "it is drained");
+        assert_eq!(next(&[2, 3, 4], &[4], &[]), None, "it has no vote");
     }
 
     #[test]

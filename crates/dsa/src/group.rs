@@ -44,6 +44,10 @@ pub struct Replica {
     pub role: &'static str,
     /// Entries that it lacks, and seconds since it lacks one, where that is known.
     pub lag: Option<(u64, f64)>,
+    /// Milliseconds that a sync of its log takes, if there was one lately and it is known.
+    pub sync_ms: Option<f64>,
+    /// Seconds by which its clock is ahead of the middle one of all replicas, if that is known.
+    pub clock_s: Option<f64>,
     /// Where clients reach it; empty if nowhere.
     pub url: String,
 }

@@ -460,6 +460,8 @@ fn log() -> Vec<Item> {
 fn groups() -> impl Iterator<Item = Item> {
     let lines =
         "Replicas: number, role, commands and seconds that they lack if known, where clients reach them";
+    let conditions =
+        "Replicas: number, milliseconds of a sync, seconds by which its clock is ahead of the middle one";
     let spare = "Whether one more replica can be lost, as the leader knows it: TRUE, FALSE or unknown";
     let rows = [
         ("Node", "Number of this replica", Number(|dsa, _| groups::metrics(dsa).node)),
@@ -502,6 +504,7 @@ fn groups() -> impl Iterator<Item = Item> {
             Text(|dsa, _| groups::metrics(dsa).standing.to_owned()),
         ),
         ("Replicas", lines, Measure::Texts(|dsa, _| groups::replicas(&groups::metrics(dsa)))),
+        ("Conditions", conditions, Measure::Texts(|dsa, _| groups::conditions(&groups::metrics(dsa)))),
         ("Barriers", "Sessions that wait until they may read", Log(|log| log.barriers)),
         ("Waiting", "Submissions of updates that wait for a leader", Log(|log| log.updates_waiting)),
         (

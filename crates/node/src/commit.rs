@@ -6,6 +6,7 @@
 //!
 //! A [`Committer`] does nothing by itself, so that a simulator can take every step; [`Thread`] runs one.
 
+mod checkpoint;
 mod differing;
 mod pace;
 mod propose;
@@ -15,6 +16,7 @@ mod replica;
 mod room;
 mod snapshotter;
 mod status;
+mod syncs;
 mod thread;
 mod wall;
 
@@ -27,6 +29,7 @@ use crate::data::snapshot::Point;
 use crate::data::{AddedFile, SettingsFile, settings};
 use crate::faults;
 use crate::forward::Forward;
+use crate::health;
 use consensus::ReplicaId;
 use consensus::links::Links;
 use dsa::chain::Differs;
@@ -42,17 +45,11 @@ use readers::Readers;
 use replica::Replica;
 use std::fmt;
 use std::sync::Arc;
-use store::Reader;
 use wal::{
     Index, Kind, Log, Poisoned, Position, ReadMode, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket,
     Write,
 };
 use wall::Wall;
-
-/// Bytes of log after which a snapshot is made: as many as the entries have, which is what it writes at most, but no less and
-/// no more than this.
-const SNAPSHOT_AFTER_MIN: u64 = 256 << 20;
-const SNAPSHOT_AFTER_MAX: u64 = 1 << 30;
 
 /// Milliseconds until it is looked again whether a reader has ended.
 const READERS_RETRY_MS: u64 = 5;
@@ -110,6 +107,8 @@ pub struct Committer {
     /// When the last checkpoint was taken, and when the last step was: of the clock that steps are given.
     checkpoint_ms: Option<u64>,
     now_ms: u64,
+    /// Both clocks, when they were last needed.
+    clocks: health::Now,
 }
 
 /// What [`Committer::begin_step`] did.
@@ -177,6 +176,7 @@ impl Committer {
             wall,
             checkpoint_ms: None,
             now_ms: 0,
+            clocks: health::Now::default(),
         }
     }
 
@@ -200,6 +200,11 @@ impl Committer {
     #[must_use]
     pub fn over(self, log: impl FnOnce(Box<dyn ShardLog>) -> Box<dyn ShardLog>) -> Committer {
         Committer { log: log(self.log), ..self }
+    }
+
+    /// Is it one of several replicas?
+    pub fn is_replica(&self) -> bool {
+        self.forward.is_some()
     }
 
     /// Index of the last record that was applied.
@@ -246,7 +251,7 @@ impl Committer {
     ///
     /// # Errors
     /// See [`Committer::step`].
-    pub fn step_at(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Step, Failed> {
+    pub fn step_at(&mut self, wall_ms: impl Fn() -> u64, monotonic_ms: u64) -> Result<Step, Failed> {
         match self.begin_step(wall_ms, monotonic_ms)? {
             Begun::Stepped(step) => Ok(step),
             Begun::Syncs(job) => self.end_step(job.run()),
@@ -258,21 +263,27 @@ impl Committer {
     ///
     /// # Errors
     /// See [`Committer::step`].
-    pub fn begin_step(&mut self, wall_ms: impl FnOnce() -> u64, monotonic_ms: u64) -> Result<Begun, Failed> {
+    pub fn begin_step(&mut self, wall_ms: impl Fn() -> u64, monotonic_ms: u64) -> Result<Begun, Failed> {
         self.now_ms = monotonic_ms;
         self.checkpoint_ms.get_or_insert(monotonic_ms);
         if self.is_wrong() {
             self.listen();
+            self.read_clocks(&wall_ms);
             return self.write().map_err(|failed| self.fail(failed));
         }
-        let wall = &mut self.wall;
-        let time = || wall.time(wall_ms(), monotonic_ms);
+        let (wall, compare) = (&mut self.wall, &self.compare);
+        let corrected = |own_ms| match compare {
+            Some(compare) => compare.health.corrected(own_ms, monotonic_ms),
+            None => own_ms,
+        };
+        let time = || wall.time(corrected(wall_ms()), monotonic_ms);
         // Of several replicas, what a majority has is what holds: this one may be wrong.
         let chain = self.replica.chain();
         self.proposer.checked = self.compare.as_ref().map_or(Some(chain), Compare::agreed);
         let free = |compare: &Compare| compare.free_before(monotonic_ms);
         self.proposer.free_elsewhere = self.compare.as_ref().map_or(u64::MAX, free);
         self.proposer.take(time, &mut *self.log, &mut self.replica, self.forward.as_mut(), monotonic_ms);
+        self.read_clocks(&wall_ms);
         self.log.set_read_mode(ReadMode {
             by_lease: self.dsa.reads() == Reads::Lease,
             knows_age: self.dsa.without_quorum() == WithoutQuorum::Read,
@@ -292,15 +303,29 @@ impl Committer {
     /// # Errors
     /// See [`Committer::step`].
     pub fn end_step(&mut self, done: SyncDone) -> Result<Step, Failed> {
+        self.compare.iter_mut().for_each(|compare| compare.health.sync_done());
         let synced = self.log.sync_done(done).map_err(Failed::Log);
         let applied = synced.and_then(|()| self.apply());
         applied.map(|_| Step::Moved).map_err(|failed| self.fail(failed))
     }
 
+    /// The same, where the sync has taken so many microseconds: another replica may have a faster disk.
+    ///
+    /// # Errors
+    /// See [`Committer::step`].
+    pub fn end_step_after(&mut self, (done, us): (SyncDone, u64)) -> Result<Step, Failed> {
+        self.compare.iter_mut().for_each(|compare| compare.health.sync_took(us));
+        self.end_step(done)
+    }
+
     fn write(&mut self) -> Result<Begun, Failed> {
         self.log.snapshot_done(self.queue.status().snapshot());
         let begun = match self.log.write(self.now_ms).map_err(Failed::Log)? {
-            Write::Sync(job) => Begun::Syncs(job),
+            Write::Sync(job) => {
+                let now_ms = self.now_ms;
+                self.compare.iter_mut().for_each(|compare| compare.health.sync_begun(now_ms));
+                Begun::Syncs(job)
+            }
             Write::Done => Begun::Stepped(Step::Moved),
             Write::Idle { due_ms } => Begun::Stepped(Step::Idle { due_ms }),
         };
@@ -377,67 +402,6 @@ impl Committer {
         if self.compare() {
             self.leave();
         }
-    }
-
-    /// When the next snapshot by time is due, of the clock that steps are given: none while the last one holds everything.
-    pub fn checkpoint_due_ms(&self) -> Option<u64> {
-        let interval =
-            self.limits.snapshot_interval_ms.filter(|_| self.applied() > self.queue.status().snapshot())?;
-        Some(self.checkpoint_ms?.saturating_add(interval))
-    }
-
-    /// Is there so much log that a snapshot should make it shorter, or was the last one made so long ago?
-    pub fn is_checkpoint_due(&self) -> bool {
-        if self.withholds() {
-            return false;
-        }
-        if self.is_snapshot_needed() {
-            return true;
-        }
-        if self.checkpoint_due_ms().is_some_and(|due| due <= self.now_ms) {
-            return true;
-        }
-        self.replica.bytes_since_checkpoint > self.snapshot_after()
-    }
-
-    /// Bytes of log after which a snapshot is made, as things are.
-    pub fn snapshot_after(&self) -> u64 {
-        let usual = || self.dsa.shard().memory().segments.clamp(SNAPSHOT_AFTER_MIN, SNAPSHOT_AFTER_MAX);
-        self.limits.snapshot_after.unwrap_or_else(usual)
-    }
-
-    /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers,
-    /// or when the files of the log cannot have all of it yet.
-    ///
-    /// # Errors
-    /// See [`Failed`].
-    pub fn checkpoint(&mut self) -> Result<Option<Taken>, Failed> {
-        self.checkpoint_ms = Some(self.now_ms);
-        if self.withholds() {
-            return Ok(None);
-        }
-        if !self.log.flush().map_err(|poisoned| self.fail(Failed::Log(poisoned)))? {
-            return Ok(None);
-        }
-        let shard = self.dsa.shard();
-        let Some(reader) = Reader::register(shard) else {
-            tracing::warn!(
-                "no snapshot is made: the limit of concurrent readers is reached; the log grows meanwhile"
-            );
-            return Ok(None);
-        };
-        self.replica.bytes_since_checkpoint = 0;
-        assert!(
-            self.replica.applied() <= self.log.durable() || replica::is_planted(),
-            "a snapshot holds nothing that the log could lose"
-        );
-        let checkpoint = shard.writer().checkpoint(reader);
-        let index = self.replica.applied();
-        let mark = self.log.mark(index);
-        if planted::is(faults::RELEASED_BEFORE_SNAPSHOT) {
-            let _ = self.log.files().release(mark.record, &mut |_| Ok(()));
-        }
-        Ok(Some((self.replica.point(checkpoint, mark), index)))
     }
 
     /// Writes down that something which is not in the log becomes part of the directory, before the snapshot that has it:

@@ -19,7 +19,8 @@ pub(crate) use now::Now;
 
 use crate::data::DiffersFile;
 use crate::faults;
-use consensus::{Compared, Control, ReplicaId, Request, Standing, WantedSnapshot};
+use crate::health::Health;
+use consensus::{Compared, Conditions, Control, ReplicaId, Request, Standing, WantedSnapshot};
 use env::planted;
 use round::{Round, Value};
 use slices::Slices;
@@ -46,8 +47,8 @@ pub(crate) struct Compare {
     asked_ms: Option<u64>,
     /// An entry and its value that a majority is known to have.
     agreed: Option<(u64, u64)>,
-    /// The question that this replica has not answered, of the leader of a term.
-    asked: Option<(ReplicaId, u64, u64)>,
+    /// The question that this replica has not answered, of the leader of a term, and the time that came with it.
+    asked: Option<((ReplicaId, u64, u64), u64)>,
     /// What all this has come to, and what the log knows of it.
     compared: Compared,
     known: Compared,
@@ -60,6 +61,10 @@ pub(crate) struct Compare {
     leads_since_ms: Option<u64>,
     /// Of a leader: the entry that its snapshot must have, for others that are made anew.
     needed: u64,
+    /// How disks and clocks fare.
+    pub(crate) health: Health,
+    /// Those who look know of it.
+    has_noted: bool,
 }
 
 impl Compare {
@@ -82,6 +87,8 @@ impl Compare {
             forgotten: BTreeMap::new(),
             leads_since_ms: None,
             needed: 0,
+            health: Health::default(),
+            has_noted: false,
         };
         if left.is_some() {
             compare.compared.standing = Standing::Rebuilt(None);
@@ -126,6 +133,11 @@ impl Compare {
         self.needed
     }
 
+    /// Is something to be asked at this time, if this replica leads?
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        self.asked_ms.is_none_or(|asked_ms| now_ms >= asked_ms + ROUND_MS)
+    }
+
     /// Takes what came, and asks, answers and tells what is due. True if a majority has another directory than this replica: it is to leave
     /// service.
     pub(crate) fn step(
@@ -141,13 +153,19 @@ impl Compare {
             self.slices.forget();
             self.forgotten.clear();
             self.leads_since_ms = now.leads.map(|_| now.now_ms);
+            if std::mem::take(&mut self.has_noted) {
+                self.control.note(Conditions::default());
+            }
         }
+        self.health.on_leader(now.leader.map(|(leader, _)| leader), now.now_ms);
         let mut is_wrong = false;
         for (from, Message { term, index, said }) in heard {
             let is_of_leader = now.leader == Some((from, term)) && from != self.own;
             let leads = now.leads == Some(term) && term == self.term;
             match said {
-                Said::Asks { is_doubted } if is_of_leader => self.on_asked((from, term, index), is_doubted),
+                Said::Asks { is_doubted, asked_ms } if is_of_leader => {
+                    self.on_asked(((from, term, index), asked_ms), is_doubted);
+                }
                 Said::Wrong(value) if is_of_leader => is_wrong |= self.on_wrong(from, (index, value), now),
                 Said::Value(value) if leads => is_wrong |= self.on_value(from, index, Value::Is(value), send),
                 Said::Rebuilt(needs) if leads => {
@@ -162,8 +180,9 @@ impl Compare {
                 Said::WrongSlice(value) if is_of_leader => {
                     is_wrong |= self.slices.has_said_other(index, value)
                 }
-                Said::Forgotten(before) if leads => {
+                Said::Forgotten { before, report } if leads => {
                     self.forgotten.insert(from, (before, now.now_ms));
+                    self.health.on_report(from, report, now.clocks());
                 }
                 // Of another term, or of one that does not lead any more.
                 _ => {}
@@ -172,7 +191,9 @@ impl Compare {
         self.answer(now, send);
         is_wrong |= self.slices.step(self.own, send);
         if let Some(term) = now.leads
-            && self.asked_ms.is_none_or(|asked_ms| now.now_ms >= asked_ms + ROUND_MS)
+            && self.is_due(now.now_ms)
+            // With clocks of this very moment: who has just begun to lead reads them in the next step.
+            && now.clocks().monotonic_ms == now.now_ms
         {
             is_wrong |= self.ask(term, now, send);
         }
@@ -185,9 +206,9 @@ impl Compare {
         is_wrong && !self.is_wrong()
     }
 
-    fn on_asked(&mut self, asked: (ReplicaId, u64, u64), is_doubted: bool) {
+    fn on_asked(&mut self, asked: ((ReplicaId, u64, u64), u64), is_doubted: bool) {
         // One that is behind answers what it was asked first, and then the next.
-        if self.asked.is_none_or(|(_, term, _)| term < asked.1) {
+        if self.asked.is_none_or(|((_, term, _), _)| term < asked.0.1) {
             self.asked = Some(asked);
         }
         if !self.is_wrong() {
@@ -196,7 +217,7 @@ impl Compare {
     }
 
     fn answer(&mut self, now: &Now<'_>, send: &mut dyn FnMut(ReplicaId, Message)) {
-        let Some((to, term, index)) = self.asked else { return };
+        let Some(((to, term, index), asked_ms)) = self.asked else { return };
         let said = match self.left {
             Some((entry, _)) => Some(Said::Rebuilt(entry)),
             None if now.chain.last().0 < index => return,
@@ -204,7 +225,8 @@ impl Compare {
         };
         self.asked = None;
         let before = now.shard.forgotten_up_to().min(now.chain.last().0);
-        let forgotten = said.is_some().then_some(Said::Forgotten(before));
+        let report = said.is_some().then(|| self.health.report(asked_ms, now.clocks()));
+        let forgotten = report.map(|report| Said::Forgotten { before, report });
         said.into_iter().chain(forgotten).for_each(|said| send(to, Message { term, index, said }));
     }
 
@@ -252,6 +274,8 @@ impl Compare {
             self.let_another_lead();
         }
         let members = self.control.view().members;
+        self.control.note(self.health.judge(self.own, &members, now.clocks()));
+        self.has_noted = true;
         let (index, value) = now.chain.last();
         let mut round = Round::new(index, members);
         round.note(self.own, self.left.map_or(Value::Is(value), |(entry, _)| Value::Rebuilt(entry)));
@@ -261,7 +285,7 @@ impl Compare {
         // The same entry again: what was said of it may have come late.
         self.rounds.retain(|earlier| earlier.index != index);
         let is_doubted = self.compared.standing == Standing::Doubted;
-        let message = Message { term, index, said: Said::Asks { is_doubted } };
+        let message = Message { term, index, said: Said::Asks { is_doubted, asked_ms: now.now_ms } };
         round.others(self.own).for_each(|id| send(id, message));
         self.rounds.push_back(round);
         self.term = term;

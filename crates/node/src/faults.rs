@@ -33,6 +33,8 @@ env::faults! {
     SLICES_NOT_COMPARED = "slices-not-compared";
     /// A directory that is wrong is served again after a start.
     DIFFERENCE_NOT_WRITTEN = "difference-not-written";
+    /// A leader whose disk is slow goes on leading.
+    SLOW_LEADER_STAYS = "slow-leader-stays";
     /// A snapshot from another replica comes into the folder of the own one.
     INCOMING_OVER_OWN_FILES = "incoming-over-own-files";
 }

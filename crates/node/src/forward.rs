@@ -396,6 +396,11 @@ impl Forward {
         }
     }
 
+    /// Have others said something of their directories?
+    pub(crate) fn has_compared(&self) -> bool {
+        !self.compared.is_empty()
+    }
+
     /// Takes what others have said of their directories.
     pub(crate) fn take_compared(&mut self) -> Vec<(ReplicaId, compare::Message)> {
         std::mem::take(&mut self.compared)

@@ -6,6 +6,7 @@ mod compare;
 pub mod data;
 pub mod faults;
 mod forward;
+mod health;
 pub mod indexer;
 pub mod keep;
 mod parcels;

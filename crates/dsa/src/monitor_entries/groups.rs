@@ -28,6 +28,19 @@ pub(super) fn numbers(numbers: &[u64]) -> Vec<String> {
     numbers.iter().map(u64::to_string).collect()
 }
 
+pub(super) fn conditions(metrics: &Metrics) -> Vec<String> {
+    let text = |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
+    let line = |replica: &crate::group::Replica| {
+        format!(
+            "{} sync_ms {} clock_offset_seconds {}",
+            replica.node,
+            text(replica.sync_ms),
+            text(replica.clock_s)
+        )
+    };
+    metrics.replicas.iter().map(line).collect()
+}
+
 pub(super) fn replicas(metrics: &Metrics) -> Vec<String> {
     let lag = |lag: Option<(u64, f64)>| {
         lag.map_or("lag - seconds -".to_owned(), |(commands, seconds)| {

@@ -3,6 +3,8 @@
 use super::Committer;
 use crate::compare::{self, Compare};
 use crate::data::DiffersFile;
+use crate::forward::Forward;
+use crate::health;
 use consensus::{Control, ReplicaId};
 use std::collections::VecDeque;
 use wal::Role;
@@ -62,9 +64,19 @@ impl Committer {
         self.readers.end(&mut self.proposer.asked);
     }
 
+    /// Reads both clocks, if something is to be said or asked of them in this step: the wall clock is read for nothing else.
+    pub(super) fn read_clocks(&mut self, wall_ms: &impl Fn() -> u64) {
+        let Some(compare) = &self.compare else { return };
+        let leads = matches!(self.log.role(), Role::Leader { .. });
+        let has_heard = self.forward.as_ref().is_some_and(Forward::has_compared);
+        if has_heard || (leads && compare.is_due(self.now_ms)) {
+            self.clocks = health::Now { monotonic_ms: self.now_ms, wall_ms: wall_ms() };
+        }
+    }
+
     /// Compares this replica with others. True if its directory is found to be wrong now.
     pub(super) fn compare(&mut self) -> bool {
-        let Committer { log, replica, forward, compare, now_ms, .. } = self;
+        let Committer { log, replica, forward, compare, now_ms, clocks, .. } = self;
         let (Some(forward), Some(compare)) = (forward, compare) else { return false };
         let leads = match log.role() {
             Role::Leader { term } => Some(term),
@@ -72,7 +84,8 @@ impl Committer {
         };
         let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
         let (heard, chain) = (forward.take_compared(), replica.outcomes());
-        let now = compare::Now { leads, leader, chain, shard: replica.shard(), now_ms: *now_ms };
+        let now =
+            compare::Now { leads, leader, chain, shard: replica.shard(), now_ms: *now_ms, wall: *clocks };
         compare.step(heard, &now, &mut |to, message| forward.compare(to, message))
     }
 

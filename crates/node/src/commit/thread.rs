@@ -1,8 +1,9 @@
-//! A committer on a thread of its own, one more that prepares log files ahead of their use, and one that writes
-//! snapshots.
+//! A committer on a thread of its own, one more that prepares log files ahead of their use, one that writes
+//! snapshots, and one for the syncs of a replica whose disk is slow.
 
 use super::snapshotter::Snapshotter;
-use super::{Committer, Failed, Queue};
+use super::syncs::Syncs;
+use super::{Begun, Committer, Failed, Queue};
 use crate::data::snapshot::SnapshotStore;
 use env::clock::{Clock, SystemClock};
 use env::task::PlainThread;
@@ -93,15 +94,24 @@ impl Thread {
 fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock) -> Result<(), Failed> {
     let queue = Arc::clone(&committer.queue);
     let now_ms = || clock.monotonic_ns() / 1_000_000;
+    // A server by itself has nothing to do while its disk has not what it is to answer.
+    let mut syncs = committer.is_replica().then(|| Syncs::new(*clock, Arc::clone(&queue)));
     let mut ends_ms = None;
     loop {
-        let step = committer.step_at(|| clock.wall_ms(), now_ms())?;
-        if committer.is_checkpoint_due()
-            && !snapshotter.is_busy()
-            && let Some(taken) = committer.checkpoint()?
-        {
-            snapshotter.take(taken, committer.snapshot_after());
+        if let Some(ended) = syncs.as_mut().and_then(Syncs::take_ended) {
+            committer.end_step_after(ended)?;
+            // The next sync begins at once, and no snapshot can be made during one.
+            take_snapshot(&mut committer, snapshotter)?;
         }
+        let step = match (committer.begin_step(|| clock.wall_ms(), now_ms())?, &mut syncs) {
+            (Begun::Stepped(step), _) => step,
+            (Begun::Syncs(job), None) => committer.end_step(job.run())?,
+            (Begun::Syncs(job), Some(syncs)) => match syncs.run(job) {
+                Some(ended) => committer.end_step_after(ended)?,
+                None => Step::Moved,
+            },
+        };
+        take_snapshot(&mut committer, snapshotter)?;
         let mut is_over = false;
         if queue.is_ending() {
             let ends_ms = *ends_ms.get_or_insert(now_ms() + ENDS_WITHIN_MS);
@@ -119,12 +129,26 @@ fn run(mut committer: Committer, snapshotter: &Snapshotter, clock: &SystemClock)
         if is_over {
             // Nobody is served any more, and somebody waits for the end.
             snapshotter.expedite();
+            if let Some(ended) = syncs.as_mut().and_then(Syncs::wait_ended) {
+                committer.end_step_after(ended)?;
+            }
             if let Some(taken) = committer.close(clock.wall_ms(), now_ms())? {
                 snapshotter.take(taken, 0);
             }
             return Ok(());
         }
     }
+}
+
+/// Begins a snapshot, if one is due.
+fn take_snapshot(committer: &mut Committer, snapshotter: &Snapshotter) -> Result<(), Failed> {
+    if committer.is_checkpoint_due()
+        && !snapshotter.is_busy()
+        && let Some(taken) = committer.checkpoint()?
+    {
+        snapshotter.take(taken, committer.snapshot_after());
+    }
+    Ok(())
 }
 
 /// When it is to be looked whether a snapshot by time is due.

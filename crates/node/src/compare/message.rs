@@ -1,5 +1,7 @@
 //! What replicas say to each other of their directories: `docs/formats/peers.md` has the bytes.
 
+use crate::health::Report;
+
 /// What replicas say to each other about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
@@ -17,11 +19,18 @@ pub(crate) enum Said {
     Asks {
         /// See [`Said::Asks`].
         is_doubted: bool,
+        /// The monotonic clock of the sender, which comes back with [`Said::Forgotten`].
+        asked_ms: u64,
     },
     /// This has the sender made of it.
     Value(u64),
     /// No reader of the sender looks at entries that earlier records of the log deleted.
-    Forgotten(u64),
+    Forgotten {
+        /// See [`Said::Forgotten`].
+        before: u64,
+        /// And how its disk and its clock fare.
+        report: Report,
+    },
     /// The sender's directory is wrong. It needs a snapshot with this entry at least.
     Rebuilt(u64),
     /// A majority has this value, and the receiver has not: its directory is to be that of the sender.

@@ -1,5 +1,6 @@
 //! What the comparison looks at in a step.
 
+use crate::health;
 use consensus::ReplicaId;
 use dsa::chain::Chain;
 use std::sync::Arc;
@@ -13,4 +14,13 @@ pub(crate) struct Now<'a> {
     pub(crate) chain: &'a Chain,
     pub(crate) shard: &'a Arc<Shard>,
     pub(crate) now_ms: u64,
+    /// The wall clock, and when it was read: of this step, or there is nothing to be said or asked.
+    pub(crate) wall: health::Now,
+}
+
+impl Now<'_> {
+    /// Both clocks.
+    pub(crate) fn clocks(&self) -> health::Now {
+        self.wall
+    }
 }

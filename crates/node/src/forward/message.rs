@@ -2,6 +2,7 @@
 
 use crate::compare::{self, Said};
 use crate::data::settings;
+use crate::health::Report;
 use dsa::account_times::{AccountTime, TIME_BYTES};
 use dsa::audit::Origin;
 use dsa::journal::{self, Forwarded, Replacement, What};
@@ -15,7 +16,7 @@ pub(super) const TIMES_MAX: usize = 1024;
 /// Bytes of a name: of who is recorded, or who asked.
 const NAME_BYTES_MAX: usize = 16 << 10;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const HEAD_BYTES: usize = 8;
 const UPDATES: u8 = 1;
 const OUTCOME: u8 = 2;
@@ -156,18 +157,21 @@ impl Message<'_> {
             Message::Comparison(compare::Message { term, index, said }) => {
                 out[5] = COMPARISON;
                 let (code, number) = match *said {
-                    Said::Asks { is_doubted: false } => (ASKS, 0),
-                    Said::Asks { is_doubted: true } => (ASKS_IN_DOUBT, 0),
+                    Said::Asks { is_doubted: false, asked_ms } => (ASKS, asked_ms),
+                    Said::Asks { is_doubted: true, asked_ms } => (ASKS_IN_DOUBT, asked_ms),
                     Said::Value(value) => (VALUE, value),
                     Said::Rebuilt(needs) => (REBUILT, needs),
                     Said::Wrong(value) => (WRONG, value),
                     Said::AsksSlice(first) => (ASKS_SLICE, u64::from(first)),
                     Said::Slice(digest) => (SLICE, digest),
                     Said::WrongSlice(digest) => (WRONG_SLICE, digest),
-                    Said::Forgotten(before) => (FORGOTTEN, before),
+                    Said::Forgotten { before, .. } => (FORGOTTEN, before),
                 };
                 out[6] = code;
                 [*term, *index, number].iter().for_each(|number| put_u64(*number, &mut out));
+                if let Said::Forgotten { report: Report { asked_ms, sync_us, wall_ms }, .. } = *said {
+                    [asked_ms, sync_us, wall_ms].iter().for_each(|number| put_u64(*number, &mut out));
+                }
             }
         }
         let crc = crc32c::crc32c(&out[4..]);
@@ -218,15 +222,19 @@ impl Message<'_> {
                 let (term, index, number) =
                     (take_u64(&mut rest)?, take_u64(&mut rest)?, take_u64(&mut rest)?);
                 let said = match code {
-                    ASKS if number == 0 => Said::Asks { is_doubted: false },
-                    ASKS_IN_DOUBT if number == 0 => Said::Asks { is_doubted: true },
+                    ASKS => Said::Asks { is_doubted: false, asked_ms: number },
+                    ASKS_IN_DOUBT => Said::Asks { is_doubted: true, asked_ms: number },
                     VALUE => Said::Value(number),
                     REBUILT => Said::Rebuilt(number),
                     WRONG => Said::Wrong(number),
                     ASKS_SLICE => Said::AsksSlice(u32::try_from(number).map_err(|_| Malformed::Content)?),
                     SLICE => Said::Slice(number),
                     WRONG_SLICE => Said::WrongSlice(number),
-                    FORGOTTEN => Said::Forgotten(number),
+                    FORGOTTEN => {
+                        let (asked_ms, sync_us) = (take_u64(&mut rest)?, take_u64(&mut rest)?);
+                        let report = Report { asked_ms, sync_us, wall_ms: take_u64(&mut rest)? };
+                        Said::Forgotten { before: number, report }
+                    }
                     _ => return Err(Malformed::Content),
                 };
                 if term == 0 {

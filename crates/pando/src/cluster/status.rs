@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 /// The certificate of a node is spoken of that ends in fewer days: its renewal is months late.
 const DAYS_FEW: u64 = 60;
+/// Seconds by which a clock is apart, and milliseconds of a sync of a slow disk, from which on they are spoken of: as nodes judge.
+const CLOCK_APART_S: f64 = 0.5;
+const SYNC_SLOW_MS: f64 = 10.0;
 
 /// Show the nodes: their roles, how far each is behind, and whether one more can be lost.
 #[derive(ClapArgs)]
@@ -32,6 +35,18 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
     for node in nodes {
         if let Some(days) = node["certificate_days"].as_u64().filter(|days| *days < DAYS_FEW) {
             text.push_str(&format!("the certificate of node {} ends in {days} days\n", node["id"]));
+        }
+    }
+    for node in nodes {
+        if let Some(seconds) =
+            node["clock_offset_seconds"].as_f64().filter(|seconds| seconds.abs() >= CLOCK_APART_S)
+        {
+            let side = if seconds > 0.0 { "ahead of" } else { "behind" };
+            let seconds = seconds.abs();
+            text.push_str(&format!("the clock of node {} is {seconds:.1} s {side} the others\n", node["id"]));
+        }
+        if let Some(ms) = node["sync_ms"].as_f64().filter(|ms| *ms >= SYNC_SLOW_MS) {
+            text.push_str(&format!("a sync of the disk of node {} takes {ms:.1} ms\n", node["id"]));
         }
     }
     if status["joint"] == true {

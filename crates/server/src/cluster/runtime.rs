@@ -186,15 +186,42 @@ impl Work {
     /// A leader does what is wanted of members. What is refused is looked at again.
     fn keep_up(&mut self, node: &Node, control: &Control, view: &View, now_ms: u64) {
         let is_quiet = view.members.learners.is_empty() && self.wishes == Wishes::default();
-        if is_quiet || view.leader != Some(node.id()) || now_ms < self.asked_ms + CHANGES_APART_MS {
+        let is_best = view.conditions.better.is_empty();
+        if (is_quiet && is_best)
+            || view.leader != Some(node.id())
+            || now_ms < self.asked_ms + CHANGES_APART_MS
+        {
             return;
         }
-        if let Some(next) = node.with_wishes(view, &self.wishes, |upkeep: Upkeep<'_>| upkeep.next()) {
+        let next =
+            node.with_wishes(view, &self.wishes, |upkeep: Upkeep<'_>| (upkeep.next(), upkeep.better()));
+        if let (Some(next), better) = next {
             self.asked_ms = now_ms;
+            if let (Request::Transfer(to), true) = (&next, better.is_some()) {
+                tracing::warn!("{}", why_better(view, node.id(), *to));
+            }
             let _ = control.ask(next);
             node.wake();
         }
     }
+}
+
+/// Why another replica is to lead, for the log.
+fn why_better(view: &View, own: ReplicaId, to: ReplicaId) -> String {
+    let of = |id| view.conditions.replicas.iter().find(|condition| condition.id == id);
+    let sync = |id| of(id).and_then(|condition| condition.sync_us).map_or("unknown".to_owned(), milliseconds);
+    let seconds = of(own).and_then(|condition| condition.clock_ms).unwrap_or(0) as f64 / 1000.0;
+    format!(
+        "node {to} is to lead: a sync of the log takes {} ms here and {} ms there, and the clock here is {seconds:.1} s \
+         from those of a majority",
+        sync(own),
+        sync(to)
+    )
+}
+
+/// Of so many microseconds.
+fn milliseconds(us: u64) -> String {
+    format!("{:.1}", us as f64 / 1000.0)
 }
 
 /// Where clients find the other members. One that takes the place of another may have its address.

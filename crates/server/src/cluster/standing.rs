@@ -15,6 +15,10 @@ pub(super) struct Standing {
     pub(super) lag: Option<(u64, f64)>,
     /// Does it fetch a snapshot?
     pub(super) fetches: bool,
+    /// Milliseconds that a sync of its log takes, if that is known.
+    pub(super) sync_ms: Option<f64>,
+    /// Seconds by which its clock is ahead of the middle one of all, if that is known.
+    pub(super) clock_s: Option<f64>,
 }
 
 impl Node {
@@ -36,11 +40,20 @@ impl Node {
         let lag = matched
             .filter(|_| leads || id == self.id())
             .map(|matched| (view.commit.saturating_sub(matched), lags.seconds(now_ms, matched, view.commit)));
-        Standing { role, lag, fetches: other.is_some_and(|other| other.fetches) }
+        let condition = view.conditions.replicas.iter().find(|condition| condition.id == id);
+        let sync_us = condition.and_then(|condition| condition.sync_us);
+        let clock_ms = condition.and_then(|condition| condition.clock_ms);
+        Standing {
+            role,
+            lag,
+            fetches: other.is_some_and(|other| other.fetches),
+            sync_ms: sync_us.map(|us| us as f64 / 1000.0),
+            clock_s: clock_ms.map(|ms| ms as f64 / 1000.0),
+        }
     }
 
     fn replica(&self, id: ReplicaId, view: &View) -> Replica {
-        let Standing { role, lag, .. } = self.standing(id, view);
+        let Standing { role, lag, sync_ms, clock_s, .. } = self.standing(id, view);
         // Whether others run is for the one that leads to say.
         let role = match view.leader {
             _ if id == self.id() => role,
@@ -49,7 +62,7 @@ impl Node {
             _ => "unknown",
         };
         let url = Facts::of(&view.members, id).urls().next().unwrap_or_default();
-        Replica { node: id.0, role, lag, url }
+        Replica { node: id.0, role, lag, sync_ms, clock_s, url }
     }
 }
 

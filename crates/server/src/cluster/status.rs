@@ -33,7 +33,7 @@ impl Node {
     }
 
     fn status_of(&self, id: ReplicaId, view: &View) -> Value {
-        let Standing { role, lag, fetches } = self.standing(id, view);
+        let Standing { role, lag, fetches, sync_ms, clock_s } = self.standing(id, view);
         let facts = Facts::of(&view.members, id);
         json!({
             "id": id.0,
@@ -45,6 +45,8 @@ impl Node {
             "version": facts.version,
             "certificate_days": self.days_left(&facts),
             "fetches_snapshot": fetches,
+            "sync_ms": sync_ms,
+            "clock_offset_seconds": clock_s,
             "rebuilt": self.is_wrong(id, view),
             "drained": facts.drained,
             "replaces": replaces(&view.members, &facts).map(|old| old.0),

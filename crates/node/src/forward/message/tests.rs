@@ -86,8 +86,9 @@ proptest! {
             entry: EntryId(entry), created: Csn(created), field: Field::ALL[field], ms,
         };
         let said = [
-            Said::Asks { is_doubted: leader % 2 == 0 }, Said::Value(leader), Said::Rebuilt(leader), Said::Wrong(leader),
-            Said::AsksSlice(leader as u32), Said::Slice(leader), Said::WrongSlice(leader), Said::Forgotten(leader),
+            Said::Asks { is_doubted: leader % 2 == 0, asked_ms: run }, Said::Value(leader), Said::Rebuilt(leader), Said::Wrong(leader),
+            Said::AsksSlice(leader as u32), Said::Slice(leader), Said::WrongSlice(leader),
+            Said::Forgotten { before: leader, report: Report { asked_ms: run, sync_us: number, wall_ms: index } },
         ];
         for said in said {
             comes_back(&Message::Comparison(compare::Message { term: number, index, said }), flip)?;
