@@ -13,6 +13,7 @@ mod replica;
 mod sent;
 mod snapshots;
 mod trials;
+mod worse;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
@@ -51,6 +52,7 @@ const TURN_NS_MAX: u64 = 4_000_000;
 
 /// See the module.
 pub struct Cluster {
+    seed: u64,
     plan: Plan,
     random: Random,
     log: wal::Settings,
@@ -134,6 +136,7 @@ impl Cluster {
             .map(|(id, disk)| Replica::of_member(id, disk, &mut random))
             .collect();
         Ok(Cluster {
+            seed,
             plan: setting.plan.clone(),
             network: Network::new(random.number()),
             random,
@@ -187,6 +190,7 @@ impl Cluster {
             }
         }
         self.calm()?;
+        self.make_worse()?;
         self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
         self.tally.clusters = 1;
         self.tally.terms = self.ledger.terms();

@@ -261,22 +261,34 @@ pub fn is_of_disk(error: &DataError) -> bool {
     )
 }
 
+/// The one that runs syncs beside the committer.
+struct Beside {
+    random: Random,
+    /// The sync that is in progress, and when it began.
+    sync: Option<(SyncJob, u64)>,
+    /// Milliseconds that a sync takes at least.
+    slow_ms: u64,
+}
+
 /// The turn of a committer whose syncs somebody else runs, or of that one.
 fn step_beside(
     committer: &mut Committer,
-    random: &mut Random,
-    sync: &mut Option<SyncJob>,
+    Beside { random, sync, slow_ms }: &mut Beside,
     wall_ms: u64,
     monotonic_ms: u64,
 ) -> Result<Step, Failed> {
-    if sync.is_some() && random.chance(400) {
-        return sync.take().map_or(Ok(Step::Moved), |job| committer.end_step(job.run()));
+    if let Some((_, begun_ms)) = sync
+        && random.chance(400)
+        && monotonic_ms >= *begun_ms + *slow_ms
+        && let Some((job, begun_ms)) = sync.take()
+    {
+        return committer.end_step_after((job.run(), (monotonic_ms - begun_ms) * 1_000));
     }
     match committer.begin_step(|| wall_ms, monotonic_ms)? {
         Begun::Stepped(step) => Ok(step),
         Begun::Syncs(job) => {
             assert!(sync.is_none(), "one sync at a time");
-            *sync = Some(job);
+            *sync = Some((job, monotonic_ms));
             Ok(Step::Moved)
         }
     }
@@ -303,8 +315,8 @@ pub struct Node {
     connections: Vec<Connection>,
     indexer: Indexer,
     indexes: IndexFile,
-    /// Of the one that runs syncs beside the committer, if somebody does: chance, and the sync that is in progress.
-    syncs: Option<(Random, Option<SyncJob>)>,
+    /// The one that runs syncs beside the committer, if somebody does.
+    syncs: Option<Beside>,
     data: Data,
 }
 
@@ -463,9 +475,9 @@ impl Node {
         let monotonic_ms = clock.monotonic_ns() / 1_000_000;
         let stepped = match &mut self.syncs {
             None => self.recovered.committer.step(clock.wall_ms(), monotonic_ms),
-            Some((random, sync)) => {
+            Some(beside) => {
                 let committer = &mut self.recovered.committer;
-                step_beside(committer, random, sync, clock.wall_ms(), monotonic_ms)
+                step_beside(committer, beside, clock.wall_ms(), monotonic_ms)
             }
         };
         for session in 0..self.connections.len() {
@@ -478,7 +490,12 @@ impl Node {
 
     /// From now on syncs take any time, while the committer goes on.
     pub fn sync_beside(&mut self, seed: u64) {
-        self.syncs = Some((Random::new(seed), None));
+        self.syncs = Some(Beside { random: Random::new(seed), sync: None, slow_ms: 0 });
+    }
+
+    /// From now on such a sync takes so many milliseconds at least.
+    pub fn slow_down_syncs(&mut self, slow_ms: u64) {
+        self.syncs.iter_mut().for_each(|beside| beside.slow_ms = slow_ms);
     }
 
     /// Waits for the sync that is in progress, if one is.
@@ -486,8 +503,8 @@ impl Node {
     /// # Errors
     /// As [`Node::step`].
     pub fn end_sync(&mut self) -> Result<(), Failed> {
-        let job = self.syncs.as_mut().and_then(|(_, sync)| sync.take());
-        job.map_or(Ok(()), |job| self.recovered.committer.end_step(job.run()).map(|_| ()))
+        let sync = self.syncs.as_mut().and_then(|beside| beside.sync.take());
+        sync.map_or(Ok(()), |(job, _)| self.recovered.committer.end_step(job.run()).map(|_| ()))
     }
 
     /// What sends snapshots to other replicas and fetches theirs.

@@ -107,6 +107,8 @@ pub const LEAVES: &str = "a replica leaves service if it alone differs, until it
 /// See [`AGREEMENT`].
 pub const REBUILT: &str = "a replica that differs is found and made anew";
 /// See [`AGREEMENT`].
+pub const WORSE: &str = "a leader whose disk is slow, or whose clock is wrong, leads no more before long";
+/// See [`AGREEMENT`].
 pub const FORWARD: &str = "a snapshot goes forward";
 
 /// Of a reader that lasts, by name.

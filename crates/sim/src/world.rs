@@ -135,6 +135,8 @@ pub struct Tally {
     pub changes: u64,
     /// What leaders wanted of members by themselves.
     pub kept_up: u64,
+    /// Leaders whose disk became slow or whose clock was set wrong, for long.
+    pub worse: u64,
     /// Snapshots that a replica has fetched from another.
     pub fetched: u64,
     /// Directories of replicas that became others by themselves, and replicas that were made anew for that.
@@ -189,12 +191,13 @@ impl Tally {
         self.rebuilt += other.rebuilt;
         self.changes += other.changes;
         self.kept_up += other.kept_up;
+        self.worse += other.worse;
         self.calms += other.calms;
         self.anew += other.anew;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 41] {
+    pub fn rows(&self) -> [(&'static str, u64); 42] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -235,6 +238,7 @@ impl Tally {
             ("replicas made anew", self.rebuilt),
             ("changes of members", self.changes),
             ("changes that leaders wanted", self.kept_up),
+            ("leaders that got worse", self.worse),
             ("calms", self.calms),
             ("other groups begun", self.anew),
         ]

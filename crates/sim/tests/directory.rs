@@ -135,6 +135,7 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::LEASE_BY_ANY_ANSWER, "cluster", None, properties::LEASES),
     (consensus::faults::LEASE_OVER_TRANSFER, "cluster", None, properties::LEASES),
     (consensus::faults::TICK_DEBT, "cluster", None, properties::LEASES),
+    (node::faults::SLOW_LEADER_STAYS, "cluster", None, properties::WORSE),
     // `lease-after-aborted-transfer` and `read-context-again` are not in this list: these worlds do not find them. The models have both
     // (`crates/models/tests/reads/`).
     // Those of comparisons (`minority-chain-wins`, `replicas-never-compared`, `slices-not-compared`, `difference-not-written`) are not in this list

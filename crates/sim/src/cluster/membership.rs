@@ -38,6 +38,11 @@ impl Cluster {
         self.leading().map(|(_, control)| control.view().members)
     }
 
+    /// Is a replica not to lead?
+    pub(super) fn is_drained(&self, members: &Members, id: ReplicaId) -> bool {
+        wishes(members).drained.contains(&id)
+    }
+
     /// The operator asks for a change of members, or for another leader.
     pub(super) fn change_members(&mut self) -> Result<(), Violation> {
         let Some((leader, control)) = self.leading() else { return Ok(()) };
