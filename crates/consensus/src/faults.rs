@@ -33,4 +33,10 @@ env::faults! {
     LEASE_AFTER_ABORTED_TRANSFER = "lease-after-aborted-transfer";
     /// A replica that stood still makes up for its ticks, and by those it counts its promise.
     TICK_DEBT = "tick-debt";
+    /// A leader that is drained leads on.
+    DRAINED_LEADS_AGAIN = "drained-node-leads-again";
+    /// A replica that another one has taken the place of keeps its vote.
+    REPLACED_KEEPS_VOTE = "replaced-node-keeps-its-vote";
+    /// A learner gets a vote though an even number votes then.
+    TWO_VOTERS = "two-voters";
 }

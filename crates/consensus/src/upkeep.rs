@@ -5,7 +5,9 @@
 
 use crate::change::Change;
 use crate::control::{Request, View};
+use crate::faults;
 use crate::member::{ReplicaId, VOTERS_MAX};
+use env::planted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Votes that are left at least where one is taken from a replica that is heard of.
@@ -58,6 +60,7 @@ impl Upkeep<'_> {
             };
         }
         if self.wishes.drained.contains(&self.own)
+            && !planted::is(faults::DRAINED_LEADS_AGAIN)
             && let Some(next) = self.successor(&self.wishes.drained)
         {
             return Some(Request::Transfer(next));
@@ -144,6 +147,9 @@ impl Upkeep<'_> {
         change.learners.remove(&old);
         if change.voters.remove(&old) {
             change.give_vote(new);
+            if planted::is(faults::REPLACED_KEEPS_VOTE) {
+                change.voters.insert(old);
+            }
         }
         change
     }
@@ -152,7 +158,8 @@ impl Upkeep<'_> {
     fn votes(&self) -> Option<Change> {
         let mut change = Change::of(&self.view.members);
         let mut next: Vec<ReplicaId> = self.learners().collect();
-        if (change.voters.len() + next.len()).is_multiple_of(2) {
+        let is_even = (change.voters.len() + next.len()).is_multiple_of(2);
+        if is_even && !planted::is(faults::TWO_VOTERS) {
             next.pop();
         }
         if next.is_empty() || change.voters.len() + next.len() > VOTERS_MAX {

@@ -1,6 +1,7 @@
 //! Answers, as a client keeps them.
 
 use model::ResultCode;
+use proto::control::{Controls, read_age};
 use proto::{Reply, Response};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ pub enum Answer {
     Done(usize, ResultCode),
     /// The same of an extended operation, with its value.
     Extended(usize, ResultCode, Option<Vec<u8>>),
+    /// What an operation has read may be old, by so many milliseconds at most, if that is known; by its message id. Its end follows.
+    Age(usize, Option<u64>),
     /// The server has given up the transaction with this identifier, and why.
     Aborted(Vec<u8>, ResultCode),
 }
@@ -47,6 +50,18 @@ impl Answer {
             }
             _ => Answer::Done(id, code),
         }
+    }
+
+    /// What a whole message says of the age of what was read.
+    ///
+    /// # Panics
+    /// As [`Answer::decode`].
+    pub fn age(message: &[u8]) -> Option<Answer> {
+        let found = Controls::of(message).find(read_age::OID)?;
+        let reply = Reply::decode(message).expect("answers decode");
+        let id = usize::try_from(reply.id).expect("message ids are positive");
+        let ms = found.value.map(|value| read_age::decode(value).expect("it is a number"));
+        Some(Answer::Age(id, ms))
     }
 }
 

@@ -165,6 +165,7 @@ impl Clients {
                     client.on_extended(*id, *code, value.as_ref(), applied)?
                 }
                 Answer::Aborted(identifier, _) => client.on_aborted(identifier),
+                Answer::Age(..) => {}
             }
         }
         Ok(())
@@ -199,6 +200,7 @@ impl Clients {
     /// The same for what one of them had on its way.
     pub fn on_disconnect_of(&mut self, session: usize) {
         self.all[session].unanswered.clear();
+        self.all[session].transaction = None;
     }
 
     /// The records after `end` are gone, as the mode of the log allows: what clients know by them counts no longer.

@@ -8,18 +8,22 @@ mod damage;
 mod ledger;
 mod membership;
 mod nemesis;
+mod old_reads;
 mod processes;
 mod replica;
 mod sent;
+mod settings;
 mod snapshots;
+mod transactions;
 mod trials;
 mod worse;
+mod votes;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
 use crate::network::Network;
-use crate::node::Node;
-use crate::oracle::Oracle;
+use crate::node::{Node, StartOptions};
+use crate::oracle::{Oracle, Seeing, counter};
 use crate::plan::Plan;
 use crate::properties;
 use crate::random::Random;
@@ -28,9 +32,12 @@ use crate::trace::Trace;
 use crate::workloads::{self, Workload};
 use crate::world::{Setting, Tally, Violation};
 use consensus::{ReplicaId, Retention};
-use dsa::reads::{self, Reads};
+use dsa::Dsa;
+use dsa::reads::{self, Reads, WithoutQuorum};
+use dsa::settings::Texts;
 use env::clock::Clock as _;
 use ledger::Ledger;
+use old_reads::Floors;
 use replica::{Damage, Replica};
 use sent::Sent;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +48,15 @@ use std::sync::Arc;
 const DIR: &str = "data";
 /// Clients of a world.
 const SESSIONS: usize = 3;
-/// Workloads of updates only.
-const WORKLOADS: [&str; 5] = ["mixed", "churn", "groups", "counters", "definitions"];
+/// Workloads that any replica can do; another takes the place of one that needs more of a server.
+const WORKLOADS: [&str; 9] =
+    ["mixed", "churn", "groups", "counters", "definitions", "transfers", "ring", "stripes", "bundles"];
+/// The first of these take the place of others.
+const SUBSTITUTES: usize = 5;
+/// One world of so many has settings that change, and one reads without a majority.
+const APART: u64 = 5;
+/// Milliseconds after which a transaction is given up: several times what its steps take.
+const TRANSACTION_MS: u64 = 400;
 /// Turns in which one server, alone, applies what must be there first.
 const BEGUN_WITHIN: usize = 200;
 /// Of 1,000 rounds of worlds with leases, those that begin with a trial of them.
@@ -68,11 +82,17 @@ pub struct Cluster {
     clients: Clients,
     /// What each client has on its way.
     sent: Vec<Option<Sent>>,
+    /// The replica to which each client has sent something last.
+    homes: [usize; SESSIONS],
+    settings: settings::Settings,
+    floors: Floors,
     /// Updates that were answered to have changed nothing, and those that the log has.
     refused: BTreeSet<Vec<u8>>,
     logged: BTreeSet<Vec<u8>>,
-    /// Which counter updates set, and to what.
-    counts: BTreeMap<Vec<u8>, (usize, u64)>,
+    /// Which counter updates set, and to what: first and last.
+    counts: BTreeMap<Vec<u8>, (usize, (u64, u64))>,
+    /// All that the log has set counters to.
+    counted: BTreeSet<(usize, u64)>,
     /// What the log has set the counter of each client to last. Updates of unknown outcome may come behind later ones.
     counters: [u64; SESSIONS],
     /// The last entry that is known to be answered or read.
@@ -113,7 +133,7 @@ impl Cluster {
         let chosen = setting.workload.as_str();
         let name = match WORKLOADS.contains(&chosen) {
             true => chosen,
-            false => WORKLOADS[(seed / 10 % WORKLOADS.len() as u64) as usize],
+            false => WORKLOADS[(seed / 10 % SUBSTITUTES as u64) as usize],
         };
         let mut workload =
             workloads::named(name, SESSIONS).ok_or_else(|| format!("there is no workload `{name}`"))?;
@@ -123,12 +143,15 @@ impl Cluster {
         let by_lease = seed % 2 == 1;
         let reads = reads::Choices {
             reads: if by_lease { Reads::Lease } else { Reads::Quorum },
-            ..reads::Choices::default()
+            without_quorum: if seed % APART == 3 { WithoutQuorum::Read } else { WithoutQuorum::Refuse },
         };
+        let settings = settings::Settings::new(seed, seed % APART == 0);
         trace.note(format_args!("seed {seed}, {count} replicas, workload {name}, {log:?}"));
         let members = (1..=count).map(ReplicaId).collect();
         let mut oracle = Oracle::default();
-        let (disks, base) = begin(&mut random, log, &mut *workload, members, &mut oracle)?;
+        let asked =
+            StartOptions { settings: settings.are_changed.then(Texts::new), ..StartOptions::default() };
+        let (disks, base) = begin(&mut random, (log, asked), &mut *workload, members, &mut oracle)?;
         let digests = BTreeMap::from([(base, oracle.digest())]);
         let replicas = (1..)
             .map(ReplicaId)
@@ -150,9 +173,13 @@ impl Cluster {
             digests,
             clients: Clients::new(SESSIONS),
             sent: (0..SESSIONS).map(|_| None).collect(),
+            homes: [0; SESSIONS],
+            settings,
+            floors: Floors::default(),
             refused: BTreeSet::new(),
             logged: BTreeSet::new(),
             counts: BTreeMap::new(),
+            counted: BTreeSet::new(),
             counters: [0; SESSIONS],
             promised: base,
             has_ambush: false,
@@ -192,6 +219,9 @@ impl Cluster {
         self.calm()?;
         self.make_worse()?;
         self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
+        self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
+        self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
+        self.tally.settings = self.settings.changes();
         self.tally.clusters = 1;
         self.tally.terms = self.ledger.terms();
         self.tally.messages = self.network.delivered();
@@ -212,7 +242,7 @@ impl Cluster {
             18 if self.random.chance(100) && !self.has_damage() => self.change_members(),
             19 => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
-                self.keep_up(at);
+                self.keep_up(at)?;
                 self.step(at)
             }
             16..=17 if self.random.chance(500) => {
@@ -299,16 +329,31 @@ impl Cluster {
             let mut again = None;
             let (refused, logged) = (&self.refused, &mut self.logged);
             let (counts, mut counted) = (&self.counts, Vec::new());
-            let followed = self.oracle.follow_entry(&payload, &mut |messages| {
+            let (settings, mut unsettled) = (&mut self.settings, Ok(()));
+            let mut look = |messages: &[u8]| {
                 if refused.contains(messages) {
                     again = Some((properties::VOID, "it was answered to have changed nothing"));
-                } else if !logged.insert(messages.to_vec()) {
+                } else if !logged.insert(messages.to_vec()) && counts.contains_key(messages) {
                     again = Some((properties::ONCE, "the log has it twice"));
                 }
-                counted.extend(counts.get(messages));
-            });
+            };
+            let mut seen = |dsa: &Arc<Dsa>, seeing: Seeing<'_>| match seeing {
+                Seeing::Updates(command) => {
+                    let Some((session, counts)) = counts.get(command.messages) else { return };
+                    // A transaction may come to nothing.
+                    if !command.is_transaction || counter(dsa, *session) == counts.1 {
+                        counted.push((*session, *counts));
+                    }
+                }
+                Seeing::Settings(text) => unsettled = settings.on_logged(text),
+            };
+            let followed = self.oracle.follow_entry(&payload, &mut look, &mut seen);
             followed.map_err(broken("the log can be read"))?;
-            counted.into_iter().for_each(|(session, count)| self.on_counted(session, count));
+            unsettled.map_err(broken(properties::SETTINGS))?;
+            for (session, counts) in counted {
+                self.counted.extend((counts.0..=counts.1).map(|count| (session, count)));
+                self.on_counted(session, counts);
+            }
             if let Some((property, what)) = again {
                 return Err(broken(property)(format!("entry {index} has an update: {what}")));
             }
@@ -343,7 +388,7 @@ impl Cluster {
 /// Makes the directory with which all begin, on as many disks; returns them, and the last record that it holds.
 fn begin(
     random: &mut Random,
-    log: wal::Settings,
+    (log, asked): (wal::Settings, StartOptions),
     workload: &mut dyn Workload,
     members: Vec<ReplicaId>,
     oracle: &mut Oracle,
@@ -351,7 +396,8 @@ fn begin(
     let (disk, dir, clock) =
         (SimDisk::new(random.number()), Path::new(DIR), crate::clock::SimClock::default());
     let text = |error: node::data::DataError| error.to_string();
-    let mut node = Node::start(Arc::new(disk.clone()), dir, log, random.number(), 1, &clock).map_err(text)?;
+    let asked = StartOptions { seed: random.number(), ..asked };
+    let mut node = Node::start_with(Arc::new(disk.clone()), dir, log, asked, 1, &clock).map_err(text)?;
     let mut bundle = Bundle::default();
     workloads::base(SESSIONS, &mut bundle);
     workload.setup(&mut bundle);

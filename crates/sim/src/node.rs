@@ -151,6 +151,8 @@ pub struct StartOptions {
     pub settings: Option<Texts>,
     /// How reads are answered in a cluster.
     pub reads: reads::Choices,
+    /// Milliseconds after which a transaction is given up, if others than usual.
+    pub transaction_ms: Option<u64>,
     /// Another schema than [`schema`].
     pub schema: Option<Arc<schema::Schema>>,
 }
@@ -207,13 +209,13 @@ pub fn start_replica(
     disk: Arc<dyn Disk>,
     dir: &Path,
     log: wal::Settings,
-    (seed, reads): (u64, reads::Choices),
+    asked: StartOptions,
     sessions: usize,
     clock: &dyn Clock,
     (replication, updates): (Replication, Box<dyn Links>),
 ) -> Result<Node, DataError> {
+    let (seed, id) = (asked.seed, replication.id);
     let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?;
-    let (asked, id) = (StartOptions { seed, reads, ..StartOptions::default() }, replication.id);
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
     let committer = recovered.committer.forwarding(id, updates, Random::new(seed).number());
@@ -242,6 +244,8 @@ fn with_wanted<T>(
     config.store.schema_check = !asked.has_no_schema_check;
     config.settings.configured.access.rules = rules(asked.access);
     config.settings.configured.reads = asked.reads;
+    let age_max_ms = &mut config.settings.configured.transactions.age_max_ms;
+    *age_max_ms = asked.transaction_ms.unwrap_or(*age_max_ms);
     let schema = asked.schema.map_or_else(|| schema_in(data), Ok)?;
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);
@@ -460,6 +464,7 @@ impl Node {
         let bytes = std::mem::take(&mut self.connections[session].answers);
         let (mut rest, mut answers) = (&bytes[..], Vec::new());
         while let Ok(Frame::Complete { len }) = frame(rest) {
+            answers.extend(Answer::age(&rest[..len]));
             answers.push(Answer::decode(&rest[..len]));
             rest = &rest[len..];
         }

@@ -1,13 +1,16 @@
 //! The model: what the commands of the log make of an empty directory that knows no disk.
 
+use crate::answers::Answer;
 use crate::late::Group;
 use crate::node::{config, digest, schema, schema_of, superblock};
+use crate::requests::{Bundle, COUNTER};
 use dsa::POLICY_ACTOR;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
-use dsa::{Applier, Dsa};
+use dsa::{Applier, Dsa, Session, State, Worker};
 use env::disk::Disk;
 use node::data::{Rules, snapshot};
+use proto::message::{Frame, frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +35,17 @@ pub struct Oracle {
     /// The last rules say that entries are not held to the schema.
     has_no_schema_check: bool,
 }
+
+/// What a command was.
+pub enum Seeing<'c> {
+    /// Updates of the directory.
+    Updates(&'c Command<'c>),
+    /// Settings, as text.
+    Settings(&'c str),
+}
+
+/// Sees the directory behind each command.
+pub type Seen<'s> = &'s mut dyn FnMut(&Arc<Dsa>, Seeing<'_>);
 
 /// What a directory holds, and by which record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,18 +132,19 @@ impl Oracle {
         for (record, command) in (1..).zip(commands) {
             match self.imports.get(&record) {
                 Some(text) => model.import(text),
-                None => model.apply(record, command, |_| Ok(())).expect("it was read before"),
+                None => model.apply(record, command, |_| Ok(()), &mut |_, _| ()).expect("it was read before"),
             }
         }
         Held { last: model.at, digest: model.digest() }
     }
 
-    /// Applies a parcel; `look` sees each of its commands first.
+    /// Applies a parcel; `look` sees each of its commands first, and `seen` the directory behind each.
     fn apply(
         &mut self,
         index: u64,
         payload: &[u8],
         mut look: impl FnMut(&Command<'_>) -> Result<(), String>,
+        seen: Seen<'_>,
     ) -> Result<(), String> {
         let mut parcel = Parcel::decode(index, payload)?;
         if let Some(checked) = parcel.head.checked {
@@ -145,12 +160,14 @@ impl Oracle {
                     look(&command)?;
                     let applied = self.applier.apply_enveloped(&command, &item.envelope, &mut Vec::new());
                     applied.map_err(|error| error.to_string())?;
+                    seen(&self.dsa, Seeing::Updates(&command));
                 }
                 Body::Rules(text) => self.change_rules(text),
                 Body::Times(times) => {
                     self.applier.apply_times(times).map_err(|error| error.to_string())?;
                 }
-                Body::Settings(_) | Body::Nothing => {}
+                Body::Settings(text) => seen(&self.dsa, Seeing::Settings(text)),
+                Body::Nothing => {}
             }
         }
         self.applier.end_parcel(index);
@@ -224,16 +241,22 @@ impl Oracle {
         while self.at < end
             && let Some((payload, is_own)) = group.record(self.at + 1)
         {
-            self.apply_to_model(&payload, is_own, &mut differs)?;
+            self.apply_to_model(&payload, is_own, &mut differs, &mut |_, _| ())?;
         }
         differs.map_or(Ok(()), Err)
     }
 
-    /// Applies the next entry that replicas have committed; one without a payload begins a term. `look` sees the updates of each of its commands.
+    /// Applies the next entry that replicas have committed; one without a payload begins a term. `look` sees the updates of each of its commands first,
+    /// and `seen` the directory behind each.
     ///
     /// # Errors
     /// In words: what is wrong with it.
-    pub fn follow_entry(&mut self, payload: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+    pub fn follow_entry(
+        &mut self,
+        payload: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+        seen: Seen<'_>,
+    ) -> Result<(), String> {
         if payload.is_empty() {
             self.at += 1;
             self.applier.chain_mut().pass(self.at);
@@ -246,7 +269,7 @@ impl Oracle {
                 look(command.messages);
             }
         }
-        self.apply_to_model(payload, true, &mut None)
+        self.apply_to_model(payload, true, &mut None, seen)
     }
 
     /// Carries the next record out; `differs` says so if something else could be read after it.
@@ -255,16 +278,18 @@ impl Oracle {
         payload: &[u8],
         is_own: bool,
         differs: &mut Option<String>,
+        seen: Seen<'_>,
     ) -> Result<(), String> {
         let sent = std::mem::take(&mut self.sent);
-        let applied = self.apply(self.at + 1, payload, |command| {
+        let look = |command: &Command<'_>| {
             // What a policy makes of binds the server sends itself.
             let is_of_policy = command.actor == POLICY_ACTOR;
             match !is_own || is_of_policy || sent.contains(command.messages) {
                 true => Ok(()),
                 false => Err("nobody sent that".to_owned()),
             }
-        });
+        };
+        let applied = self.apply(self.at + 1, payload, look, seen);
         self.sent = sent;
         applied?;
         self.commands.push(payload.to_vec());
@@ -289,7 +314,7 @@ impl Oracle {
             if record.index.0 != self.at + 1 {
                 return Err(format!("record {} follows record {}", record.index, self.at));
             }
-            self.apply_to_model(record.payload, true, &mut differs)
+            self.apply_to_model(record.payload, true, &mut differs, &mut |_, _| ())
         };
         self.mark = match wal::read(disk, &dir.join("log"), &mut visit) {
             Err(wal::OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -299,4 +324,25 @@ impl Oracle {
         };
         differs.map_or(Ok(()), Err)
     }
+}
+
+/// The counter of a client in a directory; 0 if there is none.
+pub fn counter(dsa: &Arc<Dsa>, of: usize) -> u64 {
+    let mut worker = Worker::new(dsa).expect("there are few readers");
+    let (mut session, mut bundle, mut out) = (Session::new(&mut worker), Bundle::default(), Vec::new());
+    bundle.bind();
+    bundle.read_counter(of);
+    let mut state = session.feed(&mut worker, &bundle.bytes, &mut out).state;
+    while state == State::Busy {
+        state = session.step(&mut worker, &mut out);
+    }
+    let mut rest = &out[..];
+    while let Ok(Frame::Complete { len }) = frame(rest) {
+        if let Answer::Entry(_, _, attributes) = Answer::decode(&rest[..len]) {
+            let text = attributes.get(COUNTER).and_then(|values| values.first());
+            return text.and_then(|text| text.parse().ok()).unwrap_or(0);
+        }
+        rest = &rest[len..];
+    }
+    0
 }

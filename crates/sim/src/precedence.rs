@@ -105,7 +105,7 @@ impl Precedence {
                     }
                     (this.state, this.held) = (State::Over, BTreeSet::new());
                 }
-                Answer::Entry(..) => {}
+                Answer::Entry(..) | Answer::Age(..) => {}
             }
         }
         // Whose end was asked for is in nobody's way any more.

@@ -85,6 +85,10 @@ pub const UNCOMMITTED: &str = "nothing is seen before it is committed";
 pub const BARRIER: &str = "a read after a barrier sees all that was committed before it";
 /// Of clients of a cluster, at whatever server each of them is.
 pub const CURRENT: &str = "a read sees all that was acknowledged before it was sent";
+/// Of clients of a cluster that read where no majority answers.
+pub const AGE: &str = "a read without a majority is as old as it says";
+/// Of clients of a cluster that change settings.
+pub const SETTINGS: &str = "all replicas have the settings that the log has last";
 /// See [`UNCOMMITTED`].
 pub const LEARNED: &str = "a replica learns all that is committed";
 /// See [`UNCOMMITTED`].
@@ -100,6 +104,12 @@ pub const LEFT: &str = "a joint state is left";
 pub const LEASES: &str = "one replica at a time has a lease";
 /// See [`AGREEMENT`].
 pub const DONE: &str = "what is wanted of members is done";
+/// See [`AGREEMENT`].
+pub const DRAINED: &str = "a replica that is drained lets another one lead";
+/// See [`AGREEMENT`].
+pub const REPLACED: &str = "a replica has no place beside the one that has taken it";
+/// See [`AGREEMENT`].
+pub const ODD: &str = "an odd number of replicas votes, unless an operator wants it otherwise";
 /// See [`AGREEMENT`].
 pub const MEMBERS: &str = "all replicas have the same members";
 /// See [`AGREEMENT`].

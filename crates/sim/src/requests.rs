@@ -16,6 +16,8 @@ use proto::op::{Add, Authentication, Bind, Modify, ModifyDn, ModifyKind, Search}
 pub const SUFFIX: &str = "dc=x";
 /// What the counter of a session is in. No index knows it: a modify that sets it can be prepared before it has its turn.
 pub const COUNTER: &str = "serialNumber";
+/// Where settings of the directory are changed.
+pub const CONFIG: &str = "cn=config";
 /// Whom clients bind as, and by which password.
 pub const ROOT: &str = "cn=root";
 /// See [`ROOT`].
@@ -105,12 +107,15 @@ impl Bundle {
         let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).collect();
         request.encode(&mut self.bytes, id, &controls);
         let is_schema = matches!(request, Request::Modify(modify) if modify.dn == SUBSCHEMA_DN.as_bytes());
+        let is_settings = matches!(request, Request::Modify(modify) if modify.dn == CONFIG.as_bytes());
         match (&self.transaction, assertion) {
             // It comes into the log by itself.
             (None, _) if is_schema => {
                 self.part();
                 self.before_parts.push(self.bytes[begin..].to_vec());
             }
+            // It is no update of the directory.
+            (None, _) if is_settings => self.part(),
             (None, _) => self.updates.extend_from_slice(&self.bytes[begin..]),
             // What says nothing more than which transaction it belongs to is logged without.
             (Some(_), None) => request.encode(&mut self.members, id, &[]),

@@ -27,7 +27,7 @@ impl View {
                     }
                 }
                 Answer::Done(_, ResultCode::Success | ResultCode::NoSuchObject) => {}
-                Answer::Extended(..) | Answer::Aborted(..) => {}
+                Answer::Extended(..) | Answer::Aborted(..) | Answer::Age(..) => {}
                 Answer::Done(_, code) => return Err(format!("a search for everything ended with {code:?}")),
             }
         }

@@ -129,6 +129,10 @@ pub struct Tally {
     pub barriers: u64,
     /// Bundles of reads that were answered by a lease.
     pub by_lease: u64,
+    /// Counters that were read without a majority.
+    pub old_reads: u64,
+    /// Settings that the logs of clusters changed.
+    pub settings: u64,
     /// Times at which all machines lost their power.
     pub blackouts: u64,
     /// Changes of members that were asked for.
@@ -185,6 +189,8 @@ impl Tally {
         self.unknown += other.unknown;
         self.barriers += other.barriers;
         self.by_lease += other.by_lease;
+        self.old_reads += other.old_reads;
+        self.settings += other.settings;
         self.blackouts += other.blackouts;
         self.fetched += other.fetched;
         self.damages += other.damages;
@@ -197,7 +203,7 @@ impl Tally {
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 42] {
+    pub fn rows(&self) -> [(&'static str, u64); 44] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -232,6 +238,8 @@ impl Tally {
             ("bundles of unknown outcome", self.unknown),
             ("barriers passed", self.barriers),
             ("reads by a lease", self.by_lease),
+            ("reads without a majority", self.old_reads),
+            ("settings changed in clusters", self.settings),
             ("blackouts", self.blackouts),
             ("snapshots fetched", self.fetched),
             ("directories damaged", self.damages),

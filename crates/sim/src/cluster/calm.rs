@@ -1,7 +1,7 @@
 //! When nothing goes wrong any more, a cluster has a leader before long, and all replicas have everything.
 
 use super::replica::{Damage, Replica};
-use super::{Cluster, broken};
+use super::{Cluster, SESSIONS, broken};
 use crate::disk::Faults;
 use crate::properties::{self, Situation};
 use crate::world::Violation;
@@ -38,12 +38,16 @@ impl Cluster {
             let at = self.random.below(self.replicas.len() as u64) as usize;
             self.join(at)?;
             if self.random.chance(50) {
-                self.keep_up(at);
+                self.keep_up(at)?;
             }
             self.step(at)?;
             if self.replicas[at].node.is_none() {
                 // It had failed before all was mended, and has ended now.
                 self.start(at)?;
+            }
+            if self.workload.has_transactions() {
+                // What is open is given up before long.
+                (0..SESSIONS).for_each(|session| self.take_notices(at, session));
             }
             self.forget_damage_of_strangers();
             if self.has_unknown_damage() && self.random.chance(20) {
@@ -109,6 +113,7 @@ impl Cluster {
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {
+        self.look_at_votes()?;
         let members = self.members().unwrap_or_default();
         for at in 0..self.replicas.len() {
             let id = self.replicas[at].id;
@@ -116,6 +121,7 @@ impl Cluster {
             if !members.has(id) {
                 continue;
             }
+            self.look_at_settings(at)?;
             let view = self.read_everything(at)?;
             // A read takes steps, and a leader may have begun a term in them.
             let end = self.oracle.at();

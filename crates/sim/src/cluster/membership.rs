@@ -1,7 +1,7 @@
 //! Members come and go: an operator asks the leader for changes, and servers that join fetch a snapshot before they start.
 
 use super::replica::{Joining, Replica};
-use super::{Cluster, DIR};
+use super::{Cluster, DIR, votes};
 use crate::disk::SimDisk;
 use crate::world::Violation;
 use consensus::links::Channel;
@@ -107,16 +107,21 @@ impl Cluster {
     }
 
     /// A replica that leads, as it thinks, does what is wanted of members.
-    pub(super) fn keep_up(&mut self, at: usize) {
+    ///
+    /// # Errors
+    /// When an even number would vote by that, where an odd number does.
+    pub(super) fn keep_up(&mut self, at: usize) -> Result<(), Violation> {
         let replica = &self.replicas[at];
-        let Some(control) = replica.control().filter(|_| !replica.takes_pause()) else { return };
+        let Some(control) = replica.control().filter(|_| !replica.takes_pause()) else { return Ok(()) };
         let (id, view) = (replica.id, control.view());
         if let Some(next) = with_upkeep(id, &view, |upkeep| upkeep.next()) {
             self.trace.note(format_args!("  replica {id} wants {next:?}"));
+            votes::look_at_wanted(&view.members, &next)?;
             self.tally.kept_up += 1;
             self.changed_ns = self.now_ns;
             let _ = control.ask(next);
         }
+        Ok(())
     }
 
     /// What is wanted of members, and is not done by the one that leads; none where all is done.
@@ -170,7 +175,7 @@ fn facts(members: &Members, id: ReplicaId) -> String {
 }
 
 /// What is wanted of members, as it stands in what is known of them.
-fn wishes(members: &Members) -> Wishes {
+pub(super) fn wishes(members: &Members) -> Wishes {
     let mut wishes = Wishes::default();
     for id in members.all() {
         let facts = facts(members, id);

@@ -32,8 +32,9 @@ impl Cluster {
             }
             11 => {
                 let (ns, is_frozen) = (self.random.below(PAUSE_NS_MAX), self.random.chance(500));
-                // A lease is for machines whose clock goes on.
-                let is_frozen = is_frozen && self.reads.reads == Reads::Quorum;
+                // A lease is for machines whose clock goes on, and so is the age of what is read.
+                let is_frozen =
+                    is_frozen && self.reads.reads == Reads::Quorum && !self.reads_without_quorum();
                 self.replicas[at].pause(ns, is_frozen);
                 self.trace.note(format_args!("  replica {from} stands still, its clock too: {is_frozen}"));
             }

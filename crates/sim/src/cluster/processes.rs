@@ -1,11 +1,12 @@
 //! Processes of replicas: they start, and they end.
 
-use super::{Cluster, DIR, SESSIONS, broken};
+use super::{Cluster, DIR, SESSIONS, TRANSACTION_MS, broken};
 use crate::disk::Faults;
-use crate::node;
+use crate::node::{self, StartOptions};
 use crate::world::Violation;
 use ::node::data::Replication;
 use consensus::links::Channel;
+use dsa::settings::Texts;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,12 +26,18 @@ impl Cluster {
         let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
         let [links, updates] =
             [Channel::Consensus, Channel::Updates].map(|channel| self.network.links_of(id, channel));
-        let of_start = (self.random.number(), self.reads);
+        let asked = StartOptions {
+            seed: self.random.number(),
+            reads: self.reads,
+            transaction_ms: Some(TRANSACTION_MS),
+            settings: self.settings.are_changed.then(Texts::new),
+            ..StartOptions::default()
+        };
         let replication = Replication { id, links, retention: self.retention };
         // One more looks at everything in a calm.
         let sessions = SESSIONS + 1;
         let started =
-            node::start_replica(disk, dir, self.log, of_start, sessions, &clock, (replication, updates));
+            node::start_replica(disk, dir, self.log, asked, sessions, &clock, (replication, updates));
         let node = match started {
             Ok(node) => node,
             Err(error) if node::is_of_disk(&error) => {

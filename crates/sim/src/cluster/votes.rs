@@ -1,0 +1,41 @@
+//! Who votes and who leads when an operator has drained replicas and has had some replaced. What a leader thinks is still to be done is not asked: it may
+//! be wrong about that.
+
+use super::membership::wishes;
+use super::{Cluster, broken};
+use crate::properties;
+use crate::world::Violation;
+use consensus::{Members, Request};
+
+impl Cluster {
+    /// In a calm one that is drained does not lead where another one can, and one whose place another has taken is no member.
+    pub(super) fn look_at_votes(&self) -> Result<(), Violation> {
+        let Some((leader, control)) = self.leading() else { return Ok(()) };
+        let members = control.view().members;
+        let wishes = wishes(&members);
+        let others = members.voters.iter().filter(|id| **id != leader && !wishes.drained.contains(id));
+        let others: Vec<_> = others.collect();
+        if wishes.drained.contains(&leader) && !others.is_empty() {
+            let what = format!("replica {leader} leads and is drained, and {others:?} could lead");
+            return Err(broken(properties::DRAINED)(what));
+        }
+        let votes = |(new, old): &(&_, &_)| members.voters.contains(new) && members.has(**old);
+        match wishes.replaces.iter().find(votes) {
+            Some((new, old)) => {
+                let what = format!("replica {new} votes in place of replica {old}, which is a member");
+                Err(broken(properties::REPLACED)(what))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A leader by itself never makes an even number of votes of an odd one.
+pub(super) fn look_at_wanted(now: &Members, next: &Request) -> Result<(), Violation> {
+    let Request::Change(change, _) = next else { return Ok(()) };
+    if !now.voters.len().is_multiple_of(2) && change.voters.len().is_multiple_of(2) {
+        let what = format!("{:?} vote, and a leader wants {:?} to vote", now.voters, change.voters);
+        return Err(broken(properties::ODD)(what));
+    }
+    Ok(())
+}
