@@ -34,7 +34,8 @@ struct Args {
     /// What the clients do: mixed, churn, groups, counters; operated: churn while somebody takes backups, restores them,
     /// exports and imports; transfers, ring and stripes: transactions that move amounts, that take members out of a ring, and that
     /// write the same to several entries, in half of the worlds with clients that have precedence over others (txn-precedence);
-    /// definitions: attribute types and classes that are added to the schema, and entries that use them
+    /// definitions: attribute types and classes that are added to the schema, and entries that use them; bundles: reads between updates;
+    /// accounts: wrong passwords that lock them. Clusters have all of these but operated and accounts, at any replica
     #[arg(long, value_name = "NAME", value_parser = workloads::NAMES)]
     workload: Option<String>,
 

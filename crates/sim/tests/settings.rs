@@ -1,14 +1,19 @@
 //! Settings of the directory are commands of its log: each step that changes the disk fails, when a start logs them and when they are
 //! changed while the directory is served. What was answered holds at the next start, and nothing that was never asked for.
 
+use ::node::data::Replication;
+use ::node::data::backup::Until;
+use consensus::links::Channel;
+use consensus::{ReplicaId, Retention};
+use dsa::settings::Texts;
 use env::disk::Disk;
 use model::ResultCode;
-use node::data::backup::Until;
 use proto::op::ModifyKind;
 use sim::answers::Answer;
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Node, StartOptions, digest};
+use sim::network::Network;
+use sim::node::{self, Node, StartOptions, digest};
 use sim::operator::{self, BACKUPS, Operator, TARGET};
 use sim::oracle::Held;
 use sim::requests::{Bundle, Sent};
@@ -225,4 +230,73 @@ fn a_restore_has_the_settings_of_its_point() {
         drop(restored);
         disk.discard(Path::new(TARGET));
     }
+}
+
+/// A replica alone, with what it takes up.
+fn start_replica(disk: &SimDisk, clock: &SimClock) -> Node {
+    let (network, id) = (Network::new(1), ReplicaId(1));
+    let [links, updates] =
+        [Channel::Consensus, Channel::Updates].map(|channel| network.links_of(id, channel));
+    let retention = Retention { bytes: 0, bytes_for_followers: 1 << 20 };
+    let replication = Replication { id, links, retention };
+    let asked = StartOptions { settings: Some(Texts::new()), seed: 1, ..StartOptions::default() };
+    let disk = Arc::new(disk.clone());
+    node::start_replica(disk, Path::new(DIR), log(), asked, 1, clock, (replication, updates))
+        .expect("it is sound")
+}
+
+/// Steps until something is so.
+fn step_until(node: &mut Node, clock: &mut SimClock, is_so: impl Fn(&Node) -> bool) -> bool {
+    for _ in 0..4_000 {
+        if is_so(node) {
+            return true;
+        }
+        clock.pass_ns(5_000_000);
+        node.prepare_file();
+        if node.step(clock).is_err() {
+            return false;
+        }
+    }
+    false
+}
+
+/// A replica goes by the copy and by the log behind its snapshot: no snapshot may be later than the copy.
+#[test]
+fn a_replica_has_what_was_changed_though_the_copy_could_not_be_written() {
+    let (made, mut clock) = (SimDisk::new(7), SimClock::default());
+    let mut first = start(&made, Some("5")).expect("nothing fails");
+    fill(&mut first).expect("nothing fails");
+    drop(first);
+    made.kill();
+    let dir = Path::new(DIR);
+    node::begin_replication(Arc::new(made.clone()), dir, log(), 1, vec![ReplicaId(1)])
+        .expect("nothing fails");
+    let mut failed = 0;
+    for step in 1..12 {
+        let disk = made.copy();
+        let mut node = start_replica(&disk, &clock);
+        assert!(step_until(&mut node, &mut clock, |node| node.recovered.committer.is_open()), "it leads");
+        let mut bundle = Bundle::default();
+        bundle.bind();
+        bundle.modify("cn=config", ModifyKind::Replace, "pandoTxnOpenMax", &["6"], Sent::Other);
+        let fail_at = Some((disk.operations() + step, ErrorKind::Other));
+        disk.set_faults(Faults { fail_at, ..Faults::default() });
+        node.send(0, &bundle.bytes, &clock);
+        if !step_until(&mut node, &mut clock, |node| !node.waits(0)) {
+            // The log itself.
+            continue;
+        }
+        let is_changed = node.answers(0).last() == Some(&Answer::Done(2, ResultCode::Success));
+        let is_copied = text(&disk).windows(5).any(|bytes| bytes == b"[\"6\"]");
+        failed += u32::from(is_changed && !is_copied);
+        let applied = node.applied();
+        let _ = snapshot(&mut node);
+        drop(node);
+        disk.kill();
+        disk.set_faults(Faults::default());
+        let mut node = start_replica(&disk, &clock);
+        assert!(step_until(&mut node, &mut clock, |node| node.applied() > applied), "it leads again");
+        assert!(!is_changed || in_force(&node) == "6", "step {step}: {} is in force", in_force(&node));
+    }
+    assert!(failed > 0, "there is a step at which only the copy fails");
 }

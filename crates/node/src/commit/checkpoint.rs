@@ -39,7 +39,7 @@ impl Committer {
     }
 
     /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers,
-    /// or when the files of the log cannot have all of it yet.
+    /// when the files of the log cannot have all of it yet, or, of a replica, when the copy of the settings cannot be written.
     ///
     /// # Errors
     /// See [`Failed`].
@@ -53,6 +53,10 @@ impl Committer {
             return Ok(None);
         }
         self.checkpoint_ms = Some(self.now_ms);
+        if self.compare.is_some() && !self.replica.copy_settings() {
+            // A replica that starts goes by the copy, and by what the log has behind the snapshot.
+            return Ok(None);
+        }
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else {
             tracing::warn!(

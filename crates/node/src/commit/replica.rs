@@ -61,6 +61,8 @@ pub(super) struct Replica {
     settings_file: Option<SettingsFile>,
     /// Settings that are not copied yet.
     uncopied: Option<Record>,
+    /// That has failed: it is tried again before the next snapshot.
+    has_copy_failed: bool,
     /// That of the schema when `rules` was made.
     generation: u64,
     /// Where additions to it are copied to.
@@ -94,6 +96,7 @@ impl Replica {
             settings: end.settings,
             settings_file: None,
             uncopied: None,
+            has_copy_failed: false,
             bytes_since_checkpoint: log_bytes,
             limbo_since_ms: None,
             lost: Vec::new(),
@@ -241,7 +244,9 @@ impl Replica {
         self.bytes_since_checkpoint += payload.len() as u64;
         self.term = at.term;
         status.on_applied(at.index);
-        self.copy_settings();
+        if !self.has_copy_failed {
+            self.copy_settings();
+        }
         self.keep_up_with_schema();
         Ok(())
     }
@@ -375,15 +380,20 @@ impl Replica {
     /// These settings are in force.
     fn note_settings(&mut self, record: Record) {
         self.settings = Some(settings::text(&record).into());
-        self.uncopied = Some(record);
+        (self.uncopied, self.has_copy_failed) = (Some(record), false);
     }
 
-    /// Copies settings that were changed, after their client was answered: they are durable already.
-    fn copy_settings(&mut self) {
-        let (Some(record), Some(file)) = (self.uncopied.take(), &self.settings_file) else { return };
-        if let Err(error) = file.write(record) {
-            tracing::warn!(%error, "the file `settings` cannot be written; the next start reads the settings from the log");
+    /// Copies settings that were changed, after their client was answered: they are durable already. False as long as the copy is
+    /// older than what is in force.
+    pub(super) fn copy_settings(&mut self) -> bool {
+        let (Some(record), Some(file)) = (&self.uncopied, &self.settings_file) else { return true };
+        if let Err(error) = file.write(record.clone()) {
+            tracing::warn!(%error, "the file `settings` cannot be written; a replica tries again before its next snapshot");
+            self.has_copy_failed = true;
+            return false;
         }
+        self.uncopied = None;
+        true
     }
 
     /// Takes notice of definitions that were added to the schema, and copies them, after their client was answered: they are durable already.

@@ -59,7 +59,8 @@ impl Cluster {
                 self.end_by(at, false);
                 self.start(at)?;
             }
-            if self.is_calm() && self.has_same_members() && self.undone().is_none() && !self.has_damage() {
+            let is_calm = self.is_calm() && self.has_same_members() && !self.has_damage();
+            if is_calm && self.undone().is_none() && self.look_at_votes().is_ok() {
                 return self.look_at_all();
             }
         }
@@ -70,6 +71,7 @@ impl Cluster {
             let Replica { id, damage, .. } = &self.replicas[at];
             return Err(broken(properties::REBUILT)(format!("the damage of replica {id} is {damage:?}")));
         }
+        self.look_at_votes()?;
         if let Some(undone) = self.undone().filter(|_| self.is_calm()) {
             return Err(broken(properties::DONE)(undone));
         }
@@ -113,7 +115,6 @@ impl Cluster {
     }
 
     fn look_at_all(&mut self) -> Result<(), Violation> {
-        self.look_at_votes()?;
         let members = self.members().unwrap_or_default();
         for at in 0..self.replicas.len() {
             let id = self.replicas[at].id;

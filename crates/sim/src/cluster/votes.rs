@@ -8,7 +8,10 @@ use crate::world::Violation;
 use consensus::{Members, Request};
 
 impl Cluster {
-    /// In a calm one that is drained does not lead where another one can, and one whose place another has taken is no member.
+    /// In a calm, before long, one that is drained does not lead where another one can, and one whose place another has taken is no member.
+    ///
+    /// # Errors
+    /// When that is not so, or not yet: whom the leader has not heard for a moment it does not ask to lead.
     pub(super) fn look_at_votes(&self) -> Result<(), Violation> {
         let Some((leader, control)) = self.leading() else { return Ok(()) };
         let members = control.view().members;
@@ -30,9 +33,15 @@ impl Cluster {
     }
 }
 
-/// A leader by itself never makes an even number of votes of an odd one.
+/// A leader by itself never makes an even number of votes of an odd one, and gives no vote in place of another that stays.
 pub(super) fn look_at_wanted(now: &Members, next: &Request) -> Result<(), Violation> {
     let Request::Change(change, _) = next else { return Ok(()) };
+    let both_vote = |(new, old): &(&_, &_)| change.voters.contains(new) && change.voters.contains(old);
+    if let Some((new, old)) = wishes(now).replaces.iter().find(both_vote) {
+        let what =
+            format!("a leader wants replica {new} to vote beside replica {old}, in whose place it came");
+        return Err(broken(properties::REPLACED)(what));
+    }
     if !now.voters.len().is_multiple_of(2) && change.voters.len().is_multiple_of(2) {
         let what = format!("{:?} vote, and a leader wants {:?} to vote", now.voters, change.voters);
         return Err(broken(properties::ODD)(what));
