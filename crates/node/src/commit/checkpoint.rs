@@ -44,7 +44,7 @@ impl Committer {
     /// # Errors
     /// See [`Failed`].
     pub fn checkpoint(&mut self) -> Result<Option<Taken>, Failed> {
-        if self.withholds() {
+        if self.withholds() || self.has_old_copy() {
             self.checkpoint_ms = Some(self.now_ms);
             return Ok(None);
         }
@@ -53,10 +53,6 @@ impl Committer {
             return Ok(None);
         }
         self.checkpoint_ms = Some(self.now_ms);
-        if self.compare.is_some() && !self.replica.copy_settings() {
-            // A replica that starts goes by the copy, and by what the log has behind the snapshot.
-            return Ok(None);
-        }
         let shard = self.dsa.shard();
         let Some(reader) = Reader::register(shard) else {
             tracing::warn!(

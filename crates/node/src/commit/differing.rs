@@ -38,6 +38,12 @@ impl Committer {
         self.compare.as_ref().is_some_and(Compare::withholds)
     }
 
+    /// Is the copy of the settings older than what is in force, and cannot be written? A replica that starts goes by the copy, and by what the log has
+    /// behind the snapshot.
+    pub(super) fn has_old_copy(&mut self) -> bool {
+        self.compare.is_some() && !self.replica.copy_settings()
+    }
+
     /// Leaves service: the directory is wrong.
     pub(super) fn leave(&mut self) {
         let applied = self.applied().0;
