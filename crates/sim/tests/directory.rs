@@ -19,7 +19,7 @@ const SEEDS_KNOWN: [(Fault, u64); 4] = [
     (consensus::faults::VOTE_NOT_SYNCED, 179),
     (consensus::faults::HARD_STATE_IN_LATER_BLOCK, 246),
     (consensus::faults::APPEND_ACKED_BEFORE_SYNC, 132),
-    (consensus::faults::CHANGES_APPLIED_AT_START, 359),
+    (consensus::faults::CHANGES_APPLIED_AT_START, 643),
 ];
 /// The workload that takes backups, restores and imports.
 const OPERATED: Option<&str> = Some("operated");
