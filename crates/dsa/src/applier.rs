@@ -5,6 +5,7 @@ mod report;
 
 use crate::account_times;
 use crate::audit::Trail;
+use crate::behaviour::OLDEST;
 use crate::bundle;
 use crate::bundle::transaction::{self, Ending, WriteSet};
 use crate::chain::Chain;
@@ -29,6 +30,8 @@ pub struct Applier {
     chain: Chain,
     /// Who wants to know what was applied.
     trail: Option<Arc<Trail>>,
+    /// The version by which commands are applied.
+    behaviour: u32,
     /// A record, and how many of its updates were applied or refused.
     reported: (u64, u32),
 }
@@ -71,7 +74,7 @@ impl Applier {
         let trail = dsa.trail.get().cloned();
         worker.scratch.notes = trail.as_ref().map(|_| Box::default());
         let chain = Chain::new(dsa.shard().settings().key[0], 0, 0);
-        Some(Applier { worker, chain, trail, reported: (0, 0) })
+        Some(Applier { worker, chain, trail, behaviour: OLDEST, reported: (0, 0) })
     }
 
     /// The directory is what the log says up to the record `index`, where the outcome chain has this value.
@@ -80,6 +83,11 @@ impl Applier {
         if let Some(trail) = &self.trail {
             trail.from(index);
         }
+    }
+
+    /// Commands are applied by this version of the behaviour from here on.
+    pub fn behave(&mut self, behaviour: u32) {
+        self.behaviour = behaviour;
     }
 
     /// The schema of the directory.
@@ -249,6 +257,7 @@ impl Applier {
         end: Option<i32>,
         answers: &mut Vec<u8>,
     ) -> Result<(), ApplyError> {
+        self.chain.behave(self.behaviour);
         self.worker.tick(Now { wall_ms: command.wall_ms, monotonic_ns: 0 });
         // The committer has classes of its own. A number that came with the session would be that of somebody else here.
         let reader = self.worker.reader_of(along.as_ref().and_then(|along| along.reader));

@@ -2,8 +2,10 @@
 //! carries the chain of a record that was applied when it was made. So a replay compares what it comes to with what was
 //! answered, and replicas compare themselves with each other.
 //!
-//! What is hashed of a parcel: its index, the result code of each update, the last CSN and the number of entries.
+//! What is hashed of a parcel: its index, the result code of each update, the last CSN and the number of entries; from a certain version of the
+//! behaviour on ([`crate::behaviour`]) also that version, before each command.
 
+use crate::behaviour::FIRST_IN_CHAIN;
 use proto::result::result_code;
 use std::collections::VecDeque;
 
@@ -12,6 +14,8 @@ pub const CHAIN_RECENT_MAX: usize = 4096;
 
 const A: u64 = 0x9e37_79b9_7f4a_7c15;
 const B: u64 = 0xd6e8_feb8_6659_fd93;
+/// Is added to a version, which so is no result code.
+const VERSION: u64 = 1 << 32;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -73,6 +77,14 @@ impl Chain {
     /// A parcel is applied from here on.
     pub fn begin(&mut self, index: u64) {
         self.digest = fold(self.key, index);
+    }
+
+    /// A command is applied by this version of the behaviour.
+    #[inline]
+    pub fn behave(&mut self, behaviour: u32) {
+        if behaviour >= FIRST_IN_CHAIN {
+            self.digest = fold(self.digest, VERSION + u64::from(behaviour));
+        }
     }
 
     /// An update came to this result code.
@@ -189,6 +201,11 @@ mod tests {
             last(|c| run(c, 1, &[68, 0])),
             last(|c| run(c, 1, &[0])),
             last(|c| run(c, 2, &[0, 0])),
+            last(|c| {
+                c.begin(1);
+                c.behave(FIRST_IN_CHAIN);
+                c.end(1, 1001, 5)
+            }),
             last(|c| {
                 c.begin(1);
                 c.end(1, 1001, 6)

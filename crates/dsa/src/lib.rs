@@ -26,6 +26,7 @@ pub mod annotations;
 mod applier;
 pub mod audit;
 pub mod barrier;
+pub mod behaviour;
 mod bundle;
 mod certificate_identity;
 pub mod certificates;

@@ -39,6 +39,7 @@ mod kind {
     pub(super) const FENCE: u8 = 11;
     pub(super) const SETTINGS: u8 = 12;
     pub(super) const TIMES: u8 = 13;
+    pub(super) const BEHAVIOUR: u8 = 14;
 }
 
 /// What a parcel says of itself.
@@ -123,6 +124,8 @@ pub enum Body<'a> {
     Rules(&'a str),
     /// The settings of the directory from here on, as text. No outcome depends on them.
     Settings(&'a str),
+    /// The version by which the commands after it are applied, if it is later than that in force ([`crate::behaviour`]).
+    Behaviour(u32),
     /// Times of accounts. They change no entry, and no outcome depends on them but that of reading them.
     Times(Times<'a>),
     /// Nothing: carries time and chain on.
@@ -215,6 +218,12 @@ pub fn command_bytes(command: &Command<'_>) -> usize {
 pub fn push_rules(text: &str, out: &mut Vec<u8>) {
     push_head(kind::RULES, &Envelope::default(), text.len(), out);
     out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends the version of the behaviour for what comes after.
+pub fn push_behaviour(behaviour: u32, out: &mut Vec<u8>) {
+    push_head(kind::BEHAVIOUR, &Envelope::default(), size_of::<u32>(), out);
+    out.extend_from_slice(&behaviour.to_le_bytes());
 }
 
 /// Appends the settings that hold from here on, all of them.
@@ -337,6 +346,21 @@ impl<'a> Parcel<'a> {
         self.alone(kind::SETTINGS)
     }
 
+    /// The version of the behaviour that it has: it stands in a parcel of its own. As [`Parcel::rules`].
+    ///
+    /// # Errors
+    /// As [`Parcel::rules`].
+    pub fn behaviour(&self) -> Result<Option<u32>, String> {
+        if self.bytes.get(self.at) != Some(&kind::BEHAVIOUR) {
+            return Ok(None);
+        }
+        let mut commands = self.clone();
+        match (commands.next_command()?, commands.next_command()?) {
+            (Some(Item { body: Body::Behaviour(behaviour), .. }), None) => Ok(Some(behaviour)),
+            _ => Err("a parcel has a version of the behaviour and other commands".to_owned()),
+        }
+    }
+
     /// The message of the change of the schema that it has, which stands in a parcel of its own.
     ///
     /// # Errors
@@ -400,6 +424,10 @@ impl<'a> Parcel<'a> {
             kind::RULES => Body::Rules(text("rules")?),
             kind::SETTINGS => Body::Settings(text("settings")?),
             kind::NOTHING if body.is_empty() => Body::Nothing,
+            kind::BEHAVIOUR => match body.first_chunk::<4>() {
+                Some(number) if body.len() == 4 => Body::Behaviour(u32::from_le_bytes(*number)),
+                _ => return Err("a version of the behaviour that has not four bytes".to_owned()),
+            },
             kind::TIMES => Body::Times(Times::decode(body)?),
             kind::FENCE => return Err("a fence, which belongs to several shards".to_owned()),
             other => return Err(format!("a command of kind {other}, which this program does not know")),

@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod differing;
+mod failed;
 mod pace;
 mod propose;
 mod queue;
@@ -20,19 +21,20 @@ mod syncs;
 mod thread;
 mod wall;
 
+pub use failed::Failed;
 pub use queue::Queue;
 pub use status::Status;
 pub use thread::Thread;
 
 use crate::compare::Compare;
 use crate::data::snapshot::Point;
-use crate::data::{AddedFile, SettingsFile, settings};
+use crate::data::{AddedFile, Rules, SettingsFile, settings};
 use crate::faults;
 use crate::forward::Forward;
 use crate::health;
 use consensus::ReplicaId;
 use consensus::links::Links;
-use dsa::chain::Differs;
+use dsa::behaviour::Versions;
 use dsa::journal::Journal;
 use dsa::parcel::{self, Envelope, Head};
 use dsa::reads::{Reads, WithoutQuorum};
@@ -43,11 +45,9 @@ use model::ResultCode;
 use propose::Proposer;
 use readers::Readers;
 use replica::Replica;
-use std::fmt;
 use std::sync::Arc;
 use wal::{
-    Index, Kind, Log, Poisoned, Position, ReadMode, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket,
-    Write,
+    Index, Kind, Log, Position, ReadMode, Refused, Role, ShardLog, Step, SyncDone, SyncJob, Ticket, Write,
 };
 use wall::Wall;
 
@@ -56,38 +56,6 @@ const READERS_RETRY_MS: u64 = 5;
 
 /// Steps of one of several replicas at its end, at most: others send it something.
 const LAST_STEPS_MAX: usize = 100;
-
-/// Why nothing can be written any more.
-#[derive(Clone, Debug)]
-pub enum Failed {
-    /// The log failed.
-    Log(Poisoned),
-    /// The log does not take what must be in it.
-    Refused(Refused),
-    /// What is in the log could not be applied.
-    Apply(Index, ApplyError),
-    /// What was logged is none of what a log has: the reason.
-    Record(Index, String),
-    /// A majority of the replicas has come to another outcome.
-    Outcome(Differs),
-    /// A fault of this program: its own thread tells more.
-    Panicked,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::Log(poisoned) => poisoned.fmt(f),
-            Failed::Refused(refused) => refused.fmt(f),
-            Failed::Apply(index, error) => write!(f, "record {index} of the log: {error}"),
-            Failed::Record(index, reason) => write!(f, "record {index} of the log: {reason}"),
-            Failed::Outcome(differs) => differs.fmt(f),
-            Failed::Panicked => f.write_str("the thread that writes the log panicked"),
-        }
-    }
-}
-
-impl std::error::Error for Failed {}
 
 /// The one who writes a logged directory.
 pub struct Committer {
@@ -136,8 +104,12 @@ pub struct Limits {
 pub struct LogEnd {
     /// Time of the last parcel, in milliseconds since 1970.
     pub time_ms: u64,
-    /// What commands are decided by from there on, as text.
-    pub rules: Arc<str>,
+    /// What commands are decided by from there on.
+    pub rules: Rules,
+    /// The version of the behaviour that is in force there; that of the rules may be another one, if they are still to be logged.
+    pub behaviour: u32,
+    /// What this program knows.
+    pub versions: Versions,
     /// The settings that are in force there, as text, if the log has any.
     pub settings: Option<Arc<str>>,
 }
@@ -159,6 +131,7 @@ impl Committer {
         let (applied, log_bytes) = (Index(applier.chain().last().0), files.live_bytes());
         queue.status().begin(files, limits.memory_bytes_max);
         queue.status().on_applied(applied);
+        queue.status().on_behaviour(end.behaviour);
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().last_csn().unix_ms());
@@ -420,7 +393,7 @@ impl Committer {
     /// See [`Failed`]; also when there is no room for it.
     pub(crate) fn change_rules(&mut self, wall_ms: u64) -> Result<(), Failed> {
         let head = self.head_alone(wall_ms);
-        let rules = Arc::clone(self.replica.rules());
+        let rules = Arc::clone(self.replica.rules_text());
         self.write_alone(Kind::Parcel, &mut |at: Position, out| {
             head.encode(at.index.0, out);
             parcel::push_rules(&rules, out);

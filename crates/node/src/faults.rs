@@ -15,6 +15,8 @@ env::faults! {
     IDS_CHOSEN_AGAIN = "ids-chosen-again";
     /// What the log has is applied again by the rules of this start, whatever it was decided by.
     RULES_BY_RESTART = "rules-by-restart";
+    /// A replica applies by the newest version of the behaviour that its program knows, whatever the log says.
+    BEHAVIOUR_MIXED = "behaviour-mixed";
     /// An index is reported as ready before the file that says so is sure to have its name.
     INDEX_NOT_KEPT = "index-not-kept";
     /// A log file is used again before the archive has it.

@@ -11,3 +11,4 @@ pub mod indexer;
 pub mod keep;
 mod parcels;
 pub mod transfer;
+pub mod upgrade;

@@ -14,8 +14,8 @@ pub(crate) fn begin(applier: &mut Applier, index: u64, free_before: Option<u64>)
 }
 
 /// Applies a parcel, which is the record `index`: `on_head` looks at its head first, `apply` applies each of its commands of
-/// updates. Rules and settings stand in parcels of their own ([`Parcel::rules`]), which change nothing in the directory. A change of settings is
-/// reported to the audit log as one of an unknown client, unless it `is_reported`.
+/// updates. Rules, settings and versions of the behaviour stand in parcels of their own ([`Parcel::rules`]), which change nothing in the directory. A
+/// change of settings is reported to the audit log as one of an unknown client, unless it `is_reported`.
 ///
 /// # Errors
 /// In words, why it cannot be applied, or what `on_head` says.
@@ -36,7 +36,7 @@ pub(crate) fn apply(
             Body::Settings(_) if !is_reported => {
                 applier.report_recovered(What::Settings, parcel.head.time_ms);
             }
-            Body::Settings(_) | Body::Rules(_) | Body::Nothing => {}
+            Body::Settings(_) | Body::Rules(_) | Body::Behaviour(_) | Body::Nothing => {}
         }
     }
     applier.end_parcel(index);

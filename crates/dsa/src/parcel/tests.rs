@@ -63,6 +63,7 @@ fn a_parcel_comes_back() {
         push_rules("what holds", &mut out);
         push_settings("what is set", &Envelope::default(), &mut out);
         push_times(&times, &mut out);
+        push_behaviour(7, &mut out);
         push_nothing(&mut out);
         let mut parcel = Parcel::decode(100, &out).unwrap();
         assert_eq!(parcel.head, head);
@@ -79,6 +80,7 @@ fn a_parcel_comes_back() {
             Body::Times(found) => assert_eq!(found.iter().collect::<Vec<_>>(), times),
             other => panic!("{other:?}"),
         }
+        assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Behaviour(7));
         assert_eq!(parcel.next_command().unwrap().unwrap().body, Body::Nothing);
         assert_eq!(parcel.next_command(), Ok(None));
         // Cut behind a command, it is a parcel with fewer.
@@ -115,7 +117,8 @@ fn what_this_program_does_not_know_is_refused() {
     let command =
         |kind: u8, flags: u8, zero: u8| text(&[&head[..], &[kind, flags, zero, 0, 0, 0, 0, 0]].concat());
     assert!(command(13, 0, 0).contains("times is cut short"));
-    for reserved in [0, 3, 4, 5, 6, 8, 9, 14] {
+    assert!(command(14, 0, 0).contains("not four bytes"));
+    for reserved in [0, 3, 4, 5, 6, 8, 9, 15] {
         assert!(command(reserved, 0, 0).contains(&format!("kind {reserved},")));
     }
     assert!(command(11, 0, 0).contains("fence"));

@@ -38,6 +38,8 @@ pub(super) struct Proposer {
     taken_in: Option<u64>,
     /// Do times of accounts wait?
     times_wait: bool,
+    /// The version of the behaviour that is to be in force, if that is asked for.
+    behaviour: Option<u32>,
     /// What the next parcels say of one that was applied: see [`Head::checked`].
     pub(super) checked: Option<(u64, u64)>,
     /// The record before which ids of deleted entries are free for the readers of other replicas.
@@ -69,6 +71,7 @@ impl Proposer {
             asked: Vec::new(),
             taken_in: None,
             times_wait: false,
+            behaviour: None,
             checked: None,
             free_elsewhere: u64::MAX,
             time_ms: 0,
@@ -78,7 +81,7 @@ impl Proposer {
 
     /// Is nothing taken that waits to be proposed?
     pub(super) fn is_settled(&self) -> bool {
-        self.coming.is_empty() && !self.times_wait
+        self.coming.is_empty() && !self.times_wait && self.behaviour.is_none()
     }
 
     /// May something be proposed in the term that this replica leads?
@@ -97,6 +100,7 @@ impl Proposer {
         now_ms: u64,
     ) {
         self.times_wait |= self.queue.drain(&mut self.coming, &mut self.asked);
+        self.behaviour = self.queue.take_behaviour().or(self.behaviour);
         match forward {
             Some(forward) => self.exchange(forward, log, replica, now_ms),
             None => replica.refuse_lost(),
@@ -106,8 +110,8 @@ impl Proposer {
             return;
         }
         if self.term == Term::None {
-            // Who leads has times of its own.
-            self.times_wait = false;
+            // Who leads has times of its own, and is asked itself.
+            (self.times_wait, self.behaviour) = (false, None);
             return self.refuse_coming(&Refused::NotLeader);
         }
         // Who writes the audit log comes first.
@@ -116,6 +120,7 @@ impl Proposer {
         }
         assert!(matches!(self.term, Term::Open(_)), "only who leads, and has applied all before, proposes");
         self.time_ms = self.time_ms.max(replica.log_state().time_ms).max(wall_ms());
+        self.raise_behaviour(log, replica);
         self.take_times(log, replica);
         let (dsa, mut bytes_max) = (Arc::clone(&self.dsa), PARCEL_BYTES_SOFT_MAX);
         let mut room = Room::new(dsa.shard(), self.memory_bytes_max, replica.bytes_needed());
@@ -220,6 +225,22 @@ impl Proposer {
             free_before: Some(self.free_before(replica)),
             keeps_superclasses: false,
             checked: self.checked,
+        }
+    }
+
+    /// Proposes the version of the behaviour that is asked for. It is in force when it is applied; if it is lost, somebody asks again.
+    fn raise_behaviour(&mut self, log: &mut dyn ShardLog, replica: &Replica) {
+        let Some(behaviour) = self.behaviour.filter(|asked| *asked > replica.behaviour()) else {
+            self.behaviour = None;
+            return;
+        };
+        let head = self.head(replica);
+        let proposed = log.propose(Kind::Parcel, &mut |at, out| {
+            head.encode(at.index.0, out);
+            parcel::push_behaviour(behaviour, out);
+        });
+        if !matches!(proposed, Err(Refused::Full)) {
+            self.behaviour = None;
         }
     }
 
@@ -338,7 +359,7 @@ impl Proposer {
     pub(super) fn refuse_rest(&mut self, text: &str) {
         self.queue.refuse_from_now_on(ResultCode::Unavailable, text);
         self.queue.drain(&mut self.coming, &mut self.asked);
-        self.times_wait = false;
+        (self.times_wait, self.behaviour) = (false, None);
         for updates in self.coming.drain(..) {
             updates.refuse(ResultCode::Unavailable, text);
         }

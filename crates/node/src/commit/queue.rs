@@ -31,6 +31,8 @@ struct State {
     /// Do times of accounts wait?
     times_wait: bool,
     committer_waits: bool,
+    /// The version of the behaviour that is to be in force.
+    behaviour: Option<u32>,
     /// Did something come from other replicas?
     is_woken: bool,
 }
@@ -107,6 +109,17 @@ impl Queue {
             drop(state);
             self.filled.notify_one();
         }
+    }
+
+    /// Updates are to be applied by this version of the behaviour, if this replica leads: see [`Status::behaviour`] for what becomes of it.
+    pub fn raise_behaviour(&self, behaviour: u32) {
+        self.lock().behaviour = Some(behaviour);
+        self.wake();
+    }
+
+    /// Takes the version that is asked for.
+    pub(super) fn take_behaviour(&self) -> Option<u32> {
+        self.lock().behaviour.take()
     }
 
     /// Is the committer to end?

@@ -8,6 +8,7 @@ use crate::faults;
 use crate::forward::Forward;
 use crate::parcels;
 use dsa::audit::What;
+use dsa::behaviour::Versions;
 use dsa::chain::Chain;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::parcel::{Head, Parcel};
@@ -53,8 +54,11 @@ pub(super) struct Replica {
     proposed: VecDeque<Proposed>,
     /// Time of the last parcel that was applied.
     time_ms: u64,
-    /// What commands are decided by, as text: what the directory is made with.
-    rules: Arc<str>,
+    /// What commands are decided by, and that as text: what the directory is made with.
+    rules: Rules,
+    rules_text: Arc<str>,
+    /// The versions of the behaviour that this program knows.
+    versions: Versions,
     /// The settings that are in force, as text, if the log has any.
     settings: Option<Arc<str>>,
     /// Where they are copied to.
@@ -84,7 +88,9 @@ pub(super) struct Replica {
 
 impl Replica {
     /// Of a directory that holds everything that the applier has applied.
-    pub(super) fn new(applier: Applier, shard: Arc<Shard>, end: LogEnd, log_bytes: u64) -> Replica {
+    pub(super) fn new(mut applier: Applier, shard: Arc<Shard>, end: LogEnd, log_bytes: u64) -> Replica {
+        let is_mixed = planted::is(faults::BEHAVIOUR_MIXED);
+        applier.behave(if is_mixed { end.versions.newest } else { end.behaviour });
         Replica {
             applier,
             generation: shard.schema().generation(),
@@ -92,7 +98,9 @@ impl Replica {
             shard,
             proposed: VecDeque::new(),
             time_ms: end.time_ms,
+            rules_text: end.rules.text().into(),
             rules: end.rules,
+            versions: end.versions,
             settings: end.settings,
             settings_file: None,
             uncopied: None,
@@ -148,8 +156,13 @@ impl Replica {
     }
 
     /// What commands are decided by, as text.
-    pub(super) fn rules(&self) -> &Arc<str> {
-        &self.rules
+    pub(super) fn rules_text(&self) -> &Arc<str> {
+        &self.rules_text
+    }
+
+    /// The version of the behaviour that commands are decided by.
+    pub(super) fn behaviour(&self) -> u32 {
+        self.rules.behaviour()
     }
 
     /// What a snapshot holds, of a checkpoint of what was applied so far.
@@ -158,7 +171,7 @@ impl Replica {
             mark,
             checkpoint,
             state: self.log_state(),
-            rules: Arc::clone(&self.rules),
+            rules: Arc::clone(&self.rules_text),
             settings: self.settings.clone(),
         }
     }
@@ -238,7 +251,7 @@ impl Replica {
         }
         match own {
             Some(own) if !own.commands.is_empty() => self.apply_own(own)?,
-            _ => self.apply_other(at.index, kind, payload, forward)?,
+            _ => self.apply_other(at.index, kind, payload, forward, status)?,
         }
         assert!(self.applied() == at.index, "the chain of outcomes ends with the record that was applied");
         self.bytes_since_checkpoint += payload.len() as u64;
@@ -304,6 +317,7 @@ impl Replica {
         kind: Kind,
         payload: &[u8],
         mut forward: Option<&mut Forward>,
+        status: &Status,
     ) -> Result<(), Failed> {
         if kind != Kind::Parcel {
             // Imports are in the snapshot that follows them: see `Committer::note_import`.
@@ -316,8 +330,13 @@ impl Replica {
         }
         let unread = |reason| Failed::Record(index, reason);
         let parcel = Parcel::decode(index.0, payload).map_err(unread)?;
-        if parcel.rules().map_err(unread)?.is_some_and(|text| *text != *self.rules) {
+        let has_rules = parcel.rules().map_err(unread)?;
+        if has_rules.is_some_and(|text| *text != *self.rules_text) {
             return Err(unread("it has other rules than this server was started with".to_owned()));
+        }
+        let raised = parcel.behaviour().map_err(unread)?.filter(|raised| *raised > self.rules.behaviour());
+        if let Some(what) = raised.and_then(|behaviour| self.versions.refusal(behaviour)) {
+            return Err(Failed::Behaviour(index, what));
         }
         let mut is_reported = false;
         if let Some((text, front)) = parcel.settings().map_err(unread)? {
@@ -366,7 +385,28 @@ impl Replica {
                 Ok(())
             },
         );
-        applied.map_err(|reason| failed.take().unwrap_or_else(|| unread(reason)))
+        applied.map_err(|reason| failed.take().unwrap_or_else(|| unread(reason)))?;
+        if has_rules.is_some() || raised.is_some() {
+            self.change_behaviour(raised.unwrap_or(0), status);
+        }
+        Ok(())
+    }
+
+    /// A command says that this version of the behaviour is in force, if it is later than that of the rules.
+    fn change_behaviour(&mut self, raised: u32, status: &Status) {
+        let before = self.rules.behaviour();
+        self.rules = self.rules.clone().raised(raised);
+        let behaviour = self.rules.behaviour();
+        if behaviour != before {
+            self.rules_text = self.rules.text().into();
+            tracing::info!(
+                before,
+                behaviour,
+                "updates are applied by another version of the behaviour from here on"
+            );
+        }
+        self.applier.behave(behaviour);
+        status.on_behaviour(behaviour);
     }
 
     /// Puts settings in force.
@@ -403,8 +443,8 @@ impl Replica {
             return;
         }
         self.generation = schema.generation();
-        let settings = self.shard.settings();
-        self.rules = Rules::of(schema, &settings.suffixes, settings.schema_check).text().into();
+        self.rules = self.rules.with_schema(schema);
+        self.rules_text = self.rules.text().into();
         let Some(file) = &self.added_file else { return };
         if let Err(error) = file.write(schema, self.time_ms) {
             tracing::warn!(%error, "the file `schema-added` cannot be written; the next start finds in the log what was added");

@@ -1,7 +1,7 @@
 //! How log and snapshots fare, for the one that looks.
 
 use dsa::journal::Metrics;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wal::{Index, Log, Mode};
 
@@ -21,6 +21,7 @@ pub struct Status {
     barriers: AtomicU64,
     updates_waiting: AtomicU64,
     updates_sent: AtomicU64,
+    behaviour: AtomicU32,
 }
 
 impl Status {
@@ -38,6 +39,16 @@ impl Status {
     /// The last record that was applied.
     pub fn applied(&self) -> Index {
         Index(self.applied.load(Ordering::Relaxed))
+    }
+
+    /// Updates are applied by this version of the behaviour.
+    pub(super) fn on_behaviour(&self, behaviour: u32) {
+        self.behaviour.store(behaviour, Ordering::Relaxed);
+    }
+
+    /// The version of the behaviour by which updates are applied; 0 before there is a committer.
+    pub fn behaviour(&self) -> u32 {
+        self.behaviour.load(Ordering::Relaxed)
     }
 
     /// See [`Metrics::current_ms`].

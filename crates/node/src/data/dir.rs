@@ -5,6 +5,7 @@ use super::current;
 use super::error::DataError;
 use super::facts::{read_text, unread, write_text};
 use dsa::audit::Trail;
+use dsa::behaviour::Versions;
 use env::disk::{Disk, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct Data {
     pub(super) generation: u64,
     /// The trail of the changes that a recovery applies again, and of later ones.
     pub(super) trail: OnceLock<Arc<Trail>>,
+    /// What the program knows.
+    pub(super) versions: Versions,
     _lock: Box<dyn Lock>,
 }
 
@@ -34,7 +37,25 @@ impl Data {
             _ => DataError::Disk(error),
         })?;
         let generation = current::read(&*disk, dir)?;
-        Ok(Data { disk, dir: dir.to_owned(), generation, trail: OnceLock::new(), _lock: lock })
+        Ok(Data {
+            disk,
+            dir: dir.to_owned(),
+            generation,
+            trail: OnceLock::new(),
+            versions: Versions::THIS,
+            _lock: lock,
+        })
+    }
+
+    /// The versions of the behaviour that the program knows which uses this directory.
+    pub fn versions(&self) -> Versions {
+        self.versions
+    }
+
+    /// For a program that knows these.
+    #[must_use]
+    pub fn knowing(self, versions: Versions) -> Data {
+        Data { versions, ..self }
     }
 
     /// Reports of the changes that a recovery applies again from now on, and of those that its directory makes.

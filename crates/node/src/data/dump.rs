@@ -71,6 +71,10 @@ fn parcel(group: u32, record: Record<'_>, out: &mut Vec<u8>) -> Result<(), Strin
                 }
                 out.push(b'\n');
             }
+            Body::Behaviour(behaviour) => {
+                write_generalized_time(parcel.head.time_ms, out);
+                let _ = writeln!(out, ": updates are applied by behaviour {behaviour} from here on\n");
+            }
             Body::Nothing => {
                 write_generalized_time(parcel.head.time_ms, out);
                 out.extend_from_slice(b": nothing\n\n");

@@ -23,6 +23,8 @@ pub enum DataError {
     Restore(PathBuf, store::RestoreError),
     /// A file that says what the directory is made with is not what Pando wrote, or of a later version.
     Facts(PathBuf, String),
+    /// Updates are applied by a version of the behaviour that this program does not know: where, and what to do.
+    Behaviour(PathBuf, String),
     /// The log has other settings than the file `settings`, which has them now: a start that went by the file is to begin again.
     Settings,
     /// The log comes to another outcome than was answered.
@@ -48,7 +50,9 @@ impl fmt::Display for DataError {
             DataError::Log(error) => error.fmt(f),
             DataError::Snapshot(error) => error.fmt(f),
             DataError::Restore(path, error) => write!(f, "{}: {error}", path.display()),
-            DataError::Facts(path, what) => write!(f, "{}: {what}", path.display()),
+            DataError::Facts(path, what) | DataError::Behaviour(path, what) => {
+                write!(f, "{}: {what}", path.display())
+            }
             DataError::Settings => f.write_str("the settings of the directory are other ones: start again"),
             DataError::Outcome(differs) => write!(
                 f,

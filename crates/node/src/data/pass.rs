@@ -75,15 +75,25 @@ impl Data {
     pub(super) fn base(&self, snapshots: &Snapshots, of_file: Option<&Rules>) -> Result<Base, DataError> {
         let dir = self.snapshot_dir();
         let Some(manifest) = snapshots.latest() else {
+            self.must_reach(of_file)?;
             return Ok(Base { rules: of_file.cloned(), ..Base::default() });
         };
         let parts = snapshot::parts(&dir, &manifest.meta)?;
         let unread = |what| DataError::Facts(dir.join("manifest"), what);
         let rules =
             parts.rules.map(Rules::of_verified).transpose().map_err(unread)?.or_else(|| of_file.cloned());
+        self.must_reach(rules.as_ref())?;
         let settings = parts.settings.map(Arc::from);
         let mark = parts.mark.to_vec();
         Ok(Base { from: manifest.index, state: parts.state, rules, settings, mark, held: None })
+    }
+
+    /// These rules must not be of a later behaviour than this program knows. One that is too early matters only where something was decided by it.
+    fn must_reach(&self, rules: Option<&Rules>) -> Result<(), DataError> {
+        match rules.map(Rules::behaviour).filter(|behaviour| *behaviour > self.versions.newest) {
+            Some(later) => self.must_know(later),
+            None => Ok(()),
+        }
     }
 
     /// The rules that the last snapshot has, if there is one that has some.
@@ -117,10 +127,11 @@ impl Data {
         if let Some(trail) = self.trail.get() {
             dsa.report_changes_to(Arc::clone(trail));
         }
-        let applier = Applier::new(&dsa).ok_or_else(too_many)?;
+        let mut applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let epochs = RulesEpochs::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
         let settings = base.settings.clone();
-        let replay = Replay::new(applier, (base.from, base.state), epochs, rules, settings);
+        applier.behave(epochs.rules().behaviour());
+        let replay = Replay::new(applier, (base.from, base.state), epochs, (rules, self.versions), settings);
         Ok(Pass { dsa, replay })
     }
 
@@ -143,7 +154,7 @@ impl Data {
         });
         match read {
             Err(_) if replay.stopped.is_some() => Ok(LogRead::default()),
-            read => read.map_err(|error| replay.reason(error)),
+            read => read.map_err(|error| replay.reason(error, &self.dir)),
         }
     }
 
@@ -170,6 +181,7 @@ impl Data {
         like: &Schema,
         memory_bytes_max: u64,
     ) -> Result<Maker, DataError> {
+        self.must_know(rules.behaviour())?;
         let schema = self.schema_of(rules, like)?;
         Ok(Maker { rules: rules.clone(), schema, config: self.agent(rules, memory_bytes_max, &[])? })
     }

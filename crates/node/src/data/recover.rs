@@ -92,7 +92,8 @@ impl Data {
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
             return Err(self.is_backup());
         }
-        let mut rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
+        let mut rules =
+            Rules::of(&schema, &config.store.suffixes, config.store.schema_check, self.versions.newest);
         let mut text = self.text_of(&rules)?;
         let wall_ms = config.started_ms;
         let mut snapshots = SnapshotStore::new(self.snapshots()?);
@@ -125,7 +126,7 @@ impl Data {
             });
             match (opened, pass.next_rules(self, &rules)?) {
                 (Ok(opened), _) => break (pass, opened),
-                (Err(error), None) => return Err(pass.replay.reason(error.into())),
+                (Err(error), None) => return Err(pass.replay.reason(error.into(), &self.dir)),
                 (Err(_), Some(others)) => {
                     accepted.end(&mut pass.replay);
                     let maker = self.maker(&others, &wanted.schema, limits.memory_bytes_max)?;
@@ -165,9 +166,13 @@ impl Data {
         accepted.end(&mut replay);
         let Replay { applier, epochs, time_ms, settings: found, extended_ms, .. } = replay;
         // What was added since, which no file has.
-        let (rules, now_text) = match extended_ms.map(|_| rules.with_schema(dsa.shard().schema())) {
-            Some(extended) => (extended.clone(), self.text_of(&extended)?),
-            None => (rules, Arc::clone(&text)),
+        let rules = match extended_ms.map(|_| rules.with_schema(dsa.shard().schema())) {
+            Some(extended) => {
+                // It must have room in the file.
+                self.text_of(&extended)?;
+                extended
+            }
+            None => rules,
         };
         // Before settings are copied that may name it.
         found_ms = extended_ms.or(found_ms);
@@ -196,7 +201,13 @@ impl Data {
         let mut committer = Committer::new(
             Arc::clone(&dsa),
             applier,
-            LogEnd { time_ms, rules: now_text, settings: found.as_ref().map(|(_, text)| Arc::clone(text)) },
+            LogEnd {
+                time_ms,
+                rules: rules.clone(),
+                behaviour: epochs.rules().behaviour(),
+                versions: self.versions,
+                settings: found.as_ref().map(|(_, text)| Arc::clone(text)),
+            },
             Box::new(LocalLog::new(writer)),
             Arc::clone(&queue),
             limits,

@@ -8,12 +8,14 @@ use super::settings;
 use super::snapshot::LogState;
 use crate::faults;
 use crate::parcels;
+use dsa::behaviour::Versions;
 use dsa::chain::Differs;
 use dsa::journal::Command;
 use dsa::parcel::Parcel;
 use dsa::{Applier, ApplyError};
 use env::planted;
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use wal::{Index, Kind, Record};
 
@@ -26,6 +28,9 @@ pub(super) struct Replay {
     pub(super) epochs: RulesEpochs,
     /// What the directory is made by: only what was decided by them may be applied to it.
     made_by: Rules,
+    versions: Versions,
+    /// Why it does not know by what is applied from here on.
+    unknown: Option<String>,
     /// The settings that are in force, as text, if snapshot or log have any.
     pub(super) settings: Option<Arc<str>>,
     pub(super) records: u64,
@@ -50,7 +55,7 @@ impl Replay {
         mut applier: Applier,
         (from, state): (Index, LogState),
         epochs: RulesEpochs,
-        made_by: Rules,
+        (made_by, versions): (Rules, Versions),
         settings: Option<Arc<str>>,
     ) -> Replay {
         applier.stands_at(from.0, state.chain);
@@ -61,6 +66,8 @@ impl Replay {
             applier,
             epochs,
             made_by,
+            versions,
+            unknown: None,
             settings,
             records: 0,
             time_ms: state.time_ms,
@@ -77,8 +84,11 @@ impl Replay {
         (Index(index), LogState { chain, time_ms: self.time_ms })
     }
 
-    /// Why the records were not applied, if that is known here; else the error.
-    pub(super) fn reason(&self, error: DataError) -> DataError {
+    /// Why the records of a directory were not applied, if that is known here; else the error.
+    pub(super) fn reason(&self, error: DataError, dir: &Path) -> DataError {
+        if let Some(what) = &self.unknown {
+            return DataError::Behaviour(dir.to_owned(), what.clone());
+        }
         let outcome = self.differences.first().filter(|_| !self.accepts);
         outcome.map_or(error, |differs| DataError::Outcome(*differs))
     }
@@ -106,7 +116,13 @@ impl Replay {
             && let Some(text) = parcel.rules()?
         {
             self.epochs.change(text, parcel.head.time_ms, &record)?;
-            return self.apply_parcel(index, parcel.clone());
+            return self.go_by_epoch(index, parcel);
+        }
+        if let Some(parcel) = &parcel
+            && let Some(behaviour) = parcel.behaviour()?
+        {
+            self.epochs.raise(behaviour, parcel.head.time_ms, &record);
+            return self.go_by_epoch(index, parcel);
         }
         if let Some(parcel) = &parcel
             && let Some((text, _)) = parcel.settings()?
@@ -145,6 +161,18 @@ impl Replay {
             (None, _) => self.applier.pass(index),
         }
         on_progress(Stage::Log(self.records));
+        Ok(())
+    }
+
+    /// Applies a parcel that says by what the next ones are applied.
+    fn go_by_epoch(&mut self, index: u64, parcel: &Parcel<'_>) -> Result<(), String> {
+        let behaviour = self.epochs.rules().behaviour();
+        if behaviour > self.versions.newest {
+            self.unknown = self.versions.refusal(behaviour);
+            return Err("this program does not know by what is applied from here on".to_owned());
+        }
+        self.apply_parcel(index, parcel.clone())?;
+        self.applier.behave(behaviour);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use super::snapshot::SnapshotStore;
 use crate::commit::{Committer, LogEnd, Queue};
 use consensus::links::Links;
 use consensus::{Base, Members, RaftLog, Recovery, ReplicaId, Retention, SnapshotMark};
+use schema::Schema;
 use std::sync::Arc;
 use wal::Mode;
 
@@ -57,6 +58,7 @@ impl Data {
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Recovered, DataError> {
         let Wanted { mut config, schema, log, limits, entropy, settings, .. } = wanted;
+        let schema = self.replica_schema(&schema)?;
         let schema_time = self.schema_time(&schema, config.started_ms)?;
         config.schema_since_ms = schema_time.since_ms;
         if backup::Generation::read(&*self.disk, self.dir())?.is_some() {
@@ -66,9 +68,12 @@ impl Data {
             let text = "a replica of a cluster syncs what it answers: `sync` must be `always`";
             return Err(DataError::Facts(self.dir.clone(), text.to_owned()));
         }
-        let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check);
         let snapshots = SnapshotStore::new(self.snapshots()?);
         let base = self.base(snapshots.snapshots(), None)?;
+        // A start changes nothing of it: all replicas do that together, by a command in the log.
+        let behaviour = base.rules.as_ref().map_or(self.versions.newest, Rules::behaviour);
+        self.must_know(behaviour)?;
+        let rules = Rules::of(&schema, &config.store.suffixes, config.store.schema_check, behaviour);
         let unread = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);
         let mark = SnapshotMark::decode(base.from.0, &base.mark).map_err(unread)?;
         let maker = match base.rules.as_ref().filter(|others| !others.is_recorded_as(&rules)) {
@@ -76,7 +81,8 @@ impl Data {
             Some(others) if rules.extend(others) => self.before_additions(others, &base, &schema, config)?,
             Some(others) => return Err(self.other_rules(&rules, others)),
         };
-        let text = self.text_of(&maker.rules)?;
+        self.text_of(&maker.rules)?;
+        let rules = maker.rules.clone();
         let Pass { dsa, replay } = self.begin_pass(&base, snapshots.snapshots(), maker, on_progress)?;
         let mut recovery = Recovery::default();
         let opened =
@@ -92,7 +98,13 @@ impl Data {
         self.keep_schema_time(&schema_time)?;
         make_room(&dsa, limits.memory_bytes_max);
         let queue = Arc::new(Queue::default());
-        let end = LogEnd { time_ms: base.state.time_ms, rules: text, settings: base.settings };
+        let end = LogEnd {
+            time_ms: base.state.time_ms,
+            rules,
+            behaviour,
+            versions: self.versions,
+            settings: base.settings,
+        };
         let mut committer =
             Committer::new(Arc::clone(&dsa), replay.applier, end, Box::new(log), Arc::clone(&queue), limits);
         if let Some(Settled { file, .. }) = settings {
@@ -125,13 +137,29 @@ impl Data {
         DataError::Facts(self.dir.clone(), text)
     }
 
+    /// The schema by which a replica is served: what its snapshot has, whatever this program has in the files that both name, and what is known to
+    /// have been added since. `wanted` is what the start asks for, with the attributes of settings. It is that itself where there is no
+    /// snapshot.
+    ///
+    /// # Errors
+    /// The start names other files; or see [`DataError`].
+    pub fn replica_schema(&self, wanted: &Arc<Schema>) -> Result<Arc<Schema>, DataError> {
+        let wanted_rules = || Rules::of(wanted, &[], true, self.versions.newest);
+        let Some(recorded) = self.rules_of_snapshot()? else { return Ok(Arc::clone(wanted)) };
+        if !recorded.names_files_of(wanted) {
+            return Err(wanted_rules().differ_in_schema(&recorded));
+        }
+        let unusable = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);
+        recorded.schema_with(wanted, self.added(&recorded)?).map_err(unusable)
+    }
+
     /// By what a directory is made whose log, behind its snapshot, adds definitions to the schema that this start knows already. Settings
     /// that name some of them come with the log, too.
     fn before_additions(
         &self,
         rules: &Rules,
         base: &super::pass::Base,
-        like: &schema::Schema,
+        like: &Schema,
         mut config: dsa::Config,
     ) -> Result<Maker, DataError> {
         let unusable = |what| DataError::Facts(self.snapshot_dir().join("manifest"), what);

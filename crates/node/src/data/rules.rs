@@ -16,16 +16,16 @@ use std::sync::Arc;
 use toml::Value;
 
 pub(super) const NAME: &str = "rules";
-/// Raised whenever this program comes to another outcome for the same update. Who raises it keeps what the program did before,
-/// for the commands in a log that were decided by that.
-const BEHAVIOUR: i64 = 2;
 const ADVICE: &str = "the log holds changes of a version that did not write the whole schema down; start it once more as it \
                       was, end it with SIGTERM, which leaves a snapshot, then change it";
+
+const OF_ALL_NODES: &str = "it is the same on all nodes; leave it out of this start";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    behaviour: i64,
+    /// Of [`dsa::behaviour`].
+    behaviour: u32,
     suffixes: Vec<String>,
     schema_check: bool,
     /// A hash of all definitions: all that earlier versions wrote of them. Not known of those that were read.
@@ -38,12 +38,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of this program with this schema and these settings.
-    pub fn of(schema: &Schema, suffixes: &[String], schema_check: bool) -> Rules {
+    /// Those of a schema and settings, by which updates are applied as in a version of the behaviour.
+    pub fn of(schema: &Schema, suffixes: &[String], schema_check: bool, behaviour: u32) -> Rules {
         let mut definitions = String::new();
         schema.write_rules(&mut definitions);
         Rules {
-            behaviour: BEHAVIOUR,
+            behaviour,
             suffixes: suffixes.to_vec(),
             schema_check,
             hash: Some(hash(schema)),
@@ -52,9 +52,27 @@ impl Rules {
         }
     }
 
-    /// The rules of this program with these settings and this schema.
-    pub(super) fn with_schema(&self, schema: &Schema) -> Rules {
-        Rules::of(schema, &self.suffixes, self.schema_check)
+    /// The same with this schema.
+    pub(crate) fn with_schema(&self, schema: &Schema) -> Rules {
+        Rules::of(schema, &self.suffixes, self.schema_check, self.behaviour)
+    }
+
+    /// The same with another version of the behaviour.
+    #[must_use]
+    pub(crate) fn by(self, behaviour: u32) -> Rules {
+        Rules { behaviour, ..self }
+    }
+
+    /// The same with the version of the behaviour that a command in the log says, if that is later.
+    #[must_use]
+    pub(crate) fn raised(self, behaviour: u32) -> Rules {
+        let behaviour = behaviour.max(self.behaviour);
+        self.by(behaviour)
+    }
+
+    /// The version of the behaviour by which updates are applied.
+    pub fn behaviour(&self) -> u32 {
+        self.behaviour
     }
 
     /// The naming contexts.
@@ -79,10 +97,21 @@ impl Rules {
 
     /// Are these the others with definitions that were added to the schema while it was served ([`schema::Schema::add`])?
     pub(super) fn extend(&self, others: &Rules) -> bool {
-        self.add_to(others) && self.suffixes == others.suffixes && self.schema_check == others.schema_check
+        self.add_to(others)
+            && self.behaviour == others.behaviour
+            && self.suffixes == others.suffixes
+            && self.schema_check == others.schema_check
     }
 
-    /// The same, whatever their naming contexts are, and whether entries are held to the schema.
+    /// Has a schema the files of these, by their names and texts, apart from what was added while it was served? What a program has in files that
+    /// are built in does not count.
+    pub(super) fn names_files_of(&self, schema: &Schema) -> bool {
+        let is_file = |file: &&SchemaFile| &*file.name != ADDED_FILE;
+        let of = |files: &[SchemaFile]| files.iter().filter(is_file).cloned().collect::<Vec<_>>();
+        self.files.as_ref().is_some_and(|files| of(files) == of(&schema.files()))
+    }
+
+    /// The same, whatever their naming contexts are, whether entries are held to the schema, and by which behaviour updates are applied.
     pub(super) fn add_to(&self, others: &Rules) -> bool {
         let is_added = |file: &&SchemaFile| &*file.name == ADDED_FILE;
         let split = |rules: &Rules| {
@@ -91,7 +120,7 @@ impl Rules {
             (files.into_iter().filter(|file| !is_added(&file)).collect::<Vec<_>>(), added)
         };
         let ((files, added), (files_before, added_before)) = (split(self), split(others));
-        files == files_before && added.starts_with(&added_before) && self.behaviour == others.behaviour
+        files == files_before && added.starts_with(&added_before)
     }
 
     /// Are the definitions known, and not only a hash of them?
@@ -116,15 +145,26 @@ impl Rules {
     /// # Errors
     /// In words, why there is none.
     pub(super) fn schema(&self, like: &Schema) -> Result<Arc<Schema>, String> {
-        if self.behaviour != BEHAVIOUR {
-            let (theirs, ours) = (self.behaviour, BEHAVIOUR);
-            return Err(format!("they are of behaviour {theirs}; this program has behaviour {ours}"));
-        }
+        self.schema_with(like, None)
+    }
+
+    /// The same with all that was added while it was served, of which these may have the beginning.
+    ///
+    /// # Errors
+    /// As [`Rules::schema`].
+    pub(super) fn schema_with(
+        &self,
+        like: &Schema,
+        added: Option<SchemaFile>,
+    ) -> Result<Arc<Schema>, String> {
         let definitions = self.definitions.as_ref().ok_or_else(|| missing("definitions"))?;
-        Builder::recorded(definitions)
+        let recorded = Builder::recorded(definitions)
             .settings(like.settings())
             .secrets(like.secret_names().iter().cloned())
-            .listing(self.files.iter().flatten().cloned())
+            .listing(self.files.iter().flatten().cloned());
+        added
+            .into_iter()
+            .fold(recorded, Builder::with_file)
             .build()
             .map(Arc::new)
             .map_err(|errors| errors.to_string())
@@ -180,6 +220,15 @@ impl Rules {
         let differs = pairs.iter().find(|(_, made, wanted)| made != wanted).unwrap_or(schema);
         let (key, made, wanted) = differs.clone();
         DataError::Differs { key, made, wanted, advice: ADVICE }
+    }
+
+    /// Why a directory that is served by the schema of `made` is not started with these.
+    pub(super) fn differ_in_schema(&self, made: &Rules) -> DataError {
+        let of = |rules: &Rules| {
+            let names: Vec<String> = rules.files.iter().flatten().map(|file| file.name.to_string()).collect();
+            if names.is_empty() { "the standard one".to_owned() } else { names.join(" ") }
+        };
+        DataError::Differs { key: "schema", made: of(made), wanted: of(self), advice: OF_ALL_NODES }
     }
 
     /// What the file says, and a command of rules.
@@ -240,6 +289,7 @@ impl Rules {
         let suffixes: Option<Vec<String>> =
             suffixes.iter().map(|suffix| suffix.as_str().map(str::to_owned)).collect();
         let behaviour = table.get("behaviour").and_then(Value::as_integer);
+        let behaviour = behaviour.and_then(|number| u32::try_from(number).ok());
         let schema_check = table.get("schema-check").and_then(Value::as_bool);
         let text_of = |key: &str| table.get(key).and_then(Value::as_str);
         let (hash, definitions) = (text_of("schema"), text_of("definitions"));
@@ -276,6 +326,15 @@ impl Data {
     /// `None` in a new directory.
     pub(super) fn rules(&self) -> Result<Option<Rules>, DataError> {
         self.facts(NAME, Rules::parse)
+    }
+
+    /// The program must know these rules.
+    ///
+    /// # Errors
+    /// What to do, if it does not.
+    pub(super) fn must_know(&self, behaviour: u32) -> Result<(), DataError> {
+        let refusal = self.versions.refusal(behaviour);
+        refusal.map_or(Ok(()), |what| Err(DataError::Behaviour(self.dir.clone(), what)))
     }
 
     /// The text of rules.
@@ -332,13 +391,14 @@ fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsa::behaviour::NEWEST;
 
     fn standard() -> Schema {
         Builder::new().standard().build().expect("it is sound")
     }
 
     fn rules() -> Rules {
-        Rules::of(&standard(), &["dc=com".to_owned(), "o=\"x\"".to_owned()], true)
+        Rules::of(&standard(), &["dc=com".to_owned(), "o=\"x\"".to_owned()], true, NEWEST)
     }
 
     fn by_hash() -> Rules {
@@ -393,10 +453,40 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_another_behaviour_are_not_applied() {
-        let later = Rules { behaviour: BEHAVIOUR + 1, ..rules() };
-        assert!(!later.agree(&rules()) && later.schema(&standard()).unwrap_err().contains("behaviour 3"));
-        assert!(by_hash().schema(&standard()).is_err());
+    fn rules_of_another_behaviour_are_others() {
+        let later = rules().by(NEWEST + 1);
+        assert!(!later.agree(&rules()) && !later.extend(&rules()) && by_hash().schema(&standard()).is_err());
+        assert_eq!((later.clone().raised(NEWEST), rules().raised(NEWEST + 1)), (later.clone(), later));
+    }
+
+    #[test]
+    fn a_recorded_schema_is_what_it_was_with_what_was_added_since() {
+        // Another program had less in the files that are built in.
+        let before = rules().with_schema(&Builder::recorded("").build().expect("it is sound"));
+        assert!(before.names_files_of(&standard()) && !before.agree(&rules()));
+        let added = |text: &str| SchemaFile { name: ADDED_FILE.into(), text: text.into() };
+        let [one, other] = ["one", "other"].map(|name| {
+            format!(
+                "attributetype ( 1.2.3.{} NAME '{name}' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n",
+                name.len()
+            )
+        });
+        let with_one = before.schema_with(&standard(), Some(added(&one))).expect("it is sound");
+        let recorded = before.with_schema(&with_one);
+        assert!(recorded.extend(&before) && recorded.names_files_of(&standard()));
+        let both = recorded.schema_with(&standard(), Some(added(&(one + &other)))).expect("it is sound");
+        assert!(both.find_type(b"one").is_some() && both.find_type(b"other").is_some());
+        assert!(recorded.with_schema(&both).extend(&recorded) && both.find_type(b"mail").is_none());
+        let file = SchemaFile { name: "dvtds".into(), text: "".into() };
+        let named = Builder::new().standard().with_file(file).build().expect("it is sound");
+        assert!(!recorded.names_files_of(&named));
+        assert!(
+            rules()
+                .with_schema(&named)
+                .differ_in_schema(&recorded)
+                .to_string()
+                .contains("but dvtds is configured")
+        );
     }
 
     #[test]

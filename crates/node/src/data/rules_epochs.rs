@@ -77,6 +77,11 @@ impl RulesEpochs {
         Ok(())
     }
 
+    /// Takes a command that raises the version of the behaviour, of a parcel of this time.
+    pub(super) fn raise(&mut self, behaviour: u32, ms: u64, record: &Record<'_>) {
+        self.set(self.rules.clone().raised(behaviour), ms, record);
+    }
+
     fn set(&mut self, rules: Rules, ms: u64, record: &Record<'_>) {
         self.changed = !rules.agree(&self.decided);
         self.noted = Some(Noted { ms, index: record.index, place: record.place });
@@ -128,11 +133,12 @@ impl RulesEpochs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dsa::behaviour::NEWEST;
     use wal::Kind;
 
     fn rules(suffix: &str) -> Rules {
         let schema = Builder::new().standard().build().expect("it is sound");
-        Rules::of(&schema, &[suffix.to_owned()], true)
+        Rules::of(&schema, &[suffix.to_owned()], true, NEWEST)
     }
 
     fn record(payload: &[u8]) -> Record<'_> {
@@ -154,6 +160,16 @@ mod tests {
         let noted = epochs.noted().expect("it stands in the log");
         assert_eq!(noted.place(), "record 7, in log/0000002a.log offset 4096, of 1970-01-01T00:00:01.000Z");
         assert_eq!((epochs.command(), epochs.command()), (Decided::Otherwise, Decided::AsBefore));
+    }
+
+    #[test]
+    fn a_raised_behaviour_decides_what_comes_after() {
+        let mut epochs = RulesEpochs::new(rules("dc=a"));
+        assert_eq!(epochs.command(), Decided::First);
+        epochs.raise(NEWEST + 1, 1, &record(b""));
+        assert_eq!((epochs.command(), epochs.rules().behaviour()), (Decided::Otherwise, NEWEST + 1));
+        epochs.raise(NEWEST, 1, &record(b""));
+        assert_eq!((epochs.command(), epochs.rules().behaviour()), (Decided::AsBefore, NEWEST + 1));
     }
 
     #[test]

@@ -281,12 +281,13 @@ impl Work<'_> {
             uncommitted: 0,
         };
         let mut take = |mut record: Record<'_>| {
-            let (mut rules, mut found, mut added) = (None, None, None);
+            let (mut rules, mut raised, mut found, mut added) = (None, None, None, None);
             let ms = match record.kind {
                 Kind::Commands => Some(Command::decode(record.payload)?.wall_ms),
                 Kind::Parcel => {
                     let parcel = Parcel::decode(record.index.0, record.payload)?;
                     rules = parcel.rules()?.map(|text| (text, parcel.head.time_ms));
+                    raised = parcel.behaviour()?.map(|behaviour| (behaviour, parcel.head.time_ms));
                     (found, added) = (parcel.settings()?, parcel.schema()?);
                     Some(parcel.head.time_ms)
                 }
@@ -306,6 +307,8 @@ impl Work<'_> {
                 epochs.note(&record)?;
             } else if let Some((text, ms)) = rules {
                 epochs.change(text, ms, &record)?;
+            } else if let Some((behaviour, ms)) = raised {
+                epochs.raise(behaviour, ms, &record);
             } else if let Some((text, _)) = found {
                 *settings = Some(text.to_owned());
             } else {

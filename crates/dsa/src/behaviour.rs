@@ -1,0 +1,77 @@
+//! Versions of the behaviour: of how updates are applied. Each program knows a range of them. Which one is in force stands in the log and in
+//! snapshots, so a program goes on as an earlier one did until it is asked to do otherwise.
+//!
+//! From behaviour 3 on the outcome chain has the number by which each command was applied ([`crate::chain`]). So a replica that applies by another
+//! one than the log says is found by the next update, whatever that came to.
+
+use std::fmt;
+
+/// The earliest that this program applies.
+pub const OLDEST: u32 = 2;
+/// The latest that this program applies. Who raises it keeps what was done before, for the commands that were decided by that:
+/// `docs/architecture.md` says what else is to be done.
+pub const NEWEST: u32 = 2;
+/// The first that stands in the outcome chain.
+pub(crate) const FIRST_IN_CHAIN: u32 = 3;
+
+/// The versions that a program knows: all from one to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The earliest that it applies.
+    pub oldest: u32,
+    /// The latest that it applies.
+    pub newest: u32,
+}
+
+impl Versions {
+    /// Of this program.
+    pub const THIS: Versions = Versions { oldest: OLDEST, newest: NEWEST };
+
+    /// Can this version be applied?
+    pub fn know(self, behaviour: u32) -> bool {
+        (self.oldest..=self.newest).contains(&behaviour)
+    }
+
+    /// Why a version cannot be applied, and what to do; `None` if it can be.
+    pub fn refusal(self, behaviour: u32) -> Option<String> {
+        let what = if behaviour > self.newest {
+            "start it with the newer program"
+        } else if behaviour < self.oldest {
+            "start it with an earlier program that knows both"
+        } else {
+            return None;
+        };
+        Some(format!("updates are applied by behaviour {behaviour}, and this program knows {self}: {what}"))
+    }
+}
+
+impl Default for Versions {
+    fn default() -> Versions {
+        Versions::THIS
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Versions { oldest, newest } = self;
+        if oldest == newest { oldest.fmt(f) } else { write!(f, "{oldest} to {newest}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_refused_with_a_remedy() {
+        let versions = Versions { oldest: 2, newest: 3 };
+        assert!(versions.refusal(2).is_none() && versions.refusal(3).is_none() && versions.know(3));
+        let refusal = |behaviour| versions.refusal(behaviour).expect("it is not known");
+        assert!(
+            refusal(4)
+                .contains("behaviour 4, and this program knows 2 to 3: start it with the newer program")
+        );
+        assert!(refusal(1).contains("an earlier program"));
+        assert_eq!(Versions::default().to_string(), NEWEST.to_string());
+    }
+}
