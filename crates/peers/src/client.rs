@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::certificate::{Fingerprint, Holder};
 use crate::codec::Malformed;
 use crate::frame::{COMMAND_BYTES_MAX, Kind};
-use crate::hello::{Class, Hello};
+use crate::hello::{Class, Hello, VERSION};
 use crate::id::RunId;
 use crate::identity::Identity;
 use crate::join::{self, JoinAnswer, JoinRequest};
@@ -102,6 +102,7 @@ pub fn command(identity: &Identity, address: &Address, body: &[u8]) -> Result<By
     }
     let config = Configs::of(identity).map_err(process)?.client;
     let hello = Hello {
+        version: VERSION,
         class: Class::Requests,
         cluster: identity.cluster(),
         node: identity.node(),

@@ -6,8 +6,11 @@ use consensus::Extent;
 use consensus::links::Channel;
 use std::fmt;
 
-/// The version that is spoken.
-pub const VERSION: u32 = 2;
+/// The latest version that is spoken. Two ends speak the lesser of what both say ([`Hello::agreed`]). A later version says first what this one says, and
+/// then more, which is not read here.
+pub const VERSION: u32 = 3;
+/// The earliest that is spoken.
+pub const OLDEST: u32 = 3;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +55,8 @@ impl fmt::Display for Class {
 /// Who a node says that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
+    /// The latest version that it speaks.
+    pub version: u32,
     /// What the connection is for.
     pub class: Class,
     /// Its cluster.
@@ -69,7 +74,7 @@ pub struct Hello {
 impl Hello {
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = VERSION.to_le_bytes().to_vec();
+        let mut out = self.version.to_le_bytes().to_vec();
         out.extend_from_slice(&[self.class as u8, 0, 0, 0]);
         out.extend_from_slice(&self.cluster.0);
         out.extend_from_slice(&self.node.to_le_bytes());
@@ -86,14 +91,13 @@ impl Hello {
     /// What is wrong with them; first, whether they are of another version.
     pub fn decode(bytes: &[u8]) -> Result<Hello, Malformed> {
         let mut reader = Reader(bytes);
-        if reader.u32()? != VERSION {
-            return Err(Malformed::Version);
-        }
+        let version = version(&mut reader)?;
         let code = reader.u8()?;
         let classes = [Class::Messages, Class::Files, Class::Requests];
         let class = classes.into_iter().find(|class| *class as u8 == code).ok_or(Malformed::Value)?;
         reader.zeros::<3>()?;
         let hello = Hello {
+            version,
             class,
             cluster: ClusterId(reader.array()?),
             node: reader.u64()?,
@@ -101,7 +105,51 @@ impl Hello {
             run: RunId(reader.array()?),
             extent: Extent { term: reader.u64()?, index: reader.u64()? },
         };
-        reader.end()?;
+        end(reader, version)?;
         if hello.node == 0 { Err(Malformed::Value) } else { Ok(hello) }
+    }
+
+    /// The version that both ends speak.
+    pub fn agreed(&self) -> u32 {
+        self.version.min(VERSION)
+    }
+}
+
+/// The version with which a frame begins.
+///
+/// # Errors
+/// It is not spoken any more.
+pub(crate) fn version(reader: &mut Reader<'_>) -> Result<u32, Malformed> {
+    let version = reader.u32()?;
+    if version < OLDEST { Err(Malformed::Version) } else { Ok(version) }
+}
+
+/// All of a frame was read, as far as this version knows it.
+///
+/// # Errors
+/// There is more, and the frame is of no later version.
+pub(crate) fn end(reader: Reader<'_>, version: u32) -> Result<(), Malformed> {
+    if version > VERSION { Ok(()) } else { reader.end() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_version_is_spoken_with_and_an_earlier_one_is_not() {
+        let (cluster, run) = (ClusterId([1; 16]), RunId([2; 16]));
+        let hello = |version| {
+            let extent = Extent { term: 5, index: 6 };
+            Hello { version, class: Class::Files, cluster, node: 3, boots: 4, run, extent }
+        };
+        for version in [VERSION, VERSION + 1] {
+            assert_eq!(Hello::decode(&hello(version).encode()), Ok(hello(version)));
+            assert_eq!(hello(version).agreed(), VERSION);
+        }
+        let longer = |version| [hello(version).encode(), b"more".to_vec()].concat();
+        assert_eq!(Hello::decode(&longer(VERSION + 1)), Ok(hello(VERSION + 1)));
+        assert_eq!(Hello::decode(&longer(VERSION)), Err(Malformed::Length));
+        assert_eq!(Hello::decode(&hello(OLDEST - 1).encode()), Err(Malformed::Version));
     }
 }

@@ -32,6 +32,8 @@ pub struct JoinRequest {
     pub ldap_addresses: Vec<Address>,
     /// Its version, as its program says it; at most [`VERSION_BYTES_MAX`] bytes.
     pub version: String,
+    /// The earliest and the latest version of the behaviour that its program applies.
+    pub behaviours: (u32, u32),
 }
 
 /// What a new member is given. The key of the CA is in it.
@@ -144,6 +146,8 @@ pub(crate) fn encode(token: &Token, request: &JoinRequest) -> Vec<u8> {
     put(&mut out, token.to_string().as_bytes());
     put(&mut out, &request.request);
     put(&mut out, request.version.as_bytes());
+    let (oldest, newest) = request.behaviours;
+    [oldest, newest].iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
     for addresses in [&request.peer_addresses, &request.ldap_addresses] {
         out.push(u8::try_from(addresses.len()).expect("a node has few addresses"));
         addresses.iter().for_each(|address| put(&mut out, address.to_string().as_bytes()));
@@ -176,15 +180,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Token, JoinRequest), JoinFault> {
 
 fn decode_parts(bytes: &[u8]) -> Result<(&str, JoinRequest), Malformed> {
     let mut reader = Reader(bytes);
-    if reader.u32()? != hello::VERSION {
-        return Err(Malformed::Version);
-    }
+    let spoken = hello::version(&mut reader)?;
     let token = reader.text(TOKEN_BYTES_MAX)?;
     let request = reader.bytes(REQUEST_BYTES_MAX)?.to_vec();
     let version = reader.text(VERSION_BYTES_MAX)?.to_owned();
+    let behaviours = (reader.u32()?, reader.u32()?);
     let (peer_addresses, ldap_addresses) = (addresses(&mut reader)?, addresses(&mut reader)?);
-    reader.end()?;
-    Ok((token, JoinRequest { request, peer_addresses, ldap_addresses, version }))
+    hello::end(reader, spoken)?;
+    Ok((token, JoinRequest { request, peer_addresses, ldap_addresses, version, behaviours }))
 }
 
 fn addresses(reader: &mut Reader<'_>) -> Result<Vec<Address>, Malformed> {

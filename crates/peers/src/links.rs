@@ -3,7 +3,7 @@
 use crate::acknowledged;
 use crate::authority::Authority;
 use crate::files::FileError;
-use crate::hello::{Class, Hello};
+use crate::hello::{Class, Hello, VERSION};
 use crate::identity::{Boot, Identity};
 use crate::incoming;
 use crate::member::Member;
@@ -78,6 +78,7 @@ impl Peers {
         let bound = listen.into_iter().map(TcpBound::bind).collect::<io::Result<Vec<TcpBound>>>()?;
         let (class, cluster) = (Class::Messages, identity.cluster());
         let own = Hello {
+            version: VERSION,
             class,
             cluster,
             node: identity.node(),

@@ -34,7 +34,7 @@ pub(crate) async fn keep(shared: &Shared, node: u64, class: Class) {
         };
         match opened {
             Ok((link, stream, heard)) => {
-                tracing::info!("linked to node {node} for {class}");
+                tracing::info!(version = link.version(), "linked to node {node} for {class}");
                 (pause_ms, has_failed) = (PAUSE_MS.0, false);
                 let ended = run(shared, &link, stream, &heard).await;
                 shared.table.close(&link);

@@ -253,7 +253,8 @@ mod tests {
 
     fn hello(boots: u64, run: u8, term: u64, index: u64) -> Hello {
         let (class, cluster, run) = (Class::Messages, ClusterId([1; 16]), RunId([run; 16]));
-        Hello { class, cluster, node: 2, boots, run, extent: Extent { term, index } }
+        let version = crate::hello::VERSION;
+        Hello { version, class, cluster, node: 2, boots, run, extent: Extent { term, index } }
     }
 
     fn load(dir: &Path) -> Seen {

@@ -42,6 +42,7 @@ pub(crate) struct Link {
     number: u64,
     node: u64,
     class: Class,
+    version: u32,
     certificate: Fingerprint,
     run: RunId,
     why: OnceLock<Stop>,
@@ -59,6 +60,11 @@ impl Link {
     /// What it is for.
     pub(crate) fn class(&self) -> Class {
         self.class
+    }
+
+    /// The version of the frames that both ends speak.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
     }
 
     fn stop(&self, why: Stop) {
@@ -403,6 +409,7 @@ impl State {
             number: self.count,
             node: hello.node,
             class: hello.class,
+            version: hello.agreed(),
             certificate,
             run: hello.run,
             why: OnceLock::new(),

@@ -53,7 +53,8 @@ proptest! {
     #[test]
     fn hellos_come_back(class in 0..3usize, cluster: [u8; 16], node in 1u64.., boots: u64, run: [u8; 16], term: u64, index: u64) {
         let (cluster, run, extent) = (ClusterId(cluster), RunId(run), Extent { term, index });
-        let hello = Hello { class: CLASSES[class], cluster, node, boots, run, extent };
+        let version = peers::hello::VERSION;
+        let hello = Hello { version, class: CLASSES[class], cluster, node, boots, run, extent };
         let bytes = hello.encode();
         prop_assert_eq!(Hello::decode(&bytes), Ok(hello));
         prop_assert_eq!(Hello::decode(&bytes[..bytes.len() - 1]), Err(Malformed::Length));

@@ -64,6 +64,7 @@ fn each_wrong_connection_has_one_line_and_no_line_has_a_secret() {
         peer_addresses: Vec::new(),
         ldap_addresses: Vec::new(),
         version: version.to_owned(),
+        behaviours: (2, 2),
     };
     let addresses = [cluster.nodes[0].address()];
     let earlier_s = now_s() - peers::TOKEN_VALID_S;

@@ -14,6 +14,7 @@ fn request(key: &NodeKey, version: &str) -> JoinRequest {
         peer_addresses: vec![Address::parse("127.0.0.1:7389").unwrap()],
         ldap_addresses: vec![Address::parse("127.0.0.1:389").unwrap()],
         version: version.to_owned(),
+        behaviours: (2, 2),
     }
 }
 

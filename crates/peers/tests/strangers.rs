@@ -92,7 +92,8 @@ fn hello_frame(hello: &Hello) -> Vec<u8> {
 
 fn hello(cluster: &Cluster, node: u64, boots: u64) -> Hello {
     let (cluster, run) = (cluster.authority.cluster(), RunId::random(&mut SystemEntropy));
-    Hello { class: Class::Messages, cluster, node, boots, run, extent: Extent::default() }
+    let version = peers::hello::VERSION;
+    Hello { version, class: Class::Messages, cluster, node, boots, run, extent: Extent::default() }
 }
 
 /// Sends bytes, and reads until the end: that comes, and these bytes before it.
