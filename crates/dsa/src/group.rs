@@ -31,6 +31,8 @@ pub struct Metrics {
     pub can_lose_one: Option<bool>,
     /// What its directory is worth, in a word.
     pub standing: &'static str,
+    /// The version of the behaviour by which updates are applied.
+    pub behaviour: u32,
     /// All replicas.
     pub replicas: Vec<Replica>,
 }
@@ -50,4 +52,6 @@ pub struct Replica {
     pub clock_s: Option<f64>,
     /// Where clients reach it; empty if nowhere.
     pub url: String,
+    /// The latest version of the behaviour that its program knows, if it has said so.
+    pub newest: Option<u32>,
 }

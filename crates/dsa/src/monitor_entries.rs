@@ -505,6 +505,16 @@ fn groups() -> impl Iterator<Item = Item> {
         ),
         ("Replicas", lines, Measure::Texts(|dsa, _| groups::replicas(&groups::metrics(dsa)))),
         ("Conditions", conditions, Measure::Texts(|dsa, _| groups::conditions(&groups::metrics(dsa)))),
+        (
+            "Behaviour",
+            "Version of the behaviour by which updates are applied",
+            Number(|dsa, _| u64::from(groups::metrics(dsa).behaviour)),
+        ),
+        (
+            "NewestBehaviours",
+            "Replicas: number, latest version of the behaviour that the program knows",
+            Measure::Texts(|dsa, _| groups::newest_behaviours(&groups::metrics(dsa))),
+        ),
         ("Barriers", "Sessions that wait until they may read", Log(|log| log.barriers)),
         ("Waiting", "Submissions of updates that wait for a leader", Log(|log| log.updates_waiting)),
         (

@@ -9,6 +9,7 @@ mod replace;
 mod status;
 mod target;
 mod token;
+mod upgrade;
 
 pub(crate) use recover::finish as finish_recovery;
 pub(crate) use target::ask;
@@ -51,6 +52,7 @@ enum Command {
     Drain(drain::Args),
     Remove(remove::Args),
     Replace(replace::Args),
+    Upgrade(upgrade::Args),
     Ready(ready::Args),
     Recover(recover::Args),
 }
@@ -64,6 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
         Command::Drain(args) => drain::run(args),
         Command::Remove(args) => remove::run(args),
         Command::Replace(args) => replace::run(args),
+        Command::Upgrade(args) => upgrade::run(args),
         Command::Ready(args) => ready::run(args),
         Command::Recover(args) => recover::run(args),
     }

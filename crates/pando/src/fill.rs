@@ -7,6 +7,7 @@ use crate::remote::Remote;
 use crate::serve::log_to_stderr;
 use crate::serve_data::{is_made, open, recover, refused};
 use crate::start;
+use crate::versions;
 use bulk::{Operational, Passwords, Summary};
 use clap::{Args as ClapArgs, ValueEnum};
 use env::clock::{Clock, SystemClock};
@@ -179,8 +180,8 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
     let dir =
         dir.ok_or_else(|| Failed::usage("no data directory is named, neither by --data nor in the file"))?;
     config.data = Some(dir.clone());
-    let existing =
-        is_made(&dir).then(|| Data::existing(Arc::new(RealDisk), &dir)).transpose().map_err(not_ours)?;
+    let existing = is_made(&dir).then(|| Data::existing(Arc::new(RealDisk), &dir).map(versions::known));
+    let existing = existing.transpose().map_err(not_ours)?;
     let made = existing.as_ref().map_or(Ok(None), Data::made).map_err(refused)?;
     let config = args.settings(config, made)?;
     let schema = start::schema(&config, doing.command)?;

@@ -3,6 +3,7 @@
 use crate::failed::Failed;
 use crate::output::note;
 use crate::progress::RecoveryBar;
+use crate::versions;
 use env::disk::RealDisk;
 use node::data::{Data, View};
 use schema::Schema;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// # Errors
 /// When it is none, is in use or damaged; or, with exit code 2, the faults of schema files.
 pub(crate) fn open(dir: &Path, config: &mut Config) -> Result<(Data, Arc<Schema>), Failed> {
-    let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
+    let data = Data::existing(Arc::new(RealDisk), dir).map(versions::known).map_err(Failed::of)?;
     data.made().map_err(Failed::of)?.iter().for_each(|made| config.take_rules(made));
     Ok((data, Arc::new(schema(config)?)))
 }

@@ -28,6 +28,7 @@ mod serve;
 mod serve_cluster;
 mod serve_data;
 mod start;
+mod versions;
 mod whole_file;
 
 use clap::{Parser, Subcommand};

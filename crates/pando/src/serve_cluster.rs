@@ -4,7 +4,8 @@ use crate::failed::Failed;
 use crate::output::{note, print_ready};
 use crate::progress::RecoveryBar;
 use crate::serve_data::{self, open, refused, with_wanted};
-use crate::start::{self, cannot_serve, fits};
+use crate::start::{cannot_serve, fits};
+use crate::versions::{self, VERSIONS};
 use clap::Args as ClapArgs;
 use consensus::links::Channel;
 use consensus::{Extent, Members, ReplicaId, Retention, WantedSnapshot};
@@ -19,7 +20,7 @@ use peers::{Address, Authority, Boot, Identity, JoinRequest, NodeKey, Options, P
 use schema::Schema;
 use server::cluster::{Beside, Facts, JoinBody, Node};
 use server::config::{Config, Listen, OnLogFailure};
-use server::{Ended, Endpoints, Logged};
+use server::{Ended, Endpoints, Logged, directory};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -242,7 +243,8 @@ pub(crate) fn alone(identity: &Identity, [peer, ldap]: [Vec<Address>; 2]) -> Mem
     let certificate = Some(identity.holder().fingerprint);
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let until_s = server::cluster::until_s(identity.certificate());
-    let facts = Facts { peer, ldap, certificate, until_s, version, ..Facts::default() };
+    let newest = Some(VERSIONS.newest);
+    let facts = Facts { peer, ldap, certificate, until_s, version, newest, ..Facts::default() };
     let mut members = Members::of_voters([ReplicaId(1)]);
     members.facts.insert(ReplicaId(1), facts.encode());
     members
@@ -261,7 +263,8 @@ fn join(args: &NodeArgs, config: &Config, dir: &Path, token: &Path) -> Result<()
     let [peer_addresses, ldap_addresses] = args.addresses(config);
     let addresses = [peer_addresses.clone(), ldap_addresses.clone()];
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let request = JoinRequest { request: key.request(), peer_addresses, ldap_addresses, version };
+    let behaviours = (VERSIONS.oldest, VERSIONS.newest);
+    let request = JoinRequest { request: key.request(), peer_addresses, ldap_addresses, version, behaviours };
     let answer = peers::client::join(&token, &request).map_err(|error| Failed::at("--join", error))?;
     let body = JoinBody::decode(&answer.body).map_err(|error| Failed::at("--join", error))?;
     data.join(&body.files).map_err(refused)?;
@@ -286,7 +289,8 @@ fn serve_node(
     let program = std::env::current_exe().map_err(|error| Failed::at("the program", error))?;
     let folder = peers::folder(dir);
     let log = wal::Settings { mode: config.sync, ..wal::Settings::default() };
-    let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(refused)?;
+    let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy);
+    let data = data.map(versions::known).map_err(refused)?;
     serve_data::warn_if_open_to_others(&data)?;
     let authority = Arc::new(args.issuing(Authority::load(&RealDisk, &folder).map_err(at_cluster)?));
     let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
@@ -298,7 +302,7 @@ fn serve_node(
     let listen = listen(args, &boot)?;
     let own = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
     let files = data.join_files().map_err(refused)?;
-    let node = Arc::new(Node::new(own, Arc::clone(&authority), files, *clock));
+    let node = Arc::new(Node::new(own, Arc::clone(&authority), (files, data.versions()), *clock));
     let of_links = Arc::downgrade(&node);
     let wake = Arc::new(move || of_links.upgrade().iter().for_each(|node| node.wake()));
     let service = Arc::clone(&node);
@@ -323,7 +327,7 @@ fn serve_node(
     let mut auditor = serve_data::auditor(config, &data, clock)?;
     let mut config = config.clone();
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
-    let schema = Arc::new(start::schema(&config, "serve")?);
+    let schema = schema(&config, &data)?;
     let (config, recovered) = take_up(config, &data, &schema, clock, node.id(), &links)?;
     if let Some(auditor) = &mut auditor {
         let started_ms = recovered.dsa.config().started_ms;
@@ -352,6 +356,17 @@ fn serve_node(
             Err(again(&program))
         }
     }
+}
+
+/// The schema of a node: that of the cluster, whatever this program has in the files that are built in.
+fn schema(config: &Config, data: &Data) -> Result<Arc<Schema>, Failed> {
+    // What was added to that of the cluster may be in a file of this program by now, in another form.
+    let named = Config { added_schema: None, ..config.clone() };
+    let named = directory::schema(&named).map_err(Failed::configured)?;
+    let schema = data.replica_schema(&Arc::new(named)).map_err(refused)?;
+    directory::warnings(&schema).iter().for_each(|warning| note!("pando serve: {warning}"));
+    fits(config, &schema)?;
+    Ok(schema)
 }
 
 /// Recovers the replica. Settings are those of the cluster: a start has none of its own but those of its machine.

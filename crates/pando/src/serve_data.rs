@@ -4,6 +4,7 @@ use crate::failed::Failed;
 use crate::output::print_ready;
 use crate::progress::RecoveryBar;
 use crate::start::{self, cannot_serve, load};
+use crate::versions;
 use consensus::Members;
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
@@ -187,7 +188,7 @@ pub(crate) fn open(dir: &Path, refused: fn(DataError) -> Failed) -> Result<Data,
         return Err(Failed::at("--data", text));
     }
     let is_new = !is_made(dir);
-    let data = Data::open(Arc::new(RealDisk), dir).map_err(refused)?;
+    let data = Data::open(Arc::new(RealDisk), dir).map(versions::known).map_err(refused)?;
     if is_new {
         tracing::info!("{}: a new data directory is made", dir.display());
     }

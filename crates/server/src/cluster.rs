@@ -15,6 +15,7 @@ mod runtime;
 mod standing;
 mod status;
 mod step_down;
+mod upgrade;
 
 pub use facts::{Facts, until_s};
 pub use node::{JoinBody, Node};

@@ -41,6 +41,12 @@ pub(super) fn conditions(metrics: &Metrics) -> Vec<String> {
     metrics.replicas.iter().map(line).collect()
 }
 
+/// Each replica with the latest version of the behaviour that its program knows.
+pub(super) fn newest_behaviours(metrics: &Metrics) -> Vec<String> {
+    let known = |newest: Option<u32>| newest.map_or("-".to_owned(), |newest| newest.to_string());
+    metrics.replicas.iter().map(|replica| format!("{} {}", replica.node, known(replica.newest))).collect()
+}
+
 pub(super) fn replicas(metrics: &Metrics) -> Vec<String> {
     let lag = |lag: Option<(u64, f64)>| {
         lag.map_or("lag - seconds -".to_owned(), |(commands, seconds)| {

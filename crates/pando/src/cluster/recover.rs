@@ -5,6 +5,7 @@ use crate::local;
 use crate::output::note;
 use crate::progress::RecoveryBar;
 use crate::serve_cluster::{alone, at_cluster, found, is_node};
+use crate::versions;
 use clap::Args as ClapArgs;
 use consensus::{ReplicaId, WholeLog};
 use env::clock::{Clock as _, SystemClock};
@@ -72,7 +73,8 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
     let clock = SystemClock::start();
     let identity = Identity::load(&RealDisk, &peers::folder(dir)).map_err(at_cluster)?;
     let log = wal::Settings::default();
-    let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy).map_err(Failed::of)?;
+    let data = Data::open_replica(Arc::new(RealDisk), dir, log, &mut SystemEntropy);
+    let data = data.map(versions::known).map_err(Failed::of)?;
     let mut config = Config::default();
     data.made().map_err(Failed::of)?.iter().for_each(|made| config.take_rules(made));
     let schema = Arc::new(local::schema(&config)?);
@@ -110,7 +112,7 @@ pub(crate) fn finish(dir: &Path) -> Result<bool, Failed> {
     {
         return Ok(false);
     }
-    let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
+    let data = Data::existing(Arc::new(RealDisk), dir).map(versions::known).map_err(Failed::of)?;
     take_over(&data)
 }
 

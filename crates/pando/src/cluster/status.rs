@@ -52,12 +52,26 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
     if status["joint"] == true {
         text.push_str("a change of members is in progress\n");
     }
+    upgrade(&status, nodes).iter().for_each(|line| text.push_str(line));
     let term = &status["term"];
     text.push_str(&match status["can_lose_one"].as_bool() {
         Some(true) => format!("term {term}; one more node can be lost\n"),
         _ => format!("term {term}; no node can be lost\n"),
     });
     print(&text)
+}
+
+/// What is to be said of an upgrade, while one is in progress.
+fn upgrade(status: &Value, nodes: &[Value]) -> Option<String> {
+    let behaviour = status["behaviour"].as_u64().filter(|behaviour| *behaviour > 0)?;
+    let newest = |node: &Value| node["newest_behaviour"].as_u64().unwrap_or(0);
+    nodes.iter().find(|node| newest(node) > behaviour)?;
+    let behind: Vec<String> =
+        nodes.iter().filter(|node| newest(node) <= behaviour).map(|node| node["id"].to_string()).collect();
+    Some(match behind.is_empty() {
+        true => format!("behaviour {behaviour} is in force; `pando cluster upgrade finish` raises it\n"),
+        false => format!("behaviour {behaviour} is in force; no newer program at: {}\n", behind.join(", ")),
+    })
 }
 
 fn line(node: &Value) -> String {

@@ -4,6 +4,7 @@ use super::{names, settings};
 use crate::failed::Failed;
 use crate::local;
 use crate::output::{note, print};
+use crate::versions;
 use env::disk::RealDisk;
 use node::data::{Data, View};
 use server::config::Config;
@@ -16,7 +17,7 @@ const FINDINGS_MAX: usize = 100;
 
 /// Prints the indexes that are written down.
 pub(super) fn list(dir: &Path) -> Result<(), Failed> {
-    let data = Data::existing(Arc::new(RealDisk), dir).map_err(Failed::of)?;
+    let data = Data::existing(Arc::new(RealDisk), dir).map(versions::known).map_err(Failed::of)?;
     let indexes = data.indexes().map_err(Failed::of)?;
     print(indexes.listed().iter().map(|index| format!("{index}\n")).collect::<String>())
 }

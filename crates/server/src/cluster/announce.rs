@@ -1,4 +1,5 @@
-//! What a node says of itself when it starts: where it is reached, which version it has, and that it is not drained any more. The leader puts
+//! What a node says of itself when it starts: where it is reached, which version it has, which versions of the behaviour its
+//! program applies, and that it is not drained any more. The leader puts
 //! that into the log, if it is new. Any other node passes it on, and uses the new address at once: it may be needed to elect a leader.
 
 use super::arguments::node;
@@ -19,8 +20,10 @@ impl Node {
     pub(super) fn announce(&self, ends: &AtomicBool) {
         let identity = self.identity();
         let [peer, ldap] = [identity.peer_addresses(), identity.ldap_addresses()].map(texts);
-        let version = env!("CARGO_PKG_VERSION");
-        let command = json!({ "command": "announce", "peer": peer, "ldap": ldap, "version": version });
+        let (version, newest) = (env!("CARGO_PKG_VERSION"), self.versions.newest);
+        let command = json!({
+            "command": "announce", "peer": peer, "ldap": ldap, "version": version, "newest": newest,
+        });
         let mut again = AGAIN.0;
         while !ends.load(Ordering::Acquire) && !self.is_heard(&command) {
             env::poll::pause(again);
@@ -73,7 +76,7 @@ impl Node {
         self.leading()?;
         let view = self.change(|view| {
             let (peer, ldap, version) = (said.peer.clone(), said.ldap.clone(), said.version.clone());
-            let edit = |facts| Facts { peer, ldap, version, drained: false, ..facts };
+            let edit = |facts| Facts { peer, ldap, version, newest: said.newest, drained: false, ..facts };
             Ok(facts::edited(&view.members, id, edit))
         })?;
         let peer = |id| json!({ "peer": texts(&self.addresses(&view, id)) });

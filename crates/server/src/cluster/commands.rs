@@ -26,6 +26,7 @@ impl Node {
                 "drain" => Node::drain,
                 "remove" => Node::remove,
                 "replace" => Node::replace,
+                "upgrade-finish" => Node::finish_upgrade,
                 other => return Err(format!("this version has no command `{other}`")),
             };
         let done = self.at_leader(&command).map_or_else(|| lead(self, &command), Ok);

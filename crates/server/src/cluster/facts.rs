@@ -3,8 +3,24 @@
 use consensus::upkeep::Wishes;
 use consensus::{Change, Members, ReplicaId};
 use peers::{Address, Fingerprint, Holder, Member};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+
+/// The names that are known here.
+const NAMES: [&str; 12] = [
+    "peer",
+    "ldap",
+    "certificate",
+    "earlier",
+    "until",
+    "key",
+    "token",
+    "version",
+    "newest",
+    "drained",
+    "replaces",
+    "replacement",
+];
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,12 +41,16 @@ pub struct Facts {
     pub token: String,
     /// The version that it last started with.
     pub version: String,
+    /// The latest version of the behaviour that this program applies; `None` if it has not said so.
+    pub newest: Option<u32>,
     /// It is not to lead, and clients are to go elsewhere: an operator is about to stop it.
     pub drained: bool,
     /// The node whose place it takes, if it joined for that.
     pub replaces: Option<ReplicaId>,
     /// What an operator has ordered in its place.
     pub replacement: Option<Replacement>,
+    /// What a later program has written and this one does not know. It is kept.
+    pub more: Map<String, Value>,
 }
 
 /// That another node is to take the place of one.
@@ -48,10 +68,15 @@ impl Facts {
         let texts = |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
         let [certificate, earlier] =
             [self.certificate, self.earlier].map(|one| one.map(|one| one.to_string()));
-        let mut object = json!({
+        let mut object = Value::Object(self.more.clone());
+        let known = json!({
             "peer": texts(&self.peer), "ldap": texts(&self.ldap), "certificate": certificate,
             "earlier": earlier, "until": self.until_s, "key": self.key, "token": self.token, "version": self.version,
         });
+        known.as_object().into_iter().flatten().for_each(|(name, value)| object[name] = value.clone());
+        if let Some(newest) = self.newest {
+            object["newest"] = json!(newest);
+        }
         if self.drained {
             object["drained"] = json!(true);
         }
@@ -67,6 +92,9 @@ impl Facts {
     /// Reads them. What is not there, or not understood, is empty.
     pub fn decode(bytes: &[u8]) -> Facts {
         let object: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let is_unknown = |(name, _): &(&String, &Value)| !NAMES.contains(&name.as_str());
+        let more = object.as_object().into_iter().flatten().filter(is_unknown);
+        let more = more.map(|(name, value)| (name.clone(), value.clone())).collect();
         let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
         let addresses = |name: &str| {
             let texts = object[name].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -81,9 +109,11 @@ impl Facts {
             key: text("key"),
             token: text("token"),
             version: text("version"),
+            newest: object["newest"].as_u64().and_then(|number| u32::try_from(number).ok()),
             drained: object["drained"] == true,
             replaces: object["replaces"].as_u64().map(ReplicaId),
             replacement: replacement(&object["replacement"]),
+            more,
         }
     }
 
@@ -190,9 +220,11 @@ mod tests {
             key: "k".to_owned(),
             token: "t".to_owned(),
             version: "1".to_owned(),
+            newest: Some(3),
             drained: true,
             replaces: Some(ReplicaId(3)),
             replacement: Some(Replacement { token: "u".to_owned(), until_s: 9 }),
+            more: Map::from_iter([("later".to_owned(), json!([1]))]),
         };
         assert_eq!(Facts::decode(&facts.encode()), facts);
         // A second time it is the same, and the one before it is not forgotten.

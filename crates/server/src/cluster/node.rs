@@ -4,6 +4,7 @@ use super::facts::{self, Facts, until_s};
 use super::lags::Lags;
 use super::moves::Moves;
 use consensus::{Change, Control, Members, Refusal, ReplicaId, Request, View};
+use dsa::behaviour::Versions;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use node::commit::Queue;
@@ -32,6 +33,8 @@ pub struct Node {
     identity: Mutex<Arc<Identity>>,
     pub(super) authority: Arc<Authority>,
     files: JoinFiles,
+    /// The versions of the behaviour that this program applies.
+    pub(super) versions: Versions,
     pub(super) clock: SystemClock,
     pub(super) lags: Mutex<Lags>,
     /// There from the recovery on.
@@ -93,11 +96,16 @@ impl JoinBody {
 
 impl Node {
     /// Of a directory that belongs to a node.
-    pub fn new(identity: Identity, authority: Arc<Authority>, files: JoinFiles, clock: SystemClock) -> Node {
+    pub fn new(
+        identity: Identity,
+        authority: Arc<Authority>,
+        (files, versions): (JoinFiles, Versions),
+        clock: SystemClock,
+    ) -> Node {
         let (lags, replica, joins, moves) = Default::default();
         let (id, cluster) = (ReplicaId(identity.node()), identity.cluster());
         let identity = Mutex::new(Arc::new(identity));
-        Node { id, cluster, identity, authority, files, clock, lags, replica, joins, moves }
+        Node { id, cluster, identity, authority, files, versions, clock, lags, replica, joins, moves }
     }
 
     /// The members as links are to know them: where they are, also if the log has not heard of it.
@@ -297,7 +305,10 @@ impl Service for Node {
         let key = request.key().ok_or("the request for a certificate cannot be read")?.to_string();
         let token = token.name();
         let _one = self.lock_joins();
-        let JoinRequest { request, peer_addresses: peer, ldap_addresses: ldap, version } = request;
+        let JoinRequest { request, peer_addresses: peer, ldap_addresses: ldap, version, behaviours } =
+            request;
+        let (oldest, newest) = behaviours;
+        self.must_be_known_by(Versions { oldest, newest })?;
         let now_s = self.clock.wall_ms() / 1000;
         let mut issued = None;
         // The token is used, for this key, before there is a certificate outside.
@@ -316,6 +327,7 @@ impl Service for Node {
                 key: key.clone(),
                 token: token.clone(),
                 version: version.clone(),
+                newest: Some(newest),
                 replaces: facts::replaced_by(&view.members, &token),
                 ..Facts::default()
             };

@@ -61,8 +61,9 @@ impl Node {
             Some(leader) if leader == id => "leader",
             _ => "unknown",
         };
-        let url = Facts::of(&view.members, id).urls().next().unwrap_or_default();
-        Replica { node: id.0, role, lag, sync_ms, clock_s, url }
+        let facts = Facts::of(&view.members, id);
+        let url = facts.urls().next().unwrap_or_default();
+        Replica { node: id.0, role, lag, sync_ms, clock_s, url, newest: facts.newest }
     }
 }
 
@@ -86,6 +87,7 @@ impl Group for Node {
                 consensus::Standing::Doubted => "doubted",
                 consensus::Standing::Rebuilt(_) => "rebuilt",
             },
+            behaviour: self.behaviour(),
             replicas: view.members.all().map(|id| self.replica(id, &view)).collect(),
         }
     }

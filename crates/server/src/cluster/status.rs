@@ -27,6 +27,7 @@ impl Node {
             "term": view.term,
             "joint": view.members.is_joint(),
             "cluster": self.cluster().to_string(),
+            "behaviour": self.behaviour(),
             "doubted": view.compared.standing == consensus::Standing::Doubted,
             "nodes": nodes,
         })
@@ -43,6 +44,7 @@ impl Node {
             "lag_commands": lag.map(|(commands, _)| commands),
             "lag_seconds": lag.map(|(_, seconds)| seconds),
             "version": facts.version,
+            "newest_behaviour": facts.newest,
             "certificate_days": self.days_left(&facts),
             "fetches_snapshot": fetches,
             "sync_ms": sync_ms,
