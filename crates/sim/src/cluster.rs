@@ -10,6 +10,7 @@ mod membership;
 mod nemesis;
 mod old_reads;
 mod processes;
+mod programs;
 mod replica;
 mod sent;
 mod settings;
@@ -18,6 +19,7 @@ mod transactions;
 mod trials;
 mod worse;
 mod votes;
+mod upgrades;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
@@ -38,11 +40,13 @@ use dsa::settings::Texts;
 use env::clock::Clock as _;
 use ledger::Ledger;
 use old_reads::Floors;
+use node::commit::Failed;
 use replica::{Damage, Replica};
 use sent::Sent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use upgrades::Upgrades;
 
 /// The data directory, on each disk.
 const DIR: &str = "data";
@@ -103,6 +107,7 @@ pub struct Cluster {
     copies: Random,
     /// Chances of what becomes another in memory.
     damages: Random,
+    upgrades: Upgrades,
     /// Time that has passed, and when a change of members was last asked for.
     now_ns: u64,
     changed_ns: u64,
@@ -185,6 +190,7 @@ impl Cluster {
             has_ambush: false,
             copies: Random::new(!seed),
             damages: Random::new(seed.rotate_left(32)),
+            upgrades: Upgrades::new(seed),
             now_ns: 0,
             changed_ns: 0,
             trace,
@@ -236,6 +242,7 @@ impl Cluster {
         if self.damages.chance(self.plan.cluster.damage) {
             self.damage();
         }
+        self.upgrade()?;
         match self.random.below(100) {
             0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
@@ -293,6 +300,11 @@ impl Cluster {
         replica.clock.pass_ns(replica.disk.elapsed_ns() - before_ns);
         if let Err(failed) = &stepped {
             self.trace.note(format_args!("  replica {id} fails: {failed}"));
+        }
+        if let Err(failed @ Failed::Behaviour(..)) = &stepped
+            && !self.gets_newer(at)
+        {
+            return Err(broken(properties::KNOWN)(format!("replica {id}: {failed}")));
         }
         if let Some(what) = self.ledger.broken() {
             return Err(broken(properties::AGREEMENT)(what));
@@ -358,6 +370,7 @@ impl Cluster {
                 return Err(broken(property)(format!("entry {index} has an update: {what}")));
             }
             self.digests.insert(index, self.oracle.digest());
+            self.tally.upgrades += u64::from(self.oracle.take_raised());
             self.tally.records += 1;
         }
         Ok(())

@@ -6,6 +6,7 @@ use crate::random::Random;
 use crate::requests::{Bundle, LOCKED, ROOT, SUFFIX};
 use consensus::links::Links;
 use consensus::{Members, ReplicaId};
+use dsa::behaviour::{NEWEST, OLDEST, Versions};
 use dsa::indexing::{Indexer, Pace};
 use dsa::reads;
 use dsa::settings::Texts;
@@ -31,6 +32,9 @@ use wal::{Index, Step, SyncJob};
 const MEMORY_BYTES_MAX: u64 = 48 << 20;
 /// Keys that go into an index in one step.
 const INDEX_STEP_KEYS: usize = 16;
+
+/// What a program of the next version knows.
+pub const NEXT: Versions = Versions { oldest: OLDEST, newest: NEWEST + 1 };
 
 /// The schema of simulated directories, as it is before something is added to it.
 pub fn schema() -> Arc<schema::Schema> {
@@ -155,6 +159,8 @@ pub struct StartOptions {
     pub transaction_ms: Option<u64>,
     /// Another schema than [`schema`].
     pub schema: Option<Arc<schema::Schema>>,
+    /// The versions of the behaviour that the program knows.
+    pub versions: Versions,
 }
 
 /// As [`recover`], with all that may be asked for.
@@ -180,7 +186,7 @@ fn recover_once(
     log: wal::Settings,
     asked: StartOptions,
 ) -> Result<(Data, Recovered), DataError> {
-    let data = Data::open(disk, dir)?;
+    let data = Data::open(disk, dir)?.knowing(asked.versions);
     let recovered = with_wanted(&data, log, asked, |wanted| data.recover(wanted, &mut |_| ()))?;
     Ok((data, recovered))
 }
@@ -201,7 +207,7 @@ pub fn begin_replication(
     with_wanted(&data, log, asked, |wanted| data.begin_replication(wanted, Members::of_voters(members)))
 }
 
-/// Starts a replica, with a session for each of `sessions` clients.
+/// Starts a replica, by a program that knows these versions of the behaviour, with a session for each of `sessions` clients.
 ///
 /// # Errors
 /// As [`Data::recover_replica`].
@@ -215,7 +221,7 @@ pub fn start_replica(
     (replication, updates): (Replication, Box<dyn Links>),
 ) -> Result<Node, DataError> {
     let (seed, id) = (asked.seed, replication.id);
-    let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?;
+    let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?.knowing(asked.versions);
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
     let committer = recovered.committer.forwarding(id, updates, Random::new(seed).number());

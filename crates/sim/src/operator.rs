@@ -2,7 +2,7 @@
 //! acknowledgements that it received outlive the server, whose disk it shares.
 
 use crate::disk::SimDisk;
-use crate::node::{digest, recover, schema_in};
+use crate::node::{NEXT, digest, recover, schema_in};
 use crate::oracle::Held;
 use bulk::{Callbacks, Export, Import, Input, Operational, Passwords};
 use dsa::Dsa;
@@ -140,7 +140,7 @@ pub fn look(disk: &SimDisk, dir: &Path) -> Result<Option<View>, String> {
         return Ok(None);
     }
     let read = || {
-        let data = Data::existing(disk, dir)?;
+        let data = Data::existing(disk, dir)?.knowing(NEXT);
         data.view(&schema_in(&data)?, MEMORY_BYTES_MAX, &mut |_| ())
     };
     let view = read().map_err(|error| error.to_string())?;

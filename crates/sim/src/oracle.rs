@@ -5,6 +5,7 @@ use crate::late::Group;
 use crate::node::{config, digest, schema, schema_of, superblock};
 use crate::requests::{Bundle, COUNTER};
 use dsa::POLICY_ACTOR;
+use dsa::behaviour::OLDEST;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
 use dsa::{Applier, Dsa, Session, State, Worker};
@@ -34,6 +35,9 @@ pub struct Oracle {
     imports: BTreeMap<u64, String>,
     /// The last rules say that entries are not held to the schema.
     has_no_schema_check: bool,
+    /// The version of the behaviour by which commands are applied, and whether one has raised it since that was asked last.
+    behaviour: u32,
+    has_raised: bool,
 }
 
 /// What a command was.
@@ -72,6 +76,8 @@ impl Default for Oracle {
             commands,
             imports,
             has_no_schema_check: false,
+            behaviour: OLDEST,
+            has_raised: false,
         }
     }
 }
@@ -166,6 +172,11 @@ impl Oracle {
                 Body::Times(times) => {
                     self.applier.apply_times(times).map_err(|error| error.to_string())?;
                 }
+                Body::Behaviour(behaviour) => {
+                    self.has_raised |= behaviour > self.behaviour;
+                    self.behaviour = self.behaviour.max(behaviour);
+                    self.applier.behave(self.behaviour);
+                }
                 Body::Settings(text) => seen(&self.dsa, Seeing::Settings(text)),
                 Body::Nothing => {}
             }
@@ -187,7 +198,13 @@ impl Oracle {
         self.dsa = Dsa::over(shard, config).expect("memory is plenty");
         self.applier = Applier::new(&self.dsa).expect("there are few readers");
         self.applier.stands_at(self.at, chain);
+        self.applier.behave(self.behaviour);
         self.applier.begin_parcel(self.at + 1, &Head::default());
+    }
+
+    /// Was the version of the behaviour raised since this was asked last?
+    pub fn take_raised(&mut self) -> bool {
+        std::mem::take(&mut self.has_raised)
     }
 
     /// Are entries held to the schema?

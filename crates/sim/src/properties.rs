@@ -115,6 +115,8 @@ pub const MEMBERS: &str = "all replicas have the same members";
 /// See [`AGREEMENT`].
 pub const LEAVES: &str = "a replica leaves service if it alone differs, until it is made anew";
 /// See [`AGREEMENT`].
+pub const KNOWN: &str = "a replica goes on by every behaviour that its program knows";
+/// See [`AGREEMENT`].
 pub const REBUILT: &str = "a replica that differs is found and made anew";
 /// See [`AGREEMENT`].
 pub const WORSE: &str = "a leader whose disk is slow, or whose clock is wrong, leads no more before long";

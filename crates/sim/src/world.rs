@@ -147,6 +147,12 @@ pub struct Tally {
     pub damages: u64,
     /// See `damages`.
     pub rebuilt: u64,
+    /// Upgrades that were finished, that were not because a replica had the older program, and replicas that were started with that too late.
+    pub upgrades: u64,
+    /// See `upgrades`.
+    pub upgrades_refused: u64,
+    /// See `upgrades`.
+    pub outdated: u64,
     /// Calms in which all replicas were compared.
     pub calms: u64,
     /// Replicas that began another group.
@@ -195,6 +201,9 @@ impl Tally {
         self.fetched += other.fetched;
         self.damages += other.damages;
         self.rebuilt += other.rebuilt;
+        self.upgrades += other.upgrades;
+        self.upgrades_refused += other.upgrades_refused;
+        self.outdated += other.outdated;
         self.changes += other.changes;
         self.kept_up += other.kept_up;
         self.worse += other.worse;
@@ -244,6 +253,9 @@ impl Tally {
             ("snapshots fetched", self.fetched),
             ("directories damaged", self.damages),
             ("replicas made anew", self.rebuilt),
+            ("upgrades finished", self.upgrades),
+            ("upgrades refused", self.upgrades_refused),
+            ("replicas outdated", self.outdated),
             ("changes of members", self.changes),
             ("changes that leaders wanted", self.kept_up),
             ("leaders that got worse", self.worse),

@@ -7,7 +7,7 @@ use node::data::{Data, DataError};
 use schema::{Builder, Schema};
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
-use sim::node::{Node, StartOptions, digest};
+use sim::node::{NEXT, Node, StartOptions, digest};
 use sim::operator::{self, BACKUPS, Operator, TARGET};
 use sim::oracle::Held;
 use sim::requests::{Bundle, Sent};
@@ -93,6 +93,35 @@ fn what_was_refused_stays_refused_when_the_schema_has_it_now() {
     disk.kill();
     // Its outcome is in the log as well: nothing differs at a further start.
     let node = start(&disk, with_robots());
+    assert_eq!((digest(&node.recovered.dsa), node.applied()), (held, applied));
+    assert!(node.recovered.differences.is_empty());
+}
+
+/// A server alone goes over to the newest behaviour of its program. What was decided before is decided again as it was, and an older program is
+/// refused from then on, whether a snapshot or the log says so.
+#[test]
+fn a_newer_program_goes_on_and_an_older_one_is_refused_afterwards() {
+    let disk = SimDisk::new(7);
+    let next = || StartOptions { versions: NEXT, ..StartOptions::default() };
+    let held = refused(&disk);
+    let mut node = start(&disk, next());
+    assert_eq!(digest(&node.recovered.dsa), held);
+    assert!(node.recovered.differences.is_empty() && !add_robot(&mut node, "marvin"));
+    assert_eq!(node.recovered.committer.queue().status().behaviour(), NEXT.newest);
+    // The parcel of this one has the outcome chain of the one before.
+    assert!(!add_robot(&mut node, "marvin"));
+    let applied = node.applied();
+    drop(node);
+    disk.kill();
+    match try_start(&disk, log(), StartOptions::default()) {
+        Err(DataError::Behaviour(_, what)) => {
+            assert!(what.contains("start it with the newer program"), "{what}")
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it does not know by what commands were decided"),
+    }
+    // The refused start changed nothing.
+    let node = start(&disk, next());
     assert_eq!((digest(&node.recovered.dsa), node.applied()), (held, applied));
     assert!(node.recovered.differences.is_empty());
 }

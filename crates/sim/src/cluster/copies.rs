@@ -3,7 +3,7 @@
 
 use super::{Cluster, DIR, broken};
 use crate::disk::{Faults, SimDisk};
-use crate::node::{digest, schema_in};
+use crate::node::{NEXT, digest, schema_in};
 use crate::operator::{BACKUPS, MEMORY_BYTES_MAX, TARGET, look};
 use crate::properties;
 use crate::world::Violation;
@@ -112,7 +112,7 @@ fn restored(disk: &SimDisk, applied: u64) -> Result<(u64, u128), String> {
 fn begin_anew(disk: &SimDisk, log: wal::Settings, seed: u64) -> Result<u128, String> {
     let text = |error: node::data::DataError| error.to_string();
     let (shared, mut entropy) = (Arc::new(disk.clone()), SeededEntropy::new(seed));
-    let data = Data::open_replica(shared, Path::new(DIR), log, &mut entropy).map_err(text)?;
+    let data = Data::open_replica(shared, Path::new(DIR), log, &mut entropy).map_err(text)?.knowing(NEXT);
     let remains =
         data.remains(&schema_in(&data).map_err(text)?, MEMORY_BYTES_MAX, log, &mut entropy, &mut |_| ());
     let remains = remains.map_err(text)?;

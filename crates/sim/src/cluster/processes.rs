@@ -4,7 +4,7 @@ use super::{Cluster, DIR, SESSIONS, TRANSACTION_MS, broken};
 use crate::disk::Faults;
 use crate::node::{self, StartOptions};
 use crate::world::Violation;
-use ::node::data::Replication;
+use ::node::data::{DataError, Replication};
 use consensus::links::Channel;
 use dsa::settings::Texts;
 use std::path::Path;
@@ -22,8 +22,9 @@ impl Cluster {
         if self.copies.chance(100) {
             self.begin_anew(at)?;
         }
-        let super::replica::Replica { id, disk, clock, .. } = &self.replicas[at];
-        let (id, disk, clock, dir) = (*id, Arc::new(disk.clone()), *clock, Path::new(DIR));
+        let super::replica::Replica { id, disk, clock, versions, .. } = &self.replicas[at];
+        let (id, disk, clock, versions) = (*id, Arc::new(disk.clone()), *clock, *versions);
+        let dir = Path::new(DIR);
         let [links, updates] =
             [Channel::Consensus, Channel::Updates].map(|channel| self.network.links_of(id, channel));
         let asked = StartOptions {
@@ -31,6 +32,7 @@ impl Cluster {
             reads: self.reads,
             transaction_ms: Some(TRANSACTION_MS),
             settings: self.settings.are_changed.then(Texts::new),
+            versions,
             ..StartOptions::default()
         };
         let replication = Replication { id, links, retention: self.retention };
@@ -44,6 +46,7 @@ impl Cluster {
                 self.end(at);
                 return Ok(());
             }
+            Err(DataError::Behaviour(..)) if self.gets_newer(at) => return self.start(at),
             Err(error) => {
                 let what = format!("replica {id}: {error}");
                 return Err(broken("a start without damage succeeds")(what));
@@ -61,6 +64,7 @@ impl Cluster {
         let replica = &mut self.replicas[at];
         (replica.node, replica.seen, replica.paused_ns) = (Some(node), 0, 0);
         replica.transfer = Some(transfer);
+        self.announce(at);
         self.must_not_go_back(at)?;
         self.look_at_start(at)?;
         self.look_at(at)

@@ -5,6 +5,7 @@ use crate::disk::SimDisk;
 use crate::node::Node;
 use crate::random::Random;
 use consensus::{Control, Members, ReplicaId};
+use dsa::behaviour::Versions;
 use node::data::Data;
 use node::data::snapshot::Writing;
 use node::transfer::Transfer;
@@ -45,6 +46,8 @@ pub(super) struct Replica {
     pub(super) id: ReplicaId,
     pub(super) disk: SimDisk,
     pub(super) clock: SimClock,
+    /// What the program knows that starts next.
+    pub(super) versions: Versions,
     /// Of 1,000: how many nanoseconds its clock passes for as many of the world.
     rate: u64,
     pub(super) node: Option<Node>,
@@ -79,6 +82,7 @@ impl Replica {
             id,
             disk,
             clock,
+            versions: Versions::THIS,
             rate,
             node: None,
             transfer: None,
