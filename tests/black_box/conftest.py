@@ -164,12 +164,12 @@ def run(*command, code=0, stdin="", timeout=PATIENCE, env=None):
 class Server:
     """A running `pando serve` on a port of the system's choice."""
 
-    def __init__(self, arguments, folder, storage=("--memory",), env=None):
+    def __init__(self, arguments, folder, storage=("--memory",), env=None, program=PANDO):
         self.folder, self.arguments = folder, list(arguments)
         self.log_path = folder / "log"
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [PANDO, "serve", *storage, *arguments],
+                [program, "serve", *storage, *arguments],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, **(env or {})},

@@ -32,8 +32,8 @@ def free_port():
 class Node(Server):
     """A node of a cluster."""
 
-    def __init__(self, folder, *arguments, env=None):
-        super().__init__(arguments, folder, storage=("--data", folder / "data"), env=env)
+    def __init__(self, folder, *arguments, env=None, program=PANDO):
+        super().__init__(arguments, folder, storage=("--data", folder / "data"), env=env, program=program)
         self.admin = ["-x", "-H", self.url, "-D", ROOT, "-w", SECRET]
 
 
@@ -61,8 +61,8 @@ class Cluster:
         self.token(f"token{number}", at)
         self.begin(number, "--join", self.folder / f"token{number}")
 
-    def start(self, number, *arguments):
-        self.nodes[number] = Node(self.folder / f"n{number}", *arguments)
+    def start(self, number, *arguments, program=PANDO):
+        self.nodes[number] = Node(self.folder / f"n{number}", *arguments, program=program)
 
     def token(self, name, at=1):
         self.command(at, "token", "-o", self.folder / name)

@@ -28,9 +28,8 @@ class Load:
         session, number = bound(node), 0
         while not self.stop.is_set():
             number += 1
-            change = [(ldap.MOD_REPLACE, "sn", str(number).encode())]
             try:
-                session.modify_s(f"cn={name},{PEOPLE}", change)
+                self.act(session, f"cn={name},{PEOPLE}", number)
                 self.results["done"] += 1
                 self.last[name] = {number}
             except ldap.BUSY:
@@ -44,6 +43,10 @@ class Load:
             except ldap.LDAPError as error:
                 # Nothing that a single server would say.
                 self.results[f"failed: {error}"] += 1
+
+    def act(self, session, dn, number):
+        """What each does again and again."""
+        session.modify_s(dn, [(ldap.MOD_REPLACE, "sn", str(number).encode())])
 
     def go_on(self):
         """Waits until all have written again."""
