@@ -496,7 +496,7 @@ impl RaftLog {
         // Before anybody hears of another term, of another leader or of entries that are committed.
         self.publish_lease();
         for message in messages {
-            if let Some(bytes) = message::encode(&message) {
+            if let Some(bytes) = message::encode(&message, || self.links.buffer()) {
                 self.links.send(ReplicaId(message.to), bytes);
             }
         }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -60,6 +61,9 @@ impl PlainThread {
         self.0.join().map_err(|_| io::Error::other("a thread panicked"))
     }
 }
+
+/// Makes a task on the thread whose event loop runs it: the task need not be [`Send`].
+pub type Main = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 /// Starts a task on the calling thread's event loop.
 pub fn spawn_local(future: impl Future<Output = ()> + 'static) {

@@ -24,7 +24,7 @@ mod wall;
 pub use failed::Failed;
 pub use queue::Queue;
 pub use status::Status;
-pub use thread::Thread;
+pub use thread::{RunTask, Thread};
 
 use crate::compare::Compare;
 use crate::data::snapshot::Point;
@@ -173,11 +173,6 @@ impl Committer {
     #[must_use]
     pub fn over(self, log: impl FnOnce(Box<dyn ShardLog>) -> Box<dyn ShardLog>) -> Committer {
         Committer { log: log(self.log), ..self }
-    }
-
-    /// Is it one of several replicas?
-    pub fn is_replica(&self) -> bool {
-        self.forward.is_some()
     }
 
     /// Index of the last record that was applied.

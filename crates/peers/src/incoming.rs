@@ -188,7 +188,7 @@ async fn take(shared: &Shared, link: &Link, mut reader: ReadHalf<TlsStream<Socke
             Kind::Acknowledged => link.class() == Class::Messages,
             _ => false,
         };
-        let delivered = match wire::read(&mut reader, allowed).await {
+        let delivered = match wire::read_with_room(&mut reader, wire::MEMBER_ROOM_BYTES, allowed).await {
             Ok((Kind::Message(channel), body)) => shared.table.deliver(link, channel, body),
             Ok((Kind::Acknowledged, body)) => match acknowledged::decode(&body) {
                 Ok((term, indexes)) => {

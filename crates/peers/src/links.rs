@@ -1,4 +1,5 @@
-//! The links of a node to the others. One thread, `peers`, has all its sockets.
+//! The links of a node to the others. One thread, `peers`, has all its sockets. What sends and receives most may run there too ([`Peers::run`]):
+//! a message costs no change of threads then.
 
 use crate::acknowledged;
 use crate::authority::Authority;
@@ -26,11 +27,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use tokio::sync::mpsc;
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 128;
 /// Addresses to listen on at most.
 const LISTENERS_MAX: usize = 8;
+/// Tasks of others that wait to be begun, at most.
+const TASKS_MAX: usize = 4;
 
 /// What the links of a node are made of.
 pub struct Options {
@@ -52,6 +56,7 @@ pub struct Options {
 pub struct Peers {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
+    tasks: mpsc::Sender<task::Main>,
     thread: Option<task::Thread>,
 }
 
@@ -91,10 +96,11 @@ impl Peers {
         let shared = Arc::new(Shared::new(table, seen, configs, authority, service));
         let (started, has_started) = channel();
         let of_thread = Arc::clone(&shared);
-        let thread = task::Thread::spawn("peers", move || serve(of_thread, bound, started))?;
+        let (tasks, to_begin) = mpsc::channel(TASKS_MAX);
+        let thread = task::Thread::spawn("peers", move || serve(of_thread, bound, started, to_begin))?;
         let addresses =
             has_started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the peers ended")))?;
-        Ok(Peers { shared, addresses, thread: Some(thread) })
+        Ok(Peers { shared, addresses, tasks, thread: Some(thread) })
     }
 
     /// Where it listens, in the order in which it was asked to.
@@ -105,6 +111,14 @@ impl Peers {
     /// The links of one channel. To be given to one owner: all that are made for a channel take from the same messages.
     pub fn links(&self, channel: Channel) -> Box<dyn Links> {
         Box::new(ChannelLinks { shared: Arc::clone(&self.shared), channel })
+    }
+
+    /// Has the thread of the links run a task, until it is done or the links end.
+    ///
+    /// # Errors
+    /// More tasks wait to be begun than may.
+    pub fn run(&self, main: task::Main) -> io::Result<()> {
+        self.tasks.try_send(main).map_err(|_| io::Error::other("the thread of the peers takes no task"))
     }
 
     /// Replaces the members; this node may be one of them, and must be if programs with its certificate send commands to it. Links of nodes that
@@ -173,6 +187,10 @@ struct ChannelLinks {
 }
 
 impl Links for ChannelLinks {
+    fn buffer(&mut self) -> Vec<u8> {
+        self.shared.table.buffer()
+    }
+
     /// # Panics
     /// The message is longer than a frame of the channel may be ([`crate::frame::Kind::bytes_max`]).
     fn send(&mut self, to: ReplicaId, message: Vec<u8>) {
@@ -185,7 +203,12 @@ impl Links for ChannelLinks {
 }
 
 /// All of the thread.
-async fn serve(shared: Arc<Shared>, bound: Vec<TcpBound>, started: Sender<io::Result<Vec<SocketAddr>>>) {
+async fn serve(
+    shared: Arc<Shared>,
+    bound: Vec<TcpBound>,
+    started: Sender<io::Result<Vec<SocketAddr>>>,
+    tasks: mpsc::Receiver<task::Main>,
+) {
     match listen(&shared, bound) {
         Ok(addresses) => _ = started.send(Ok(addresses)),
         Err(error) => {
@@ -195,7 +218,15 @@ async fn serve(shared: Arc<Shared>, bound: Vec<TcpBound>, started: Sender<io::Re
     }
     tokio::select! {
         () = link(&shared) => {}
+        () = begin_tasks(tasks) => {}
         () = shared.end.notified() => {}
+    }
+}
+
+/// Begins tasks of others. The links have the sender, and outlive this.
+async fn begin_tasks(mut tasks: mpsc::Receiver<task::Main>) {
+    while let Some(main) = tasks.recv().await {
+        task::spawn_local(main());
     }
 }
 

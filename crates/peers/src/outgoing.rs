@@ -107,6 +107,7 @@ async fn send(shared: &Shared, link: &Link, writer: WriteHalf<TlsStream<Socket>>
             }
             while let Some((channel, message)) = shared.table.next(link) {
                 wire::write(&mut writer, Kind::Message(channel), &message).await?;
+                shared.table.keep_buffer(message);
             }
             Ok::<(), Ended>(writer.flush().await?)
         };

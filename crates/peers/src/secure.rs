@@ -26,7 +26,7 @@ pub(crate) struct Configs {
 impl Configs {
     /// Of this node.
     pub(crate) fn of(identity: &Identity) -> Result<Configs, Error> {
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider());
         let mut roots = RootCertStore::empty();
         roots.add(identity.authority().clone())?;
         let roots = Arc::new(roots);
@@ -51,7 +51,7 @@ impl Configs {
 
 /// For a node that has no certificate yet, and knows of the CA its fingerprint.
 pub(crate) fn joining(authority: Fingerprint) -> Result<Arc<ClientConfig>, Error> {
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(provider());
     let verifier = Verifier { trusted: Trusted::Fingerprint(authority), provider: Arc::clone(&provider) };
     Ok(Arc::new(without_resumption(builder(provider, verifier)?.with_no_client_auth())))
 }
@@ -59,6 +59,16 @@ pub(crate) fn joining(authority: Fingerprint) -> Result<Arc<ClientConfig>, Error
 /// What is asked for in a handshake, where a name must be. It is not sent, and not looked at.
 pub(crate) fn no_name() -> ServerName<'static> {
     ServerName::try_from("node.invalid").expect("it is a name")
+}
+
+/// Both ends have all cipher suites of TLS 1.3. The first is the one that they agree on: the shorter key takes a quarter less time for a byte.
+fn provider() -> CryptoProvider {
+    use ring::cipher_suite::{
+        TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+    };
+    let cipher_suites =
+        vec![TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256];
+    CryptoProvider { cipher_suites, ..ring::default_provider() }
 }
 
 fn builder(

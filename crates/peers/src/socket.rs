@@ -33,9 +33,9 @@ impl Heard {
         self.at_ns.set(self.clock.monotonic_ns());
     }
 
-    /// Milliseconds since then.
-    pub(crate) fn silent_ms(&self) -> u64 {
-        self.clock.monotonic_ns().saturating_sub(self.at_ns.get()) / 1_000_000
+    /// When that was.
+    pub(crate) fn at_ns(&self) -> u64 {
+        self.at_ns.get()
     }
 }
 

@@ -101,8 +101,16 @@ struct Queue {
     bytes: usize,
 }
 
+/// Buffers of messages that were sent, for others: as many, and with so many bytes each, at most.
+const SPARE_MAX: usize = 4;
+const SPARE_BYTES_MAX: usize = 2 << 20;
+/// Bytes that such a buffer has at least.
+const SPARE_BYTES_MIN: usize = 4 << 10;
+
 #[derive(Default)]
 struct State {
+    /// Empty buffers of messages that were sent.
+    spare: Vec<Vec<u8>>,
     members: BTreeMap<u64, Member>,
     /// Members with which this node has joined, until it is one itself.
     joined: Vec<Member>,
@@ -343,6 +351,23 @@ impl Table {
             }
         }
         None
+    }
+
+    /// An empty buffer for a message.
+    pub(crate) fn buffer(&self) -> Vec<u8> {
+        self.state().spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps the buffer of a message that was sent. Those of short ones are not worth it.
+    pub(crate) fn keep_buffer(&self, mut message: Vec<u8>) {
+        message.clear();
+        if !(SPARE_BYTES_MIN..=SPARE_BYTES_MAX).contains(&message.capacity()) {
+            return;
+        }
+        let mut state = self.state();
+        if state.spare.len() < SPARE_MAX {
+            state.spare.push(message);
+        }
     }
 
     /// Puts a message that came over a link into the inbox of its channel. A link that has ended brings none any more.

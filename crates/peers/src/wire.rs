@@ -17,8 +17,9 @@ pub(crate) const ALIVE_MS: u64 = 500;
 pub(crate) const SILENT_MS: u64 = 2_500;
 /// Milliseconds between two looks at that.
 const LOOK_MS: u64 = 250;
-/// Bytes of a body for which there is room before any of it has come.
+/// Bytes of a body for which there is room before any of it has come: of one that has not said who it is, and of a member.
 const ROOM_BYTES: usize = 64 << 10;
+pub(crate) const MEMBER_ROOM_BYTES: usize = 2 << 20;
 
 /// Why a connection ended.
 #[derive(Debug)]
@@ -88,6 +89,15 @@ pub(crate) async fn read<R: AsyncRead + Unpin>(
     reader: &mut R,
     allowed: impl Fn(Kind) -> bool,
 ) -> Result<(Kind, Bytes), Ended> {
+    read_with_room(reader, ROOM_BYTES, allowed).await
+}
+
+/// The same, with room for so many bytes of the body before any of it has come.
+pub(crate) async fn read_with_room<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    room_bytes: usize,
+    allowed: impl Fn(Kind) -> bool,
+) -> Result<(Kind, Bytes), Ended> {
     let mut bytes = [0; HEAD_BYTES];
     let first = reader.read(&mut bytes).await?;
     if first == 0 {
@@ -98,10 +108,10 @@ pub(crate) async fn read<R: AsyncRead + Unpin>(
     if !allowed(kind) {
         return Err(Ended::Unexpected(kind));
     }
-    let mut body = BytesMut::with_capacity(len.min(ROOM_BYTES));
+    let mut body = BytesMut::with_capacity(len.min(room_bytes));
     while body.len() < len {
         if body.capacity() == body.len() {
-            body.reserve((len - body.len()).min(body.len().max(ROOM_BYTES)));
+            body.reserve((len - body.len()).min(body.len().max(room_bytes)));
         }
         let missing = (len - body.len()) as u64;
         if (&mut *reader).take(missing).read_buf(&mut body).await? == 0 {
@@ -141,10 +151,15 @@ pub(crate) async fn keep_alive<W: AsyncWrite + Unpin>(writer: &mut W) -> Ended {
     }
 }
 
-/// Ends when the other end has been silent for too long.
+/// Ends when the other end has been silent for too long. What it said while this thread did something else, a sync say, was not heard yet: so looks
+/// are counted, and not the time between them.
 pub(crate) async fn watch(heard: &Heard) -> Ended {
-    while heard.silent_ms() <= SILENT_MS {
+    let (mut last_ns, mut silent_looks) = (heard.at_ns(), 0);
+    while silent_looks * LOOK_MS <= SILENT_MS {
         task::sleep_ms(LOOK_MS).await;
+        let at_ns = heard.at_ns();
+        silent_looks = if at_ns == last_ns { silent_looks + 1 } else { 0 };
+        last_ns = at_ns;
     }
     Ended::Silent
 }

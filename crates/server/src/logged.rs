@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::reload::signal_to_end;
 use env::clock::SystemClock;
 use env::task;
-use node::commit::{Committer, Thread};
+use node::commit::{Committer, RunTask, Thread};
 use node::data::{IndexFile, snapshot::SnapshotStore};
 use node::indexer;
 use std::io;
@@ -54,7 +54,9 @@ pub fn serve_logged(
     let over = Arc::new(Notify::new());
     let thread = {
         let over = Arc::clone(&over);
-        Thread::start(committer, snapshots, SystemClock::start(), move |failed| {
+        let run = beside.as_ref().map(|beside| |main| beside.links.run(main));
+        let run: Option<RunTask<'_>> = run.as_ref().map(|run| run as _);
+        Thread::start(committer, snapshots, SystemClock::start(), run, move |failed| {
             tracing::error!("{failed}");
             match on_log_failure {
                 OnLogFailure::Exit => over.notify_one(),

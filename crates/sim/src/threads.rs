@@ -47,7 +47,7 @@ pub fn run(recorder: &Recorder, dir: &Path) -> Result<(), String> {
     let recovered = recover(recorder.over(Arc::new(RealDisk)), dir, log(), Some(SNAPSHOT_AFTER), 1);
     let (_data, recovered) = recovered.map_err(|error| error.to_string())?;
     let (dsa, clock) = (recovered.dsa, SystemClock::start());
-    let thread = Thread::start(recovered.committer, recovered.snapshots, clock, |_| ());
+    let thread = Thread::start(recovered.committer, recovered.snapshots, clock, None, |_| ());
     let thread = thread.map_err(|error| error.to_string())?;
     let mut base = Bundle::default();
     workloads::base(CLIENTS, &mut base);

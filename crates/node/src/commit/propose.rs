@@ -24,6 +24,8 @@ const TIMES_MAX: usize = 1024;
 const TIMES_COMMANDS_MAX: usize = 4;
 /// Bytes that must be free for them: by as much entries grow, and so much their new versions take before the old ones are cleaned away.
 const TIMES_ROOM_BYTES: u64 = 4 << 20;
+/// Bytes of the head of a parcel or of a command with its envelope, about.
+const ENVELOPE_BYTES: usize = 128;
 
 /// See the module.
 pub(super) struct Proposer {
@@ -401,7 +403,10 @@ fn admit(
 /// Makes a parcel of commands, and proposes it.
 fn propose(log: &mut dyn ShardLog, head: &Head, commands: &[Updates]) -> Result<Position, Refused> {
     assert!(!commands.is_empty(), "a parcel has a command");
+    // Grown step by step, a long parcel is copied each time.
+    let bytes: usize = commands.iter().map(|updates| ENVELOPE_BYTES + updates.bytes()).sum();
     log.propose(Kind::Parcel, &mut |at, out| {
+        out.reserve(bytes);
         head.encode(at.index.0, out);
         for updates in commands {
             let (front, conditions) = (updates.front(), updates.conditions());

@@ -7,6 +7,7 @@ use dsa::journal::{Journal, Metrics, Updates};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use wal::Lease;
 
@@ -30,11 +31,21 @@ struct State {
     ending: bool,
     /// Do times of accounts wait?
     times_wait: bool,
-    committer_waits: bool,
     /// The version of the behaviour that is to be in force.
     behaviour: Option<u32>,
+    /// How the committer waits, while it does.
+    committer: Option<Waiting>,
     /// Did something come from other replicas?
     is_woken: bool,
+}
+
+/// How a committer waits until there is something.
+#[derive(Debug)]
+enum Waiting {
+    /// Its thread does, for `filled`.
+    Thread,
+    /// It is a task.
+    Task(Waker),
 }
 
 impl Queue {
@@ -82,33 +93,55 @@ impl Queue {
     /// Waits until there is something, `timeout` at most. False when the committer should end and nothing is left.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.lock();
-        let is_woken = std::mem::take(&mut state.is_woken);
-        if is_woken || !state.updates.is_empty() || !state.barriers.is_empty() || state.times_wait {
-            return true;
+        if let Some(goes_on) = state.look() {
+            return goes_on;
         }
-        if state.ending {
-            return false;
-        }
-        assert!(!state.committer_waits, "one committer takes what waits");
-        state.committer_waits = true;
+        assert!(state.committer.is_none(), "one committer takes what waits");
+        state.committer = Some(Waiting::Thread);
         let mut state = match timeout {
             Some(timeout) => {
                 self.filled.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0
             }
             None => self.filled.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
-        state.committer_waits = false;
+        state.committer = None;
         true
+    }
+
+    /// As [`Queue::wait`], for a committer that is a task: ready with what that returns. One that
+    /// does not wait until then says so: [`Queue::give_up`].
+    pub(super) fn poll_filled(&self, cx: &Context<'_>) -> Poll<bool> {
+        let mut state = self.lock();
+        if let Some(goes_on) = state.look() {
+            state.committer = None;
+            return Poll::Ready(goes_on);
+        }
+        state.committer = Some(Waiting::Task(cx.waker().clone()));
+        Poll::Pending
+    }
+
+    /// The committer waits no more.
+    pub(super) fn give_up(&self) {
+        self.lock().committer = None;
+    }
+
+    /// Lets the committer look, if it waits.
+    fn notify(&self, mut state: MutexGuard<'_, State>) {
+        let committer = state.committer.take();
+        drop(state);
+        match committer {
+            Some(Waiting::Thread) => self.filled.notify_one(),
+            Some(Waiting::Task(waker)) => waker.wake(),
+            // At work, it looks again before it waits.
+            None => {}
+        }
     }
 
     /// Something came from other replicas, or another one is to be heard: the committer takes a step.
     pub fn wake(&self) {
         let mut state = self.lock();
         state.is_woken = true;
-        if std::mem::take(&mut state.committer_waits) {
-            drop(state);
-            self.filled.notify_one();
-        }
+        self.notify(state);
     }
 
     /// Updates are to be applied by this version of the behaviour, if this replica leads: see [`Status::behaviour`] for what becomes of it.
@@ -129,8 +162,20 @@ impl Queue {
 
     /// Tells the committer to end when nothing is left.
     pub(super) fn end(&self) {
-        self.lock().ending = true;
-        self.filled.notify_one();
+        let mut state = self.lock();
+        state.ending = true;
+        self.notify(state);
+    }
+}
+
+impl State {
+    /// Is there something (true), or is the committer to end (false)? `None` if neither.
+    fn look(&mut self) -> Option<bool> {
+        let is_woken = std::mem::take(&mut self.is_woken);
+        if is_woken || !self.updates.is_empty() || !self.barriers.is_empty() || self.times_wait {
+            return Some(true);
+        }
+        self.ending.then_some(false)
     }
 }
 
@@ -142,20 +187,13 @@ impl Journal for Queue {
             return updates.refuse(code, &text);
         }
         state.updates.push(updates);
-        // A committer at work looks again before it waits.
-        if std::mem::take(&mut state.committer_waits) {
-            drop(state);
-            self.filled.notify_one();
-        }
+        self.notify(state);
     }
 
     fn times_wait(&self) {
         let mut state = self.lock();
         state.times_wait = true;
-        if std::mem::take(&mut state.committer_waits) {
-            drop(state);
-            self.filled.notify_one();
-        }
+        self.notify(state);
     }
 
     fn barrier(&self) -> Option<Arc<Barrier>> {
@@ -168,10 +206,7 @@ impl Journal for Queue {
             return Some(barrier);
         }
         state.barriers.push(Arc::clone(&barrier));
-        if std::mem::take(&mut state.committer_waits) {
-            drop(state);
-            self.filled.notify_one();
-        }
+        self.notify(state);
         Some(barrier)
     }
 
@@ -181,5 +216,48 @@ impl Journal for Queue {
 
     fn metrics(&self) -> Metrics {
         self.status.metrics()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::task;
+    use std::future::poll_fn;
+
+    /// What a committer that is a task is answered when it waits, while `beside` runs on another thread.
+    fn waits(queue: &Queue, beside: impl FnOnce() + Send) -> bool {
+        let filled = || task::block_on(poll_fn(|cx| queue.poll_filled(cx))).expect("there is an event loop");
+        task::run_beside(beside, filled)
+    }
+
+    #[test]
+    fn a_committer_that_is_a_task_is_woken_and_ends() {
+        let queue = Queue::default();
+        let is_waiting = || queue.lock().committer.is_some();
+        let wake_late = || {
+            while !is_waiting() {
+                std::thread::yield_now();
+            }
+            queue.wake();
+        };
+        assert!(waits(&queue, wake_late), "something came while it waited");
+        queue.wake();
+        assert!(waits(&queue, || ()), "something had come before");
+        assert!(!is_waiting());
+        queue.times_wait();
+        assert!(waits(&queue, || ()), "times wait, and still do");
+        queue.drain(&mut VecDeque::new(), &mut Vec::new());
+        assert!(!waits(&queue, || queue.end()), "it is to end, and nothing is left");
+    }
+
+    #[test]
+    fn one_that_waits_no_more_is_not_woken() {
+        let queue = Queue::default();
+        let waited = task::block_on(task::timeout_ms(1, poll_fn(|cx| queue.poll_filled(cx))));
+        assert!(waited.expect("there is an event loop").is_none());
+        queue.give_up();
+        // A thread may wait now: the task before is forgotten.
+        assert!(queue.wait(Some(Duration::from_millis(1))));
     }
 }

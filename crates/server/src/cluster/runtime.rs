@@ -32,6 +32,8 @@ pub struct Runtime {
     ends: Arc<AtomicBool>,
     has_fetched: Arc<AtomicBool>,
     thread: Option<PlainThread>,
+    /// The committer runs on their thread, also behind the end of this one.
+    _links: Arc<Peers>,
 }
 
 impl Runtime {
@@ -49,6 +51,8 @@ impl Runtime {
         on_fetched: impl FnOnce() + Send + 'static,
     ) -> io::Result<Runtime> {
         dsa.show_group(Arc::clone(&node) as Arc<dyn Group>);
+        let links = Arc::new(links);
+        let of_thread = Arc::clone(&links);
         let (ends, has_fetched) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (is_over, fetched) = (Arc::clone(&ends), Arc::clone(&has_fetched));
         {
@@ -62,7 +66,7 @@ impl Runtime {
                 dsa,
                 folder,
                 renewal: Renewal::default(),
-                links,
+                links: of_thread,
                 transfer,
                 seen_ms: 0,
                 acknowledged: Vec::new(),
@@ -85,7 +89,7 @@ impl Runtime {
                 }
             }
         })?;
-        Ok(Runtime { ends, has_fetched, thread: Some(thread) })
+        Ok(Runtime { ends, has_fetched, thread: Some(thread), _links: links })
     }
 
     /// Is the server to start again?
@@ -108,7 +112,7 @@ struct Work {
     /// Where the files of the node are.
     folder: PathBuf,
     renewal: Renewal,
-    links: Peers,
+    links: Arc<Peers>,
     transfer: Transfer,
     /// Of the members that the links have.
     members_index: Option<u64>,
