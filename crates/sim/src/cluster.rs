@@ -150,7 +150,7 @@ impl Cluster {
             reads: if by_lease { Reads::Lease } else { Reads::Quorum },
             without_quorum: if seed % APART == 3 { WithoutQuorum::Read } else { WithoutQuorum::Refuse },
         };
-        let settings = settings::Settings::new(seed, seed % APART == 0);
+        let settings = settings::Settings::new(seed, seed.is_multiple_of(APART));
         trace.note(format_args!("seed {seed}, {count} replicas, workload {name}, {log:?}"));
         let members = (1..=count).map(ReplicaId).collect();
         let mut oracle = Oracle::default();

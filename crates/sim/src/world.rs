@@ -212,7 +212,7 @@ impl Tally {
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 44] {
+    pub fn rows(&self) -> [(&'static str, u64); 47] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),

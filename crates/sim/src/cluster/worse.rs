@@ -94,7 +94,7 @@ impl Cluster {
                 kind => {
                     let at = self.random.below(self.replicas.len() as u64) as usize;
                     if kind < 18 {
-                        self.keep_up(at);
+                        self.keep_up(at)?;
                     }
                     self.step(at)?;
                 }
