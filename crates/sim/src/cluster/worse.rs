@@ -12,8 +12,9 @@ use env::clock::Clock as _;
 const WORSE: u64 = 300;
 /// Turns in a second of the simulated time, on average.
 const TURNS_PER_S: u64 = 2_000_000_000 / TURN_NS_MAX;
-/// Seconds within which another one leads, and those after that in which none of the former is to lead again.
-const OTHER_LEADS_WITHIN_S: u64 = 20;
+/// Seconds within which another one leads: ten, unless all others have led within the last minute. And those after that in which the former is not
+/// to lead again.
+const OTHER_LEADS_WITHIN_S: u64 = 90;
 const STAYS_S: u64 = 5;
 /// Milliseconds that a sync of the slow disk takes at least: several times as long as those of others, which take some turns.
 const SLOW_MS: u64 = 800;
