@@ -152,16 +152,17 @@ impl Applier {
     pub fn apply_settings(&mut self, updates: &Updates, wall_ms: u64) -> Result<(), String> {
         let Some(record) = updates.settings() else { return Ok(()) };
         self.change_settings(record.clone(), wall_ms)?;
-        self.ask_for_indexes(updates);
-        self.report_settings(updates, wall_ms);
+        self.settings_hold(updates, wall_ms);
         Ok(())
     }
 
-    /// The settings that these updates are about are in force: what they ask of indexes is asked for.
-    fn ask_for_indexes(&mut self, updates: &Updates) {
+    /// The settings that these updates are about are in force: what they ask of indexes is asked for, and that they were changed is reported. To be
+    /// called while their record is applied.
+    pub fn settings_hold(&mut self, updates: &Updates, wall_ms: u64) {
         let Worker { dsa, reader, .. } = &mut self.worker;
         // Others may have asked for the same meanwhile: then it is on its way.
         let _ = dsa.indexing.ask(updates.indexes(), reader.pin().read_point());
+        self.report_settings(updates, wall_ms);
     }
 
     /// Applies times of accounts. The outcome chain does not know of them, and the audit log lists none: they are no changes of entries.

@@ -342,16 +342,12 @@ impl Replica {
         if let Some((text, front)) = parcel.settings().map_err(unread)? {
             let (record, wall_ms) = (settings::parse(text).map_err(unread)?, parcel.head.time_ms);
             let taken = forward.as_deref_mut().and_then(|forward| forward.take_logged(front));
-            match (taken, forward.as_deref_mut()) {
-                // A client here has asked for it.
-                (Some(updates), Some(forward)) if updates.settings() == Some(&record) => {
-                    let put = self.applier.apply_settings(&updates, wall_ms);
-                    put.map_err(|reason| Failed::Record(index, reason))?;
-                    self.note_settings(record);
-                    updates.succeed(forward.waking());
-                    is_reported = true;
-                }
-                _ => self.change_settings(index, record, wall_ms)?,
+            self.change_settings(index, record, wall_ms)?;
+            // A client here has asked for it.
+            if let (Some(updates), Some(forward)) = (taken, forward.as_deref_mut()) {
+                self.applier.settings_hold(&updates, wall_ms);
+                updates.succeed(forward.waking());
+                is_reported = true;
             }
         }
         let Replica { applier, answers, time_ms, .. } = self;
