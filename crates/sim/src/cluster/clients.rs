@@ -164,9 +164,13 @@ impl Cluster {
         self.tally.barriers += u64::from(is_read);
         let aged = self.look_at_counters(session, &sent)?;
         let is_behind = self.counters[session] < sent.count;
-        // What it had sent before, and got no answer to, has come behind it; and what is old tells nothing of what is now.
+        let is_unknown =
+            sent.told_by.and_then(|told_by| sent.code_of(told_by)) == Some(ResultCode::Unavailable);
+        // What it had sent before, and got no answer to, has come behind it; and what is old tells nothing of what is now. Reads between updates of unknown
+        // outcome see whatever of these has come by then.
         sent.answers.retain(|answer| match answer {
-            Answer::Entry(id, dn, _) => !(counted_by(dn).is_some() && (is_behind || aged.contains(id))),
+            Answer::Entry(id, dn, _) => counted_by(dn)
+                .is_none_or(|of| !is_behind && !aged.contains(id) && !(is_unknown && of == session)),
             _ => true,
         });
         // First those of its own session, which have a name of their own.
