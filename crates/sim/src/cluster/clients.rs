@@ -60,6 +60,7 @@ impl Cluster {
         let only_reads = bundle.updates.is_empty();
         self.sent[session] = Some(Sent {
             to,
+            at_ns: self.now_ns,
             updates,
             count: counts.1,
             told_by,

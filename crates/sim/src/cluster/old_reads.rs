@@ -48,7 +48,9 @@ impl Cluster {
             None => return Ok(()),
             Some(ms) => {
                 let ns = (ms * 1_000_000).saturating_mul(RATE_OF_1000) / 1_000 + LATE_NS;
-                let floor = self.floors.at(self.now_ns.saturating_sub(ns))[of];
+                // Answers of reads between updates wait for those of the updates. When they were read is not known, but not before they were sent.
+                let read_ns = if sent.updates.is_empty() { self.now_ns } else { sent.at_ns };
+                let floor = self.floors.at(read_ns.saturating_sub(ns))[of];
                 if value >= floor {
                     return Ok(());
                 }

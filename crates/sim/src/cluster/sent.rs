@@ -22,6 +22,8 @@ pub(super) struct Next {
 pub(super) struct Sent {
     /// The replica that it was sent to.
     pub(super) to: usize,
+    /// When that was.
+    pub(super) at_ns: u64,
     /// As in [`Next`].
     pub(super) updates: Vec<Vec<u8>>,
     /// The last of those in [`Next`].
