@@ -9,19 +9,20 @@
 //! Neither gives the leadership back within a minute to who had it.
 
 mod clocks;
+mod report;
 mod syncs;
 
 use crate::faults;
 use clocks::Heard;
 use consensus::{Condition, Conditions, Members, ReplicaId};
 use env::planted;
+use report::{APART_MS, SLOW_US};
+pub(crate) use report::{Now, Report};
 use std::collections::BTreeMap;
 use syncs::Syncs;
 
 /// How many times as long as another one's a sync of the leader takes, where the other one is to lead.
 const TIMES_SLOWER: u64 = 5;
-/// Microseconds of a sync below which a disk is never slow.
-const SLOW_US: u64 = 10_000;
 /// Milliseconds for which another replica must have been better all the time.
 const BETTER_FOR_MS: u64 = 10_000;
 /// Milliseconds in which another replica that is better must have begun to lead: it may not be able to.
@@ -30,19 +31,6 @@ const OFFERED_MS: u64 = 3_000;
 const RETURNS_AFTER_MS: u64 = 60_000;
 /// Milliseconds after which nothing is known any more of a disk or a clock.
 const KNOWN_MS: u64 = 5_000;
-/// Milliseconds by which a clock is apart.
-pub(crate) const APART_MS: i64 = 500;
-
-/// What a replica says of itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Report {
-    /// What it was asked with: the monotonic clock of the one that asked.
-    pub(crate) asked_ms: u64,
-    /// Microseconds of a sync, on average since the last report; 0 if there was none.
-    pub(crate) sync_us: u64,
-    /// Its wall clock, in milliseconds since 1970.
-    pub(crate) wall_ms: u64,
-}
 
 /// Another replica, as the one that leads sees it.
 #[derive(Debug, Default)]
@@ -54,13 +42,6 @@ struct Other {
     /// while the leader's did not.
     faster_ms: Option<u64>,
     right_ms: Option<u64>,
-}
-
-/// Both clocks of this replica at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Now {
-    pub(crate) monotonic_ms: u64,
-    pub(crate) wall_ms: u64,
 }
 
 /// See the module.

@@ -5,6 +5,7 @@ mod calm;
 mod clients;
 mod copies;
 mod damage;
+mod floors;
 mod ledger;
 mod membership;
 mod nemesis;
@@ -12,6 +13,7 @@ mod old_reads;
 mod processes;
 mod programs;
 mod replica;
+mod same_settings;
 mod sent;
 mod settings;
 mod snapshots;
@@ -38,9 +40,9 @@ use dsa::Dsa;
 use dsa::reads::{self, Reads, WithoutQuorum};
 use dsa::settings::Texts;
 use env::clock::Clock as _;
+use floors::Floors;
 use ledger::Ledger;
 use node::commit::Failed;
-use old_reads::Floors;
 use replica::{Damage, Replica};
 use sent::Sent;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,7 +91,7 @@ pub struct Cluster {
     /// The replica to which each client has sent something last.
     homes: [usize; SESSIONS],
     settings: settings::Settings,
-    floors: Floors,
+    floors: Floors<SESSIONS>,
     /// Updates that were answered to have changed nothing, and those that the log has.
     refused: BTreeSet<Vec<u8>>,
     logged: BTreeSet<Vec<u8>>,

@@ -1,6 +1,6 @@
 //! Wall clocks of replicas, as the one that leads hears them. All numbers are milliseconds.
 
-use super::{APART_MS, Now, Report};
+use super::report::{APART_MS, Now, Report};
 use consensus::{Members, ReplicaId};
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
 //! How long own syncs take.
 
+use super::report::SLOW_US;
+
 /// Since it was last looked.
 #[derive(Debug, Default)]
 pub(super) struct Syncs {
@@ -27,7 +29,7 @@ impl Syncs {
         let mean_us = self.sum_us.checked_div(self.count).map(|us| us.max(1));
         (self.sum_us, self.count) = (0, 0);
         let progress_us = self.begun_ms.map(|begun_ms| now_ms.saturating_sub(begun_ms) * 1_000);
-        mean_us.max(progress_us.filter(|us| mean_us.is_some() || *us >= super::SLOW_US))
+        mean_us.max(progress_us.filter(|us| mean_us.is_some() || *us >= SLOW_US))
     }
 }
 

@@ -49,7 +49,7 @@ impl Cluster {
     }
 
     fn send(&mut self, to: usize, session: usize, next: Next) -> Result<(), Violation> {
-        let Next { bundle, updates, counts, told_by, setting } = next;
+        let Next { bundle, updates, counts, decided_by, setting } = next;
         self.homes[session] = to;
         self.clients.on_sent(session, &bundle);
         bundle.before_parts.iter().chain(&updates).for_each(|updates| self.oracle.on_sent(updates));
@@ -63,7 +63,7 @@ impl Cluster {
             at_ns: self.now_ns,
             updates,
             count: counts.1,
-            told_by,
+            decided_by,
             setting,
             last: bundle.sent.len(),
             floor,
@@ -92,7 +92,7 @@ impl Cluster {
             read_all(&mut bundle);
         }
         let mut counts = (0, 0);
-        let mut told_by = None;
+        let mut decided_by = None;
         if updates {
             self.workload.start(session, &mut self.random, &mut bundle);
             counts.0 = self.clients.client(session).counted + 1;
@@ -107,14 +107,14 @@ impl Cluster {
             }
             self.clients.count(session, &mut bundle);
             counts.1 = self.clients.client(session).counted;
-            told_by = Some(bundle.sent.len());
+            decided_by = Some(bundle.sent.len());
         }
         if reads_after {
             bundle.read_own(session, self.clients.client(session).counted);
             read_all(&mut bundle);
         }
         let updates = if updates { vec![bundle.updates.clone()] } else { Vec::new() };
-        Next { bundle, updates, counts, told_by, setting: None }
+        Next { bundle, updates, counts, decided_by, setting: None }
     }
 
     /// What a client's counter is known to have come to.
@@ -157,21 +157,21 @@ impl Cluster {
         sent.answers.extend(answers);
         let Some(last) = sent.code_of(sent.last) else { return Ok(()) };
         let Some(mut sent) = self.sent[session].take() else { return Ok(()) };
-        if let Some(told_by) = sent.told_by {
-            self.on_outcome(session, committed, told_by, &mut sent)?;
+        if let Some(decided_by) = sent.decided_by {
+            self.on_outcome(session, committed, decided_by, &mut sent)?;
         }
         self.settings.look_at(&sent).map_err(broken(properties::SETTINGS))?;
-        let is_read = last == ResultCode::Success && sent.told_by != Some(sent.last);
+        let is_read = last == ResultCode::Success && sent.decided_by != Some(sent.last);
         self.tally.barriers += u64::from(is_read);
         let aged = self.look_at_counters(session, &sent)?;
         let is_behind = self.counters[session] < sent.count;
         let is_unknown =
-            sent.told_by.and_then(|told_by| sent.code_of(told_by)) == Some(ResultCode::Unavailable);
+            sent.decided_by.and_then(|decided_by| sent.code_of(decided_by)) == Some(ResultCode::Unavailable);
         // What it had sent before, and got no answer to, has come behind it; and what is old tells nothing of what is now. Reads between updates of unknown
         // outcome see whatever of these has come by then.
         sent.answers.retain(|answer| match answer {
             Answer::Entry(id, dn, _) => counted_by(dn)
-                .is_none_or(|of| !is_behind && !aged.contains(id) && !(is_unknown && of == session)),
+                .is_none_or(|of| !(is_behind || aged.contains(id) || is_unknown && of == session)),
             _ => true,
         });
         // First those of its own session, which have a name of their own.
@@ -183,15 +183,15 @@ impl Cluster {
         self.look_at_scans(session)
     }
 
-    /// A client is told what became of its updates.
+    /// A client learns what became of its updates.
     fn on_outcome(
         &mut self,
         session: usize,
         committed: u64,
-        told_by: usize,
+        decided_by: usize,
         sent: &mut Sent,
     ) -> Result<(), Violation> {
-        match sent.code_of(told_by) {
+        match sent.code_of(decided_by) {
             Some(ResultCode::Success) => {
                 self.tally.acknowledged += 1;
                 self.promised = self.promised.max(committed);

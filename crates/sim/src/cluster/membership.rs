@@ -1,11 +1,12 @@
 //! Members come and go: an operator asks the leader for changes, and servers that join fetch a snapshot before they start.
 
 use super::replica::{Joining, Replica};
+use super::votes::{DRAINED, REPLACES, facts, wishes};
 use super::{Cluster, DIR, votes};
 use crate::disk::SimDisk;
 use crate::world::Violation;
 use consensus::links::Channel;
-use consensus::upkeep::{Upkeep, Wishes};
+use consensus::upkeep::Upkeep;
 use consensus::{Change, Control, Members, ReplicaId, Request, View, WantedSnapshot};
 use node::data::Data;
 use node::transfer::Progress;
@@ -18,10 +19,6 @@ use wal::{Index, Position};
 const REPLICAS_MAX: usize = 8;
 /// A replica has caught up that lacks no more entries than this.
 const CAUGHT_UP: u64 = 4;
-/// What is known of a replica that is not to lead, besides what else is known.
-const DRAINED: &str = " drained";
-/// What is known of a replica that joined in place of another one, before the number of that.
-const REPLACES: &str = " replaces ";
 
 impl Cluster {
     /// The replica that leads and is not cut off for all that it knows, and what it may be asked for.
@@ -168,23 +165,6 @@ impl Cluster {
         }
         Ok(())
     }
-}
-
-fn facts(members: &Members, id: ReplicaId) -> String {
-    members.facts.get(&id).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
-}
-
-/// What is wanted of members, as it stands in what is known of them.
-pub(super) fn wishes(members: &Members) -> Wishes {
-    let mut wishes = Wishes::default();
-    for id in members.all() {
-        let facts = facts(members, id);
-        let known = facts.strip_suffix(DRAINED);
-        wishes.drained.extend(known.map(|_| id));
-        let old = known.unwrap_or(&facts).split_once(REPLACES).and_then(|(_, old)| old.parse().ok());
-        wishes.replaces.extend(old.map(|old| (id, ReplicaId(old))));
-    }
-    wishes
 }
 
 fn with_upkeep<T>(own: ReplicaId, view: &View, decide: impl FnOnce(Upkeep<'_>) -> T) -> T {

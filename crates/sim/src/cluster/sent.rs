@@ -13,7 +13,7 @@ pub(super) struct Next {
     /// What they set it to, first and last; 0 without updates.
     pub(super) counts: (u64, u64),
     /// The message whose answer says whether they happened, if there are updates.
-    pub(super) told_by: Option<usize>,
+    pub(super) decided_by: Option<usize>,
     /// The value that it gives a setting.
     pub(super) setting: Option<u64>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Sent {
     /// The last of those in [`Next`].
     pub(super) count: u64,
     /// As in [`Next`].
-    pub(super) told_by: Option<usize>,
+    pub(super) decided_by: Option<usize>,
     /// As in [`Next`].
     pub(super) setting: Option<u64>,
     /// The last message.

@@ -53,14 +53,14 @@ impl Cluster {
         self.workload.update(&self.clients.client(session).scanned, &mut self.random, &mut bundle);
         let first = bundle.updates.len();
         self.clients.count(session, &mut bundle);
-        let told_by = Some(bundle.sent.len());
+        let decided_by = Some(bundle.sent.len());
         // The first may be refused at once, and the other not.
         let (alone, whole) = (bundle.updates[first..].to_vec(), bundle.updates.clone());
         self.oracle.on_sent(&bundle.updates[..first]);
         let updates = if first > 0 { vec![whole, alone] } else { vec![whole] };
         let count = self.clients.client(session).counted;
         self.scan(&mut bundle);
-        Next { bundle, updates, counts: (count, count), told_by, setting: None }
+        Next { bundle, updates, counts: (count, count), decided_by, setting: None }
     }
 
     fn scan(&self, bundle: &mut Bundle) {
@@ -88,7 +88,7 @@ impl Cluster {
 
     /// Commits it, or gives it up, and then tries to commit it.
     fn end_transaction(&mut self, open: &mut Transaction, next: &mut Next) {
-        let Next { bundle, updates, counts, told_by, .. } = next;
+        let Next { bundle, updates, counts, decided_by, .. } = next;
         if self.random.chance(GIVEN_UP_OF_1000) {
             match self.random.chance(500) {
                 true => bundle.end(&open.identifier, false),
@@ -99,7 +99,7 @@ impl Cluster {
             return bundle.end(&open.identifier, true);
         }
         bundle.end(&open.identifier, true);
-        *told_by = Some(bundle.sent.len());
+        *decided_by = Some(bundle.sent.len());
         updates.push(open.members.clone());
         *counts = (open.count, open.count);
     }

@@ -1,11 +1,16 @@
 //! Who votes and who leads when an operator has drained replicas and has had some replaced. What a leader thinks is still to be done is not asked: it may
 //! be wrong about that.
 
-use super::membership::wishes;
 use super::{Cluster, broken};
 use crate::properties;
 use crate::world::Violation;
-use consensus::{Members, Request};
+use consensus::upkeep::Wishes;
+use consensus::{Members, ReplicaId, Request};
+
+/// What is known of a replica that is not to lead, besides what else is known.
+pub(super) const DRAINED: &str = " drained";
+/// What is known of a replica that joined in place of another one, before the number of that.
+pub(super) const REPLACES: &str = " replaces ";
 
 impl Cluster {
     /// In a calm, before long, one that is drained does not lead where another one can, and one whose place another has taken is no member.
@@ -47,4 +52,21 @@ pub(super) fn look_at_wanted(now: &Members, next: &Request) -> Result<(), Violat
         return Err(broken(properties::ODD)(what));
     }
     Ok(())
+}
+
+/// What is wanted of members, as it stands in what is known of them.
+pub(super) fn wishes(members: &Members) -> Wishes {
+    let mut wishes = Wishes::default();
+    for id in members.all() {
+        let facts = facts(members, id);
+        let known = facts.strip_suffix(DRAINED);
+        wishes.drained.extend(known.map(|_| id));
+        let old = known.unwrap_or(&facts).split_once(REPLACES).and_then(|(_, old)| old.parse().ok());
+        wishes.replaces.extend(old.map(|old| (id, ReplicaId(old))));
+    }
+    wishes
+}
+
+pub(super) fn facts(members: &Members, id: ReplicaId) -> String {
+    members.facts.get(&id).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
