@@ -1,5 +1,6 @@
 //! One replica's end of a log that several agree on.
 
+mod questions;
 mod shard_log;
 
 use crate::commit_notice::CommitNotice;
@@ -221,6 +222,7 @@ impl RaftLog {
                     if planted::is(faults::LEASE_BY_ANY_ANSWER) {
                         self.take_any_answer(&message);
                     }
+                    let Some(message) = self.answer_question(message) else { continue };
                     let Some(message) = self.with_what_has_room(message) else { continue };
                     self.step(message);
                 }
@@ -496,6 +498,7 @@ impl RaftLog {
         // Before anybody hears of another term, of another leader or of entries that are committed.
         self.publish_lease();
         for message in messages {
+            let message = self.with_term_of_question(message);
             if let Some(bytes) = message::encode(&message, || self.links.buffer()) {
                 self.links.send(ReplicaId(message.to), bytes);
             }

@@ -85,6 +85,8 @@ pub struct Cluster {
     oracle: Oracle,
     /// What the model was after each entry.
     digests: BTreeMap<u64, u128>,
+    /// The same of backups, up to entries that nobody has applied yet.
+    of_backups: BTreeMap<u64, u128>,
     clients: Clients,
     /// What each client has on its way.
     sent: Vec<Option<Sent>>,
@@ -178,6 +180,7 @@ impl Cluster {
             ledger: Ledger::new(base),
             oracle,
             digests,
+            of_backups: BTreeMap::new(),
             clients: Clients::new(SESSIONS),
             sent: (0..SESSIONS).map(|_| None).collect(),
             homes: [0; SESSIONS],
@@ -225,6 +228,7 @@ impl Cluster {
             }
         }
         self.calm()?;
+        self.look_at_backups()?;
         self.make_worse()?;
         self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
         self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
@@ -371,7 +375,12 @@ impl Cluster {
             if let Some((property, what)) = again {
                 return Err(broken(property)(format!("entry {index} has an update: {what}")));
             }
-            self.digests.insert(index, self.oracle.digest());
+            let digest = self.oracle.digest();
+            self.digests.insert(index, digest);
+            if self.of_backups.remove(&index).is_some_and(|of_backup| of_backup != digest) {
+                let what = format!("a backup up to entry {index} has what is not committed");
+                return Err(broken(properties::BACKUP)(what));
+            }
             self.tally.upgrades += u64::from(self.oracle.take_raised());
             self.tally.records += 1;
         }

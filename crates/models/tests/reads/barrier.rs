@@ -1,6 +1,7 @@
 //! Reads by a question (Raft thesis 6.4, ReadIndex), as the core answers them: a leader that is asked notes how much is committed, asks a
 //! majority whether it still leads, and answers what it noted. It notes no question twice, and the answer of a majority to one is an
-//! answer to all that it noted before.
+//! answer to all that it noted before. Where `at_once` is set, a question of a replica that is a majority with the leader, and that
+//! knew of no later term, is answered at once; it says nothing of what the leader noted before.
 
 use crate::{REPLICAS, is_majority, majorities_with, members};
 use stateright::{Model, Property};
@@ -22,12 +23,16 @@ pub(crate) enum Variant {
     AnyAck,
     /// A leader answers before it has committed an entry of its term.
     TermNotBegun,
+    /// A leader answers at once, whatever term the reader knew of.
+    TermOfReader,
 }
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Barrier {
     pub(crate) variant: Variant,
+    /// Is a reader answered at once that is a majority with the leader?
+    pub(crate) at_once: bool,
     /// Writes, terms and runs of the reader in all, and its questions in each run.
     pub(crate) writes: u8,
     pub(crate) terms: u8,
@@ -66,7 +71,7 @@ struct Replica {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Message {
     /// The reader asks a replica that it takes for the leader.
-    Question { to: usize, context: Context },
+    Question { to: usize, term: u8, context: Context },
     /// A leader asks a replica whether it knows of a later term.
     Beat { to: usize, from: usize, term: u8, context: Context },
     /// It does not.
@@ -130,10 +135,16 @@ impl Barrier {
 
     fn come(self, state: &mut State, message: Message) {
         match message {
-            Message::Question { to: leader, context } => {
+            Message::Question { to: leader, term: known, context } => {
                 let replica = &mut state.replicas[leader];
                 let term = replica.term;
                 if !replica.leads || !(replica.has_begun || self.variant == Variant::TermNotBegun) {
+                    return;
+                }
+                let answers = self.at_once && is_majority(1 << leader | 1 << READER);
+                if answers && (known == term || self.variant == Variant::TermOfReader) {
+                    let index = replica.commit;
+                    state.messages.insert(Message::Answer { context, index });
                     return;
                 }
                 if !replica.noted.iter().any(|noted| noted.context == context) {
@@ -270,8 +281,8 @@ impl Model for Barrier {
             Action::Ask(to) => {
                 state.number += 1;
                 state.waits = Some(state.acknowledged);
-                let context = self.context(&state);
-                state.messages.insert(Message::Question { to, context });
+                let (context, term) = (self.context(&state), state.replicas[READER].term);
+                state.messages.insert(Message::Question { to, term, context });
             }
             Action::Restart => {
                 (state.run, state.number, state.waits) = (state.run + 1, 0, None);

@@ -60,7 +60,8 @@ where
 #[test]
 fn a_read_by_a_question_is_never_stale() {
     let variant = barrier::Variant::Right;
-    holds(Barrier { variant, writes: 1, terms: 3, runs: 2, questions: 1 }, 1_988_384);
+    holds(Barrier { variant, at_once: false, writes: 1, terms: 3, runs: 2, questions: 1 }, 1_988_384);
+    holds(Barrier { variant, at_once: true, writes: 1, terms: 3, runs: 2, questions: 1 }, 0);
 }
 
 #[test]
@@ -74,29 +75,32 @@ fn a_read_by_a_lease_is_never_stale() {
 fn a_wrong_barrier_is_found() {
     use barrier::Action::{Ask, Come, Elect, Restart, Write};
     use barrier::Message::{Ack, Answer, Beat, Question};
-    use barrier::Variant::{AnyAck, ContextAgain, NobodyAsked, TermNotBegun};
-    let wrong = |variant| Barrier { variant, writes: 1, terms: 2, runs: 2, questions: 1 };
+    use barrier::Variant::{AnyAck, ContextAgain, NobodyAsked, TermNotBegun, TermOfReader};
+    let wrong = |variant| Barrier { variant, at_once: false, writes: 1, terms: 2, runs: 2, questions: 1 };
     let (first, second) = ((0, 1), (1, 1));
-    let question = |to, context| Come(Question { to, context });
+    let question = |to, term, context| Come(Question { to, term, context });
     let beat = |from, term, context| Come(Beat { to: 2, from, term, context });
     let ack = |to, term, context| Come(Ack { to, from: 2, term, context });
     let answer = |context| Come(Answer { context, index: 0 });
     // The answer to the question of the run before.
-    let asked = vec![Ask(0), question(0, first), beat(0, 1, first), ack(0, 1, first)];
+    let asked = vec![Ask(0), question(0, 1, first), beat(0, 1, first), ack(0, 1, first)];
     let again = vec![Write(0, 0b111), Restart, Ask(0), answer(first)];
     fails(wrong(ContextAgain), [asked, again].concat());
     // Another leads and wrote.
     let other_wrote = vec![Elect(1, 0b110), Write(1, 0b110), Write(1, 0b110)];
-    let asks = vec![Ask(0), question(0, first), answer(first)];
+    let asks = vec![Ask(0), question(0, 2, first), answer(first)];
     fails(wrong(NobodyAsked), [other_wrote.clone(), asks].concat());
     // What replica 2 had answered before it knew of the other.
-    let asked = vec![Ask(0), question(0, first), beat(0, 1, first)];
-    let again = vec![Restart, Ask(0), question(0, second), ack(0, 1, first), answer(second)];
-    fails(wrong(AnyAck), [asked, other_wrote, again].concat());
+    let asked = vec![Ask(0), question(0, 1, first), beat(0, 1, first)];
+    let again = vec![Restart, Ask(0), question(0, 2, second), ack(0, 1, first), answer(second)];
+    fails(wrong(AnyAck), [asked, other_wrote.clone(), again].concat());
     // It has the write, and does not know that it is committed.
     let begins = vec![Write(0, 0b011), Elect(1, 0b110), Ask(1)];
-    let asks = vec![question(1, first), beat(1, 2, first), ack(1, 2, first), answer(first)];
+    let asks = vec![question(1, 2, first), beat(1, 2, first), ack(1, 2, first), answer(first)];
     fails(wrong(TermNotBegun), [begins, asks].concat());
+    // The reader has voted for the other one, and asks the one that led before.
+    let asks = vec![Ask(0), question(0, 2, first), answer(first)];
+    fails(Barrier { at_once: true, ..wrong(TermOfReader) }, [other_wrote, asks].concat());
 }
 
 #[test]

@@ -35,22 +35,40 @@ impl Cluster {
         let last = restored(&disk, applied).map_err(what).and_then(|(last, found)| {
             let fault = match self.digests.get(&last) {
                 _ if last < applied => "it lacks what was applied before",
-                None => "it has what is not committed",
                 Some(model) if *model != found => "it is not what the entries make",
-                Some(_) => return Ok(last),
+                Some(_) => return Ok((last, found)),
+                // A leader may know of a commit by others before its own disk has the entry: then nobody has applied that yet.
+                None if applied == 0 => return Ok((last, found)),
+                None => "it has what is not committed",
             };
             Err(what(format!("{fault}, up to entry {last}")))
         });
-        let last = last.map_err(broken(properties::BACKUP))?;
-        if applied == 0 {
-            // The directory itself is read to the same entry.
-            if Some(&digest(&view.dsa)) != self.digests.get(&last) {
-                let text = what("it is read otherwise than its backup".to_owned());
-                return Err(broken(properties::BACKUP)(text));
-            }
+        let (last, found) = last.map_err(broken(properties::BACKUP))?;
+        // The directory itself is read to the same entry.
+        if applied == 0 && digest(&view.dsa) != found {
+            let text = what("it is read otherwise than its backup".to_owned());
+            return Err(broken(properties::BACKUP)(text));
+        }
+        let other = match self.digests.contains_key(&last) {
+            true => None,
+            false => self.of_backups.insert(last, found).filter(|other| *other != found),
+        };
+        if other.is_some() {
+            let text = what(format!("it is not what an earlier one was, up to entry {last}"));
+            return Err(broken(properties::BACKUP)(text));
         }
         self.tally.backups += 1;
         Ok(())
+    }
+
+    /// In a calm all that is committed is applied, and so is what backups have.
+    pub(super) fn look_at_backups(&self) -> Result<(), Violation> {
+        let ahead = self
+            .of_backups
+            .keys()
+            .next()
+            .map(|last| format!("no replica has applied entry {last} of a backup"));
+        ahead.map_or(Ok(()), |what| Err(broken(properties::BACKUP)(what)))
     }
 
     /// A replica whose process has ended becomes the first of another group. The power may fail meanwhile: then it is what it was, or that.
