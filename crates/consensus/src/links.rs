@@ -17,8 +17,9 @@ pub enum Channel {
 /// Carries messages of one channel. A message may be lost, but only with all that follow it on the same link until that is made anew; those of one link
 /// come in order, and none is changed. Neither call waits.
 pub trait Links: Send {
-    /// An empty buffer for a message that is to be sent; one of an earlier message, if there is such a one: fresh memory costs more than what is written to it.
-    fn buffer(&mut self) -> Vec<u8> {
+    /// An empty buffer for a message of so many bytes that is to be sent; one of an earlier message, if there is such a one: fresh memory costs more than
+    /// what is written to it.
+    fn buffer(&mut self, _bytes: usize) -> Vec<u8> {
         Vec::new()
     }
 

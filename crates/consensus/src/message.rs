@@ -48,13 +48,14 @@ const TYPES: [(u8, MessageType); 13] = [
     (13, MessageType::MsgSnapStatus),
 ];
 
-/// The bytes of a message, in a buffer that `buffer` gives; `None` if it is of a type that is not sent.
-pub fn encode(message: &Message, buffer: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+/// The bytes of a message, in a buffer that `buffer` gives for their number; `None` if it is of a type that is not sent.
+pub fn encode(message: &Message, buffer: impl FnOnce(usize) -> Vec<u8>) -> Option<Vec<u8>> {
     let (code, _) = TYPES.into_iter().find(|(_, kind)| *kind == message.get_msg_type())?;
     let entries: usize = message.entries.iter().map(|entry| ENTRY_BYTES + entry.data.len()).sum();
-    let mut out = buffer();
+    let bytes = HEAD_BYTES + message.context.len() + entries;
+    let mut out = buffer(bytes);
     assert!(out.is_empty(), "a buffer holds nothing");
-    out.reserve_exact(HEAD_BYTES + message.context.len() + entries);
+    out.reserve_exact(bytes);
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&[code, u8::from(message.reject), 0, 0]);
     let (log_term, index) = match message.get_msg_type() {
@@ -253,7 +254,7 @@ mod tests {
             flip: prop::sample::Index,
         ) {
             let message = message(kind, numbers, &context, &entries);
-            let mut bytes = encode(&message, Vec::new).unwrap();
+            let mut bytes = encode(&message, |_| Vec::new()).unwrap();
             prop_assert_eq!(decode(&bytes.clone().into()), Ok(message));
             let bit = flip.index(bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -273,7 +274,7 @@ mod tests {
             let crc = crc32c::crc32c(&bytes[4..]);
             bytes[..4].copy_from_slice(&crc.to_le_bytes());
             if let Ok(message) = decode(&bytes.clone().into()) {
-                prop_assert_eq!(encode(&message, Vec::new), Some(bytes));
+                prop_assert_eq!(encode(&message, |_| Vec::new()), Some(bytes));
             }
         }
     }
@@ -282,8 +283,9 @@ mod tests {
     fn what_no_replica_says_is_refused() {
         let numbers = [1, 2, 5, 3, 10, 9, 0, 0, 0, 0];
         let append = message(0, numbers, &[], &[(0, 0, vec![1]), (0, 0, vec![2])]);
-        let read =
-            |message: &Message| decode(&encode(message, Vec::new).expect("it is sent").into()).map(|_| ());
+        let read = |message: &Message| {
+            decode(&encode(message, |_| Vec::new()).expect("it is sent").into()).map(|_| ())
+        };
         assert_eq!(read(&append), Ok(()));
         let changes: [fn(&mut Message); 7] = [
             |message| message.term = 0,
@@ -315,7 +317,7 @@ mod tests {
         for kind in [MessageType::MsgPropose, MessageType::MsgTransferLeader, MessageType::MsgHup] {
             let mut message = Message::default();
             message.set_msg_type(kind);
-            assert_eq!(encode(&message, Vec::new), None);
+            assert_eq!(encode(&message, |_| Vec::new()), None);
         }
     }
 }

@@ -499,7 +499,7 @@ impl RaftLog {
         self.publish_lease();
         for message in messages {
             let message = self.with_term_of_question(message);
-            if let Some(bytes) = message::encode(&message, || self.links.buffer()) {
+            if let Some(bytes) = message::encode(&message, |bytes| self.links.buffer(bytes)) {
                 self.links.send(ReplicaId(message.to), bytes);
             }
         }

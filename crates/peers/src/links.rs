@@ -187,8 +187,8 @@ struct ChannelLinks {
 }
 
 impl Links for ChannelLinks {
-    fn buffer(&mut self) -> Vec<u8> {
-        self.shared.table.buffer()
+    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        self.shared.table.buffer(bytes)
     }
 
     /// # Panics

@@ -306,12 +306,13 @@ impl Table {
         let key = (to, Class::of(channel));
         let Some(outbox) = state.opened.get_mut(&key) else { return };
         let queue = outbox.queues.get_mut(&channel).expect("the class has the channel");
-        if queue.bytes + message.len() > waiting_bytes_max(channel) {
+        // A buffer that was used before may be longer than what it holds.
+        if queue.bytes + message.capacity() > waiting_bytes_max(channel) {
             outbox.link.stop(Stop::Full);
             state.opened.remove(&key);
             return;
         }
-        queue.bytes += message.len();
+        queue.bytes += message.capacity();
         queue.messages.push_back(message);
         outbox.link.work.notify_one();
     }
@@ -345,7 +346,7 @@ impl Table {
         for channel in behind.chain(before) {
             let queue = outbox.queues.get_mut(channel).expect("the class has the channel");
             if let Some(message) = queue.messages.pop_front() {
-                queue.bytes -= message.len();
+                queue.bytes -= message.capacity();
                 outbox.last = *channel;
                 return Some((*channel, message));
             }
@@ -353,9 +354,12 @@ impl Table {
         None
     }
 
-    /// An empty buffer for a message.
-    pub(crate) fn buffer(&self) -> Vec<u8> {
-        self.state().spare.pop().unwrap_or_default()
+    /// An empty buffer for a message of so many bytes. A short one holds no long buffer while it waits to be sent.
+    pub(crate) fn buffer(&self, bytes: usize) -> Vec<u8> {
+        match bytes >= SPARE_BYTES_MIN {
+            true => self.state().spare.pop().unwrap_or_default(),
+            false => Vec::new(),
+        }
     }
 
     /// Keeps the buffer of a message that was sent. Those of short ones are not worth it.

@@ -155,7 +155,7 @@ pub(crate) async fn keep_alive<W: AsyncWrite + Unpin>(writer: &mut W) -> Ended {
 /// are counted, and not the time between them.
 pub(crate) async fn watch(heard: &Heard) -> Ended {
     let (mut last_ns, mut silent_looks) = (heard.at_ns(), 0);
-    while silent_looks * LOOK_MS <= SILENT_MS {
+    while silent_looks * LOOK_MS < SILENT_MS {
         task::sleep_ms(LOOK_MS).await;
         let at_ns = heard.at_ns();
         silent_looks = if at_ns == last_ns { silent_looks + 1 } else { 0 };

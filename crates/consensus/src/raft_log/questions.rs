@@ -6,7 +6,8 @@ use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
 
 impl RaftLog {
-    /// Sends a question with the term that the replica knows: the core sends none.
+    /// Sends a question with the term that the replica knows: the core sends none. That it is the term of the replica that asks relies on the links: a question
+    /// that another replica passes on is not from the end of its link, and is ignored.
     pub(super) fn with_term_of_question(&self, mut message: Message) -> Message {
         if message.get_msg_type() == MessageType::MsgReadIndex {
             message.term = self.core.raft.term;
