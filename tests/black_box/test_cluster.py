@@ -201,7 +201,8 @@ def test_a_setting_and_a_password_are_the_same_on_all_nodes(cluster):
         bound(cluster.nodes[number]).modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", value)])
     with pytest.raises(ldap.CONSTRAINT_VIOLATION):
         two.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", b"much")])
-    # It is the cluster's, and not that of one start.
+    # It is the cluster's, and not that of one start: node 3 has the last change, for it answers with it.
+    assert age_of_transactions(cluster.nodes[3]) == b"7000"
     listen, peer = cluster.addresses[3]
     cluster.nodes.pop(3).end()
     node = ["--data", cluster.folder / "n3/data", "--listen", listen, "--peer", peer]
