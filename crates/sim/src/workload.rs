@@ -1,9 +1,10 @@
 //! What a workload is: the part of a world that says what clients do.
 
-use crate::clients::Scan;
+use crate::clients::{Client, Scan, Transaction};
 use crate::random::Random;
-use crate::requests::Bundle;
+use crate::requests::{Bundle, Sent};
 use crate::view::View;
+use model::Scope;
 
 /// Something that clients do. It knows what it has sent, not what became of it.
 pub trait Workload: Send {
@@ -26,6 +27,36 @@ pub trait Workload: Send {
     /// The entry whose subordinates a session reads before it changes them in a transaction, and the attribute that counts.
     fn scanned(&self) -> (&'static str, &'static str) {
         ("", "")
+    }
+
+    /// Adds a read of those entries at once.
+    fn scan(&self, to: &mut Bundle) {
+        let (base, attribute) = self.scanned();
+        to.search(base, Scope::One, "(objectClass=*)", &[attribute], Sent::Scan);
+    }
+
+    /// Adds the updates of a session's transaction that has begun, and that of its counter.
+    fn add_members(
+        &mut self,
+        (session, client): (usize, &mut Client),
+        random: &mut Random,
+        open: &mut Transaction,
+        to: &mut Bundle,
+    ) {
+        to.transaction = Some(open.identifier.clone());
+        client.counted += 1;
+        open.count = client.counted;
+        // First or last: of half a transaction the one or the other would be missing.
+        let counts_first = random.chance(500);
+        if counts_first {
+            to.count(session, open.count, Sent::Member);
+        }
+        self.transact(&client.scanned, random, to);
+        if !counts_first {
+            to.count(session, open.count, Sent::Member);
+        }
+        open.members.clone_from(&to.members);
+        to.transaction = None;
     }
 
     /// Adds the updates of a session's next transaction, by what it knows of the entries.

@@ -5,9 +5,8 @@ use super::sent::Next;
 use super::{Cluster, SESSIONS, broken};
 use crate::clients::Transaction;
 use crate::properties;
-use crate::requests::{Bundle, Sent};
+use crate::requests::Bundle;
 use crate::world::Violation;
-use model::Scope;
 
 /// Of 1,000 turns of a client without a transaction, those in which it updates by itself; and of those that it ends, how many are given up.
 const UPDATES_OF_1000: u64 = 250;
@@ -20,7 +19,7 @@ impl Cluster {
             None if self.random.chance(UPDATES_OF_1000) => self.update_alone(session),
             None => {
                 let mut next = Next::default();
-                self.scan(&mut next.bundle);
+                self.workload.scan(&mut next.bundle);
                 if self.random.chance(800) {
                     next.bundle.begin();
                 }
@@ -36,12 +35,13 @@ impl Cluster {
         let mut next = Next::default();
         let is_begun = open.members.is_empty();
         if is_begun {
-            self.add_members(session, &mut open, &mut next.bundle);
+            let client = (session, self.clients.client_mut(session));
+            self.workload.add_members(client, &mut self.random, &mut open, &mut next.bundle);
         }
         if !is_begun || self.random.chance(400) {
             self.end_transaction(&mut open, &mut next);
         } else {
-            self.scan(&mut next.bundle);
+            self.workload.scan(&mut next.bundle);
         }
         self.clients.client_mut(session).transaction = Some(open);
         next
@@ -59,31 +59,8 @@ impl Cluster {
         self.oracle.on_sent(&bundle.updates[..first]);
         let updates = if first > 0 { vec![whole, alone] } else { vec![whole] };
         let count = self.clients.client(session).counted;
-        self.scan(&mut bundle);
+        self.workload.scan(&mut bundle);
         Next { bundle, updates, counts: (count, count), decided_by, setting: None }
-    }
-
-    fn scan(&self, bundle: &mut Bundle) {
-        let (base, attribute) = self.workload.scanned();
-        bundle.search(base, Scope::One, "(objectClass=*)", &[attribute], Sent::Scan);
-    }
-
-    fn add_members(&mut self, session: usize, open: &mut Transaction, bundle: &mut Bundle) {
-        bundle.transaction = Some(open.identifier.clone());
-        let client = self.clients.client_mut(session);
-        client.counted += 1;
-        open.count = client.counted;
-        // First or last: of half a transaction the one or the other would be missing.
-        let counts_first = self.random.chance(500);
-        if counts_first {
-            bundle.count(session, open.count, Sent::Member);
-        }
-        self.workload.transact(&client.scanned, &mut self.random, bundle);
-        if !counts_first {
-            bundle.count(session, open.count, Sent::Member);
-        }
-        open.members.clone_from(&bundle.members);
-        bundle.transaction = None;
     }
 
     /// Commits it, or gives it up, and then tries to commit it.

@@ -5,9 +5,8 @@ use super::{SESSIONS, Violation, World};
 use crate::clients::Transaction;
 use crate::node::{Node, digest};
 use crate::properties;
-use crate::requests::{Bundle, Sent};
+use crate::requests::Bundle;
 use env::planted;
-use model::Scope;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,7 +89,7 @@ impl World {
         }
         match open {
             None => {
-                self.scan(&mut bundle);
+                self.workload.scan(&mut bundle);
                 if self.random.chance(800) {
                     bundle.begin();
                 }
@@ -98,12 +97,13 @@ impl World {
             Some(mut open) => {
                 let is_begun = open.members.is_empty();
                 if is_begun {
-                    self.add_members(session, &mut open, &mut bundle);
+                    let client = (session, self.clients.client_mut(session));
+                    self.workload.add_members(client, &mut self.random, &mut open, &mut bundle);
                 }
                 if !is_begun || self.random.chance(400) {
                     self.end_transaction(session, &mut open, &mut bundle);
                 } else {
-                    self.scan(&mut bundle);
+                    self.workload.scan(&mut bundle);
                 }
                 self.clients.client_mut(session).transaction = Some(open);
             }
@@ -130,30 +130,7 @@ impl World {
         // The first may be refused at once, and the other not.
         let parts = [&bundle.updates[..], &bundle.updates[..first], &bundle.updates[first..]];
         parts.into_iter().filter(|part| !part.is_empty()).for_each(|part| self.oracle.on_sent(part));
-        self.scan(bundle);
-    }
-
-    fn scan(&self, bundle: &mut Bundle) {
-        let (base, attribute) = self.workload.scanned();
-        bundle.search(base, Scope::One, "(objectClass=*)", &[attribute], Sent::Scan);
-    }
-
-    fn add_members(&mut self, session: usize, open: &mut Transaction, bundle: &mut Bundle) {
-        bundle.transaction = Some(open.identifier.clone());
-        let client = self.clients.client_mut(session);
-        client.counted += 1;
-        open.count = client.counted;
-        // First or last: of half a transaction the one or the other would be missing.
-        let counts_first = self.random.chance(500);
-        if counts_first {
-            bundle.count(session, open.count, Sent::Member);
-        }
-        self.workload.transact(&client.scanned, &mut self.random, bundle);
-        if !counts_first {
-            bundle.count(session, open.count, Sent::Member);
-        }
-        open.members.clone_from(&bundle.members);
-        bundle.transaction = None;
+        self.workload.scan(bundle);
     }
 
     /// Commits it, or gives it up, and then tries to commit it.
