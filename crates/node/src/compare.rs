@@ -182,7 +182,7 @@ impl Compare {
                 }
                 Said::Forgotten { before, report } if leads => {
                     self.forgotten.insert(from, (before, now.now_ms));
-                    self.health.on_report(from, report, now.clocks());
+                    self.health.on_report(from, report, now.clocks);
                 }
                 // Of another term, or of one that does not lead any more.
                 _ => {}
@@ -193,7 +193,7 @@ impl Compare {
         if let Some(term) = now.leads
             && self.is_due(now.now_ms)
             // With clocks of this very moment: who has just begun to lead reads them in the next step.
-            && now.clocks().monotonic_ms == now.now_ms
+            && now.clocks.monotonic_ms == now.now_ms
         {
             is_wrong |= self.ask(term, now, send);
         }
@@ -225,7 +225,7 @@ impl Compare {
         };
         self.asked = None;
         let before = now.shard.forgotten_up_to().min(now.chain.last().0);
-        let report = said.is_some().then(|| self.health.report(asked_ms, now.clocks()));
+        let report = said.is_some().then(|| self.health.report(asked_ms, now.clocks));
         let forgotten = report.map(|report| Said::Forgotten { before, report });
         said.into_iter().chain(forgotten).for_each(|said| send(to, Message { term, index, said }));
     }
@@ -274,7 +274,7 @@ impl Compare {
             self.let_another_lead();
         }
         let members = self.control.view().members;
-        self.control.note(self.health.judge(self.own, &members, now.clocks()));
+        self.control.note(self.health.judge(self.own, &members, now.clocks));
         self.has_noted = true;
         let (index, value) = now.chain.last();
         let mut round = Round::new(index, members);

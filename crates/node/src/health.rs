@@ -10,7 +10,7 @@
 
 mod clocks;
 mod report;
-mod syncs;
+mod sync_times;
 
 use crate::faults;
 use clocks::Heard;
@@ -19,7 +19,7 @@ use env::planted;
 use report::{APART_MS, SLOW_US};
 pub(crate) use report::{Now, Report};
 use std::collections::BTreeMap;
-use syncs::Syncs;
+use sync_times::SyncTimes;
 
 /// How many times as long as another one's a sync of the leader takes, where the other one is to lead.
 const TIMES_SLOWER: u64 = 5;
@@ -47,7 +47,7 @@ struct Other {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    own: Syncs,
+    own: SyncTimes,
     /// Microseconds of an own sync when there was one last, and when that was.
     own_sync: Option<(u64, u64)>,
     others: BTreeMap<ReplicaId, Other>,

@@ -2,7 +2,6 @@
 
 use super::RaftLog;
 use crate::member::ReplicaId;
-use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
 
 impl RaftLog {
@@ -25,8 +24,8 @@ impl RaftLog {
         // Of the core the term is that of a message of its own.
         let known = std::mem::take(&mut message.term);
         let raft = &self.core.raft;
-        let leads = raft.state == StateRole::Leader && raft.commit_to_current_term();
-        if !leads || known != raft.term || !self.is_majority_with(ReplicaId(message.from)) {
+        let can_answer = self.leads() && raft.commit_to_current_term();
+        if !can_answer || known != raft.term || !self.is_majority_with(ReplicaId(message.from)) {
             return Some(message);
         }
         let mut answer = Message { from: self.id.0, to: message.from, ..Message::default() };

@@ -91,7 +91,7 @@ impl Committer {
         let leader = log.leader().map(|(id, term)| (ReplicaId(id), term));
         let (heard, chain) = (forward.take_compared(), replica.outcomes());
         let now =
-            compare::Now { leads, leader, chain, shard: replica.shard(), now_ms: *now_ms, wall: *clocks };
+            compare::Now { leads, leader, chain, shard: replica.shard(), now_ms: *now_ms, clocks: *clocks };
         compare.step(heard, &now, &mut |to, message| forward.compare(to, message))
     }
 

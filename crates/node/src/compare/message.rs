@@ -15,20 +15,20 @@ pub(crate) struct Message {
 /// What is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// What has the receiver made of all up to there? Do directories differ, and does nobody know which is right?
+    /// What has the receiver made of all up to there?
     Asks {
-        /// See [`Said::Asks`].
+        /// Directories differ, and nobody knows which is right.
         is_doubted: bool,
         /// The monotonic clock of the sender, which comes back with [`Said::Forgotten`].
         asked_ms: u64,
     },
     /// This has the sender made of it.
     Value(u64),
-    /// No reader of the sender looks at entries that earlier records of the log deleted.
+    /// What of the sender besides.
     Forgotten {
-        /// See [`Said::Forgotten`].
+        /// No reader of it looks at entries that records of the log before this one deleted.
         before: u64,
-        /// And how its disk and its clock fare.
+        /// How its disk and its clock fare.
         report: Report,
     },
     /// The sender's directory is wrong. It needs a snapshot with this entry at least.

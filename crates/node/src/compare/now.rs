@@ -14,13 +14,6 @@ pub(crate) struct Now<'a> {
     pub(crate) chain: &'a Chain,
     pub(crate) shard: &'a Arc<Shard>,
     pub(crate) now_ms: u64,
-    /// The wall clock, and when it was read: of this step, or there is nothing to be said or asked.
-    pub(crate) wall: health::Now,
-}
-
-impl Now<'_> {
-    /// Both clocks.
-    pub(crate) fn clocks(&self) -> health::Now {
-        self.wall
-    }
+    /// Both clocks when they were last needed: of this step, or there is nothing to be said or asked.
+    pub(crate) clocks: health::Now,
 }

@@ -170,16 +170,19 @@ impl Rules {
             .map_err(|errors| errors.to_string())
     }
 
+    /// The keys with other values than in `others`: those there, and those here.
+    fn other_keys(&self, others: &Rules) -> impl Iterator<Item = (&'static str, [String; 2])> {
+        let of = |rules: &Rules| [rules.suffixes.join(" "), on_off(rules.schema_check).to_string()];
+        let ([suffix, check], [own_suffix, own_check]) = (of(others), of(self));
+        let keys = [("suffix", [suffix, own_suffix]), ("schema-check", [check, own_check])];
+        keys.into_iter().filter(|(_, [theirs, ours])| theirs != ours)
+    }
+
     /// What is another than in `before`, in words.
     pub(super) fn changes(&self, before: &Rules) -> Vec<String> {
         let mut changes = Vec::new();
-        for (key, old, new) in [
-            ("suffix", before.suffixes.join(" "), self.suffixes.join(" ")),
-            ("schema-check", on_off(before.schema_check), on_off(self.schema_check)),
-        ] {
-            if old != new {
-                changes.push(format!("`{key}` of the directory was {old} and is {new} from now on"));
-            }
+        for (key, [old, new]) in self.other_keys(before) {
+            changes.push(format!("`{key}` of the directory was {old} and is {new} from now on"));
         }
         if self.definitions != before.definitions && before.definitions.is_some() {
             changes.push("the definitions of the schema are others from now on".to_owned());
@@ -190,13 +193,8 @@ impl Rules {
     /// What is another than in `there`, in words, where that cannot be changed.
     pub(super) fn differences(&self, there: &Rules) -> Vec<String> {
         let mut differences = Vec::new();
-        for (key, theirs, ours) in [
-            ("suffix", there.suffixes.join(" "), self.suffixes.join(" ")),
-            ("schema-check", on_off(there.schema_check), on_off(self.schema_check)),
-        ] {
-            if theirs != ours {
-                differences.push(format!("`{key}` of the directory is {theirs}, and {ours} is configured"));
-            }
+        for (key, [theirs, ours]) in self.other_keys(there) {
+            differences.push(format!("`{key}` of the directory is {theirs}, and {ours} is configured"));
         }
         if self.behaviour != there.behaviour {
             let (theirs, ours) = (there.behaviour, self.behaviour);

@@ -4,14 +4,14 @@ use super::report::SLOW_US;
 
 /// Since it was last looked.
 #[derive(Debug, Default)]
-pub(super) struct Syncs {
+pub(super) struct SyncTimes {
     sum_us: u64,
     count: u64,
     /// When the one that is in progress began.
     begun_ms: Option<u64>,
 }
 
-impl Syncs {
+impl SyncTimes {
     pub(super) fn begin(&mut self, now_ms: u64) {
         self.begun_ms = Some(now_ms);
     }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_one_in_progress_counts_when_it_takes_longer() {
-        let mut syncs = Syncs::default();
+        let mut syncs = SyncTimes::default();
         assert_eq!(syncs.take(5), None);
         syncs.begin(10);
         assert_eq!(syncs.take(15), None, "it may end soon");
