@@ -4,12 +4,14 @@ usage: tests/measure/cluster_costs.py [ROW...], with the interpreter of target/v
 
 All servers and the client share this machine, so the rates say what the machine does with three times the work, and not what three machines do. Both
 directories are durable (`--sync always`) and hold the same ENTRIES entries of 112 bytes. The server alone and the cluster are asked in turn, PAIRS
-times for SECONDS each; a figure is the median of the pairs, with the lowest and the highest. Before, each writes until a snapshot has released files
-of its log: a new file is filled with zeros, which one that was used before is not. Nothing is switched off.
+times for SECONDS each; what is printed is the median of the pairs with its 90 % interval. A bar on CPU time is missed when the lower end of that interval is
+beyond it, and a bar on a rate when the median is. Updates of a parcel stand beside: the more there are, the less each costs. Before, each
+side writes until a snapshot has released files of its log: a new file is filled with zeros, which one that was used before is not. Nothing is switched off.
 """
 
 import json
 import os
+import random
 import statistics
 import sys
 import tempfile
@@ -26,8 +28,8 @@ from test_cluster import ROOT, SUFFIX, Cluster, bound  # noqa: E402
 from test_cluster_reads import set_to  # noqa: E402
 
 ENTRIES = int(os.environ.get("ENTRIES", "100000"))
-PAIRS = int(os.environ.get("PAIRS", "5"))
-SECONDS = int(os.environ.get("SECONDS", "4"))
+PAIRS = int(os.environ.get("PAIRS", "20"))
+SECONDS = float(os.environ.get("SECONDS", "1"))
 CONNECTIONS = 8
 
 
@@ -55,67 +57,86 @@ class Side:
         return report["rate"], [1e6 * time_ / operations for time_ in used]
 
 
-def said(values, unit=""):
-    low, high = min(values), max(values)
-    return f"{statistics.median(values):.2f}{unit} ({low:.2f}-{high:.2f})"
+def interval(values):
+    """The middle 90 % of medians of samples that are drawn again."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(2000))
+    return medians[100], medians[1899]
 
 
-def compare(what, alone, cluster, workload, queue, rate=None):
-    """A line for an operation at a server alone and at a node of a cluster."""
-    pairs = []
+def said(values, most=None, least=None, unit=""):
+    """The median with its interval, and whether it is within its bar."""
+    median, (low, high) = statistics.median(values), interval(values)
+    is_missed = (most is not None and low > most) or (least is not None and median < least)
+    bar = f", <= {most}" if most is not None else f", >= {least}{unit}" if least is not None else ""
+    return f"{'**MISSED** ' if is_missed else ''}{median:.2f}{unit} ({low:.2f}-{high:.2f}){bar}"
+
+
+def compare(what, alone, cluster, workload, queue, rate=None, asked_most=None, all_most=None, wall_least=None):
+    """A line for an operation at a server alone and at a node of a cluster, with bars on the CPU time of the server that is asked and of all, and
+    on the rate in percent.
+    """
+    pairs, parcels = [], 0
     for side in (alone, cluster):
         side.bench(workload, queue, rate)
     for _ in range(PAIRS):
-        pairs.append((alone.bench(workload, queue, rate), cluster.bench(workload, queue, rate)))
+        own, before = alone.bench(workload, queue, rate), counter(cluster.nodes[0], "Applied")
+        pairs.append((own, cluster.bench(workload, queue, rate)))
+        parcels += counter(cluster.nodes[0], "Applied") - before
     first = [theirs[1][0] / own[1][0] for own, theirs in pairs]
     every = [sum(theirs[1]) / own[1][0] for own, theirs in pairs]
     wall = [100 * theirs[0] / own[0] for own, theirs in pairs]
     rates = [statistics.median(pair[side][0] for pair in pairs) for side in (0, 1)]
-    print(f"| {what} | {rates[0]:,.0f} | {rates[1]:,.0f} | {statistics.median(own[1][0] for own, _ in pairs):.2f} | {said(first)} | {said(every)} | {said(wall, ' %')} |", flush=True)
+    operations = sum(theirs[0] for _, theirs in pairs) * SECONDS
+    in_each = f"{operations / parcels:.0f}" if parcels > PAIRS else "-"
+    cost = statistics.median(own[1][0] for own, _ in pairs)
+    print(f"| {what} | {rates[0]:,.0f} | {rates[1]:,.0f} | {in_each} | {cost:.2f} | {said(first, most=asked_most)} | {said(every, most=all_most)} "
+          f"| {said(wall, least=wall_least, unit=' %')} |", flush=True)
     return rates[1]
 
 
-def snapshot(node):
-    """The last record of the log that the last snapshot of this server has."""
-    found = bound(node).search_s("cn=Snapshot,cn=Log,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitorCounter"])
+def counter(node, name):
+    """A number of the log of this server."""
+    found = bound(node).search_s(f"cn={name},cn=Log,cn=Monitor", ldap.SCOPE_BASE, attrlist=["monitorCounter"])
     return int(found[0][1]["monitorCounter"][0])
 
 
 def write_until_files_come_again(side):
     """Modifies until each of these servers has made a snapshot meanwhile, twice: the first one may have released nothing."""
+    snapshots = lambda: [counter(node, "Snapshot") for node in side.nodes]
     for _ in range(2):
-        before = [snapshot(node) for node in side.nodes]
-        for _ in range(100):
+        before = snapshots()
+        for _ in range(200):
             side.bench(["modify"], 1000)
-            if all(snapshot(node) > first for node, first in zip(side.nodes, before)):
+            if all(now > first for now, first in zip(snapshots(), before)):
                 break
         else:
             sys.exit("a server makes no snapshot")
 
 
 def modifies(alone, leader, follower):
-    for queue in (100, 1000):
-        most = compare(f"modify q{queue} at the leader", alone, leader, ["modify"], queue)
+    for queue, bars in (100, {"asked_most": 1.4, "all_most": 3.0, "wall_least": 40}), (1000, {"all_most": 3.2, "wall_least": 30}):
+        most = compare(f"modify q{queue} at the leader", alone, leader, ["modify"], queue, **bars)
         if queue == 100:
-            compare("the same at a quarter of that rate", alone, leader, ["modify"], queue, round(most / 4))
-            compare("the same at half of that rate", alone, leader, ["modify"], queue, round(most / 2))
+            compare("the same at a quarter of that rate", alone, leader, ["modify"], queue, round(most / 4), asked_most=1.4)
+            compare("the same at half of that rate", alone, leader, ["modify"], queue, round(most / 2), asked_most=1.4)
         compare(f"modify q{queue} at a follower", alone, follower, ["modify"], queue)
 
 
 def mixed(alone, leader, follower):
-    compare("half modifies q100 at the leader", alone, leader, ["mixed"], 100)
+    compare("half modifies q100 at the leader", alone, leader, ["mixed"], 100, wall_least=40)
     compare("half modifies q100 at a follower", alone, follower, ["mixed"], 100)
 
 
 def searches(alone, leader, follower):
-    for side, where in ((leader, "the leader"), (follower, "a follower")):
-        compare(f"base search q100 at {where}", alone, side, ["search-base"], 100)
+    compare("base search q100 at the leader", alone, leader, ["search-base"], 100)
+    compare("base search q100 at a follower", alone, follower, ["search-base"], 100, asked_most=1.4, wall_least=60)
 
 
 def leases(alone, leader, _follower):
     """Base searches within the leader's lease; afterwards reads ask again."""
     set_to(bound(leader.nodes[0]), "pandoReads", "lease")
-    compare("base search q100 at the leader, by its lease", alone, leader, ["search-base"], 100)
+    compare("base search q100 at the leader, by its lease", alone, leader, ["search-base"], 100, asked_most=1.05)
     set_to(bound(leader.nodes[0]), "pandoReads", "quorum")
 
 
@@ -148,8 +169,8 @@ def main(rows):
         three.join(3)
         three.wait_for_safety(1)
         nodes = three.nodes
-        print(f"{ENTRIES} entries, {CONNECTIONS} connections, medians of {PAIRS} pairs of {SECONDS} s\n")
-        print("| what | alone, 1/s | cluster, 1/s | us alone | asked server / alone | all servers / alone | rate of alone |\n|---|---|---|---|---|---|---|", flush=True)
+        print(f"{ENTRIES} entries, {CONNECTIONS} connections, medians of {PAIRS} pairs of {SECONDS:g} s with their 90 % intervals\n")
+        print("| what | alone, 1/s | cluster, 1/s | updates of a parcel | us alone | asked server / alone | all servers / alone | rate of alone |\n|---|---|---|---|---|---|---|---|", flush=True)
         try:
             sides = Side(server), Side(nodes[1], nodes[2], nodes[3]), Side(nodes[2], nodes[1], nodes[3])
             for side in sides[:2]:
