@@ -316,7 +316,7 @@ fn serve_node(
             return Err(Failed::at(dir.display(), text));
         }
         // It has joined, and has no snapshot yet.
-        fetch_first(&folder, &links, transfer, clock)?;
+        fetch_first(&joined(&folder)?, node.id().0, &links, transfer, clock)?;
         drop((links, data, endpoints));
         return Err(again(&program));
     };
@@ -422,14 +422,14 @@ fn joined(folder: &Path) -> Result<JoinBody, Failed> {
     JoinBody::decode(&body).map_err(|error| Failed::at(path.display(), error))
 }
 
-/// Fetches the snapshot with which a node begins that has joined. Returns when it is there.
+/// Fetches the snapshot with which node `own` begins, which has joined. Returns when it is there.
 fn fetch_first(
-    folder: &Path,
+    body: &JoinBody,
+    own: u64,
     links: &Peers,
     mut transfer: node::transfer::Transfer,
     clock: &SystemClock,
 ) -> Result<(), Failed> {
-    let body = joined(folder)?;
     // This node has nothing yet.
     links.begin(Extent::default());
     links.set_members(&body.members);
@@ -440,8 +440,8 @@ fn fetch_first(
         match transfer.step(clock.monotonic_ns() / 1_000_000, Some(wanted)) {
             Progress::Done => return Ok(()),
             Progress::Failed => {
-                let ids = body.members.iter().map(|member| member.id);
-                from = ids.clone().find(|id| *id > from).or_else(|| ids.min()).unwrap_or(from);
+                let others = body.members.iter().map(|member| member.id).filter(|id| *id != own);
+                from = after(from, others).unwrap_or(from);
                 tracing::warn!(from, "the first snapshot could not be fetched; another node is asked");
                 pause(AGAIN);
             }
@@ -450,8 +450,26 @@ fn fetch_first(
     }
 }
 
+/// The id that comes after `last`, and the least behind the greatest; `None` if there is none.
+fn after(last: u64, ids: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    ids.clone().filter(|id| *id > last).min().or_else(|| ids.min())
+}
+
 /// Starts this program again, with the same arguments, in this process: what it has fetched becomes its directory then.
 fn again(program: &Path) -> Failed {
     let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).exec();
     Failed::at("the server cannot start again", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_one_is_asked_in_turn() {
+        let others = || [5, 1, 3].into_iter();
+        assert_eq!([1, 3, 5, 4].map(|last| after(last, others())), [Some(3), Some(5), Some(1), Some(5)]);
+        assert_eq!(after(7, [7].into_iter()), Some(7), "there is no other one");
+        assert_eq!(after(1, [].into_iter()), None);
+    }
 }
