@@ -20,7 +20,7 @@ def counted(command, options=(), ask=None):
     return int(re.search(r"Collected : (\d+)", said).group(1))
 
 
-def served(binary, folder, *arguments, root, suffix):
-    """The command of a server in memory, with the content of `d.ldif` and the root DN's password in `password`, both in the folder."""
-    return [binary, "serve", "--memory", "--memory-max", "2GiB", "--suffix", suffix, "--listen", "ldap://127.0.0.1:0", "--root-dn", root,
+def served(binary, folder, *arguments, root, suffix, storage=("--memory",)):
+    """The command of a server, in memory or where `storage` says, with the content of `d.ldif` and the root DN's password in `password`, both in the folder."""
+    return [binary, "serve", *storage, "--memory-max", "2GiB", "--suffix", suffix, "--listen", "ldap://127.0.0.1:0", "--root-dn", root,
             "--root-password-file", folder / "password", *arguments, "--import", folder / "d.ldif"]

@@ -2,7 +2,8 @@
 
 usage: tests/measure/instructions.py BEFORE AFTER [OPERATION...], with the interpreter of target/venv; BEFORE and AFTER name release binaries. It needs valgrind.
 
-The root DN asks, over plain TCP, a directory in memory of a thousand users; no log, no rules, no policy. A figure is the difference of two runs with
+The root DN asks, over plain TCP, a directory in memory of a thousand users; no log, no rules, no policy. That of a durable operation has a log, and
+each bundle of 100 is a parcel of it. A number is the difference of two runs with
 COUNT and twice as many requests, in bundles of 100, divided by COUNT: what is done once does not count, and all threads do. `import` is a whole bulk load of USERS
 entries, less one of half as many. Two runs of one binary differ by half a percent; with a tenth of
 the requests it was 8, for a start varies by more than they take. An aim of the requirements is 102 % at most.
@@ -40,6 +41,8 @@ OPERATIONS = {
     "base search, all attributes": lambda at, number: search(at, name(number % USERS), 0),
     "modify": lambda at, number: modify(at, number % USERS),
     "add without a secret": add,
+    "durable modify": lambda at, number: modify(at, number % USERS),
+    "durable add": add,
     "add of a hashed value": lambda at, number: add(at, number, (b"userPassword", HASHED)),
 }
 
@@ -62,7 +65,8 @@ def served(folder, binary, operation, count):
         for begin in range(0, count, QUEUE):
             client.ask(b"".join(OPERATIONS[operation](at % 100 + 1, begin + at) for at in range(QUEUE)), QUEUE)
 
-    return counted(callgrind.served(binary, folder, root=ADMIN, suffix=SUFFIX), ask=ask)
+    storage = ("--data", folder / os.urandom(8).hex()) if operation.startswith("durable") else ("--memory",)
+    return counted(callgrind.served(binary, folder, root=ADMIN, suffix=SUFFIX, storage=storage), ask=ask)
 
 
 def of_operation(folder, binary, operation):
