@@ -24,21 +24,22 @@ EXPECTED = {
 class FullLoad(threading.Thread):
     """Begins at once, and goes on until `end`."""
 
-    def __init__(self, node, entries, connections=CONNECTIONS):
+    def __init__(self, cluster, number, entries, connections=CONNECTIONS):
         super().__init__(daemon=True)
-        self.url, self.entries, self.connections, self.over = node.url, entries, connections, threading.Event()
+        self.number, self.url = number, cluster.nodes[number].url
+        self.entries, self.connections, self.over = entries, connections, threading.Event()
         self.acknowledged, self.faults, self.per_second = 0, collections.Counter(dict.fromkeys(["busy", "unknown", "cut"], 0)), []
         self.began = time.monotonic()
         self.start()
         wait_for(lambda: self.acknowledged, "the load goes on")
 
     def run(self):
-        number = 0
+        seed = 0
         while not self.over.is_set():
-            number += 1
+            seed += 1
             command = [PANDO, "bench", "modify", "--url", self.url, "--bind-dn", ROOT, "--password", SECRET, "--entries", str(self.entries), "--base", SUFFIX,
                        "--connections", str(self.connections), "--queue", str(QUEUE), "--warmup", "0", "--seconds", str(RUN), "--threads", "1",
-                       "--seed", str(number), "--json"]
+                       "--seed", str(seed), "--json"]
             done = subprocess.run(command, capture_output=True, text=True)
             try:
                 report = json.loads(done.stdout)

@@ -145,7 +145,7 @@ def main(entries, where):
             cluster.command(2, "move-leader", 1)
             at = 1 if where == "leader" else 2
             print(f"{entries:,} entries, load at the {where}; the cluster was there after {time.monotonic() - began:.0f} s", flush=True)
-            load, watch = FullLoad(cluster.nodes[at], entries), Watch(cluster)
+            load, watch = FullLoad(cluster, at, entries), Watch(cluster)
             times = replace(cluster, at)
             wrong = load.end()
             watch.end()

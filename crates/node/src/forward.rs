@@ -34,9 +34,9 @@ const LEADERLESS_MS: u64 = 3_000;
 const OUTCOME_MS: u64 = 10_000;
 /// Milliseconds after which updates are sent again to the same leader, in the same term: it takes them once.
 const AGAIN_MS: u64 = 500;
-/// Milliseconds before another try, when a server said that it does not lead.
+/// Milliseconds before another try at the same leader in the same term, when it said that it does not lead.
 const RETRY_MS: u64 = 20;
-/// Milliseconds before another try, when the leader has no room for them.
+/// The same when it did not propose them: it has no room for them, or does not lead any more.
 const RETRY_FULL_MS: u64 = 200;
 /// Bytes of updates that wait or are sent.
 const BYTES_MAX: usize = 256 << 20;
@@ -64,15 +64,21 @@ pub(crate) type Leader = Option<(ReplicaId, u64)>;
 struct Waiting {
     updates: Updates,
     since_ms: u64,
-    /// They are not sent before.
+    /// They are not sent before to the leader that was the last to get them, in the same term. Another one gets them at once.
     not_before_ms: u64,
+    tried: Leader,
     /// What is said if they wait for too long, though there is a leader.
     why: &'static str,
 }
 
 impl Waiting {
     fn from_now_on(updates: Updates, now_ms: u64) -> Waiting {
-        Waiting { updates, since_ms: now_ms, not_before_ms: now_ms, why: LEADERLESS }
+        Waiting { updates, since_ms: now_ms, not_before_ms: now_ms, tried: None, why: LEADERLESS }
+    }
+
+    /// May they be sent to this leader now?
+    fn is_due(&self, to: ReplicaId, term: u64, now_ms: u64) -> bool {
+        self.not_before_ms <= now_ms || self.tried != Some((to, term))
     }
 }
 
@@ -233,8 +239,8 @@ impl Forward {
     /// They are not in the log, and never will be by this try.
     fn try_again(&mut self, sent: Sent, not_before_ms: u64, why: &'static str) {
         assert!(!sent.is_logged, "what the log has is not sent again");
-        let Sent { updates, since_ms, .. } = sent;
-        self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, why });
+        let Sent { updates, since_ms, to, term, .. } = sent;
+        self.waiting.push_back(Waiting { updates, since_ms, not_before_ms, tried: Some((to, term)), why });
     }
 
     /// Takes what sessions here have submitted, while this replica does not lead. What came from other servers goes back to
@@ -246,15 +252,21 @@ impl Forward {
                 updates.return_unproposed();
                 continue;
             }
-            bytes += updates.bytes();
-            if bytes > BYTES_MAX {
-                bytes -= updates.bytes();
-                updates.refuse(ResultCode::Busy, FULL);
-                continue;
-            }
             assert!(updates.ids().is_empty(), "ids are those of a leader");
-            self.waiting.push_back(Waiting::from_now_on(updates, now_ms));
+            bytes += self.await_leader(updates, bytes, now_ms);
         }
+    }
+
+    /// Keeps updates until there is a leader, or refuses them where so many bytes wait or are sent that there is no room. Returns their bytes
+    /// if they were kept.
+    fn await_leader(&mut self, updates: Updates, bytes: usize, now_ms: u64) -> usize {
+        let own = updates.bytes();
+        if bytes + own > BYTES_MAX {
+            updates.refuse(ResultCode::Busy, FULL);
+            return 0;
+        }
+        self.waiting.push_back(Waiting::from_now_on(updates, now_ms));
+        own
     }
 
     /// For a planted fault: sends updates of another server again, whose outcome nobody here waits for.
@@ -356,7 +368,7 @@ impl Forward {
     fn send_due(&mut self, to: ReplicaId, term: u64, now_ms: u64) {
         for _ in 0..self.waiting.len() {
             let Some(waiting) = self.waiting.pop_front() else { break };
-            if waiting.not_before_ms > now_ms {
+            if !waiting.is_due(to, term, now_ms) {
                 self.waiting.push_back(waiting);
                 continue;
             }
@@ -426,3 +438,6 @@ impl Forward {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

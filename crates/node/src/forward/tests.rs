@@ -1,0 +1,119 @@
+use super::*;
+use bytes::Bytes;
+use dsa::audit::Origin;
+use dsa::journal::{Forwarded, Returns, What};
+use proto::{Reply, Request, Response};
+use std::sync::{Arc, Mutex};
+
+const OWN: ReplicaId = ReplicaId(1);
+const FIRST: Leader = Some((ReplicaId(2), 5));
+
+/// What goes over the links of a server, and comes.
+#[derive(Clone, Default)]
+struct Wire {
+    sent: Arc<Mutex<Vec<(ReplicaId, Vec<u8>)>>>,
+    coming: Arc<Mutex<VecDeque<(ReplicaId, Bytes)>>>,
+}
+
+impl Links for Wire {
+    fn send(&mut self, to: ReplicaId, message: Vec<u8>) {
+        self.sent.lock().unwrap().push((to, message));
+    }
+
+    fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
+        self.coming.lock().unwrap().pop_front()
+    }
+}
+
+/// A server that has an update of a client.
+struct Fixture {
+    forward: Forward,
+    wire: Wire,
+    returns: Returns,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let wire = Wire::default();
+        let forward = Forward::new(OWN, Box::new(wire.clone()), 7, false);
+        Fixture { forward, wire, returns: Returns::default() }
+    }
+
+    fn update(&self) -> Updates {
+        let mut messages = Vec::new();
+        Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
+        let (what, origin) = (What::Updates, Origin::default());
+        let forwarded = Forwarded { what, actor: b"", messages: &messages, conditions: b"", origin };
+        Updates::received(&forwarded, Front { node: 7, number: 1 }, &self.returns).unwrap()
+    }
+
+    /// The servers that get it in this step, and in which term, and as which try.
+    fn step(&mut self, leader: Leader, now_ms: u64) -> Vec<(u64, u64, Name)> {
+        self.forward.step(leader, 0, now_ms);
+        let sent = std::mem::take(&mut *self.wire.sent.lock().unwrap());
+        let of = |(to, message): (ReplicaId, Vec<u8>)| match Message::decode(&message) {
+            Ok(Message::Updates { name, term, .. }) => (to.0, term, name),
+            other => panic!("it sends {other:?}"),
+        };
+        sent.into_iter().map(of).collect()
+    }
+
+    /// Another server says what became of a try.
+    fn receive(&mut self, from: u64, name: Name, outcome: Outcome<'_>, now_ms: u64) {
+        let message = Message::Outcome { name, index: 0, leader: 0, outcome }.encode().unwrap();
+        self.wire.coming.lock().unwrap().push_back((ReplicaId(from), message.into()));
+        self.forward.receive(None, None, &mut VecDeque::new(), &AccountTimes::default(), now_ms);
+    }
+
+    /// The text with which it was refused, and the code.
+    fn refusal(&self) -> Option<(u32, String)> {
+        let (_, outcome) = self.returns.take().pop()?;
+        let journal::Outcome::Refused(answer) = outcome else { panic!("it is refused") };
+        let Response::Done(_, result) = Reply::decode(&answer).unwrap().response else { panic!("a delete") };
+        Some((result.code, String::from_utf8(result.diagnostic.to_vec()).unwrap()))
+    }
+}
+
+#[test]
+fn what_a_server_did_not_propose_goes_to_the_next_leader_at_once() {
+    for outcome in [Outcome::NotProposed, Outcome::NotLeader] {
+        let mut fixture = Fixture::new();
+        let update = fixture.update();
+        fixture.forward.await_leader(update, 0, 0);
+        assert_eq!(fixture.step(None, 0), []);
+        let [(2, 5, name)] = fixture.step(FIRST, 10)[..] else { panic!("it is sent") };
+        fixture.receive(2, name, outcome, 20);
+        assert_eq!(fixture.step(FIRST, 21), [], "that server is not asked again at once");
+        let [(3, 6, next)] = fixture.step(Some((ReplicaId(3), 6)), 22)[..] else { panic!("another one is") };
+        assert!(next.number > name.number && fixture.refusal().is_none());
+    }
+}
+
+#[test]
+fn what_the_leader_does_not_take_within_three_seconds_is_busy() {
+    let mut fixture = Fixture::new();
+    let update = fixture.update();
+    fixture.forward.await_leader(update, 0, 0);
+    let mut now_ms = 0;
+    while fixture.forward.counts() != [0, 0] {
+        if let [(2, 5, name)] = fixture.step(FIRST, now_ms)[..] {
+            fixture.receive(2, name, Outcome::NotProposed, now_ms);
+        }
+        now_ms += 10;
+    }
+    assert!((LEADERLESS_MS..LEADERLESS_MS + 50).contains(&now_ms));
+    let text = "the server that leads the cluster has too many updates: nothing was changed; try again";
+    assert_eq!(fixture.refusal(), Some((51, text.to_owned())));
+}
+
+#[test]
+fn what_there_is_no_room_for_is_busy_at_once() {
+    let mut fixture = Fixture::new();
+    let (first, second) = (fixture.update(), fixture.update());
+    let bytes = first.bytes();
+    assert_eq!(fixture.forward.await_leader(first, BYTES_MAX - bytes, 0), bytes);
+    assert_eq!(fixture.forward.await_leader(second, BYTES_MAX - bytes + 1, 0), 0);
+    let text = "too many updates wait for the server that leads the cluster: nothing was changed";
+    assert_eq!(fixture.refusal(), Some((51, text.to_owned())));
+    assert_eq!(fixture.forward.counts(), [1, 0]);
+}
