@@ -1,6 +1,7 @@
 //! The commands of `pando cluster`, as the node executes them that they are sent to. What only the leader can do is passed on.
 
 use super::arguments::node;
+use super::facts::Facts;
 use super::node::{LOOK, Node};
 use consensus::{ReplicaId, View};
 use dsa::journal::Journal as _;
@@ -34,20 +35,11 @@ impl Node {
         done.or_else(|why| self.at_leader(&command).ok_or(why))
     }
 
-    /// May clients be sent to this node? It has a leader, is a member, is not drained, and its directory is not known to be
-    /// wrong.
+    /// May clients be sent to this node? It is a member, its directory is not known to be wrong, it is not drained, and it has a leader.
     fn ready(&self) -> Value {
-        let view = self.control().map(consensus::Control::view).unwrap_or_default();
-        let why = if view.leader.is_none() {
-            Some("the node knows of no leader")
-        } else if !view.members.has(self.id()) {
-            Some("the node is no member")
-        } else if view.compared.standing.is_rebuilt() {
-            Some("the directory of the node is not what the others have: it is made anew")
-        } else if super::Facts::of(&view.members, self.id()).drained {
-            Some("the node is drained")
-        } else {
-            None
+        let why = match self.control() {
+            Some(control) => not_ready(&control.view(), self.id()),
+            None => Some("this node has not recovered its directory yet"),
         };
         json!({ "ready": why.is_none(), "why": why })
     }
@@ -93,18 +85,133 @@ impl Node {
 
     fn move_leader(&self, command: &Value) -> Result<Value, String> {
         let (to, (_, view)) = (node(command)?, self.leading()?);
-        if !view.members.voters.contains(&to) {
-            return Err(format!("node {to} has no vote"));
-        }
-        if super::Facts::of(&view.members, to).drained {
-            return Err(format!("node {to} is drained: `pando cluster drain {to} --undo` ends that"));
-        }
-        if view.compared.wrong.contains(&to) {
-            return Err(format!("the directory of node {to} is made anew: it cannot lead before"));
-        }
+        must_be_able_to_lead(&view, to)?;
         if to != self.id() {
             self.transfer(to)?;
         }
         Ok(json!({ "leader": to.0 }))
+    }
+}
+
+/// Why clients are not to be sent to a node: first what does not pass by itself.
+fn not_ready(view: &View, own: ReplicaId) -> Option<&'static str> {
+    let reasons = [
+        // One that does not know the members yet has no leader either.
+        (!view.members.has(own) && view.members.all().next().is_some(), "the node is no member"),
+        (
+            view.compared.standing.is_rebuilt(),
+            "the directory of the node is not what the others have: it is made anew",
+        ),
+        (Facts::of(&view.members, own).drained, "the node is drained"),
+        (view.leader.is_none(), "the node knows of no leader"),
+    ];
+    reasons.into_iter().find(|(is_so, _)| *is_so).map(|(_, why)| why)
+}
+
+/// A node that is to lead has a vote, is not drained, and its directory is not known to be wrong.
+///
+/// # Errors
+/// In words, what it lacks.
+fn must_be_able_to_lead(view: &View, to: ReplicaId) -> Result<(), String> {
+    if !view.members.voters.contains(&to) {
+        return Err(format!("node {to} has no vote"));
+    }
+    if Facts::of(&view.members, to).drained {
+        return Err(format!("node {to} is drained: `pando cluster drain {to} --undo` ends that"));
+    }
+    if view.compared.wrong.contains(&to) {
+        return Err(format!("the directory of node {to} is made anew: it cannot lead before"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consensus::{Compared, Control, Members, Standing};
+    use dsa::behaviour::Versions;
+    use env::clock::SystemClock;
+    use env::disk::RealDisk;
+    use env::entropy::SystemEntropy;
+    use node::commit::Queue;
+    use node::data::JoinFiles;
+    use peers::{Authority, Identity, NodeKey, Service as _};
+    use std::sync::Arc;
+
+    fn three() -> View {
+        let members = Members::of_voters([1, 2, 3].map(ReplicaId));
+        View { members, leader: Some(ReplicaId(1)), ..View::default() }
+    }
+
+    fn drain(view: &mut View, id: ReplicaId) {
+        let facts = Facts { drained: true, ..Facts::default() };
+        view.members.facts.insert(id, facts.encode());
+    }
+
+    /// What lasts is said rather than what passes.
+    #[test]
+    fn who_may_not_serve_says_why() {
+        let (own, other) = (ReplicaId(3), ReplicaId(4));
+        let mut view = three();
+        assert_eq!(not_ready(&view, own), None);
+        assert_eq!(not_ready(&View::default(), own), Some("the node knows of no leader"));
+        view.leader = None;
+        assert_eq!(not_ready(&view, own), Some("the node knows of no leader"));
+        drain(&mut view, own);
+        assert_eq!(not_ready(&view, own), Some("the node is drained"));
+        view.compared.standing = Standing::Rebuilt(None);
+        let anew = "the directory of the node is not what the others have: it is made anew";
+        assert_eq!(not_ready(&view, own), Some(anew));
+        assert_eq!(not_ready(&view, other), Some("the node is no member"));
+    }
+
+    #[test]
+    fn who_cannot_lead_is_not_asked_to() {
+        let mut view = three();
+        let said = |view: &View, id| must_be_able_to_lead(view, ReplicaId(id)).err();
+        view.compared = Compared { wrong: vec![ReplicaId(2)], ..Compared::default() };
+        let anew = "the directory of node 2 is made anew: it cannot lead before";
+        assert_eq!((said(&view, 2).as_deref(), said(&view, 3)), (Some(anew), None));
+        drain(&mut view, ReplicaId(2));
+        assert!(said(&view, 2).is_some_and(|why| why.starts_with("node 2 is drained: `pando cluster")));
+        assert_eq!(said(&view, 4).as_deref(), Some("node 4 has no vote"));
+    }
+
+    /// A node that starts, and one whose replica knows nobody yet.
+    #[test]
+    fn a_node_that_starts_refuses_what_it_cannot_do_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new(1, &mut SystemEntropy).unwrap();
+        let key = NodeKey::load_or_make(&RealDisk, folder.path()).unwrap();
+        let certificate = authority.issue(&key.request(), 1, 1, &mut SystemEntropy).unwrap();
+        let identity = Identity::create(
+            &RealDisk,
+            folder.path(),
+            &authority,
+            key,
+            certificate,
+            [const { Vec::new() }; 2],
+        );
+        let files = JoinFiles { superblock: String::new(), rules: String::new() };
+        let versions = Versions { oldest: 1, newest: 1 };
+        let node = Node::new(identity.unwrap(), Arc::new(authority), (files, versions), SystemClock::start());
+        let ask = |command: Value| -> Value {
+            serde_json::from_slice(&node.command(Caller { node: 1 }, command.to_string().as_bytes())).unwrap()
+        };
+        let error = |name: &str| ask(json!({ "command": name, "node": 1, "nodes": [1] }))["error"].clone();
+        let not_yet = "this node has not recovered its directory yet";
+        for name in ["token", "move-leader", "upgrade-finish", "announce"] {
+            assert_eq!(error(name), format!("{not_yet}: try again"), "{name}");
+        }
+        assert_eq!(error("applied"), not_yet);
+        assert_eq!(ask(json!({ "command": "ready" })), json!({ "ready": false, "why": not_yet }));
+        node.begin(Control::default(), Arc::<Queue>::default());
+        assert_eq!(error("move-leader"), "no node leads the cluster now: try again");
+        assert_eq!(error("token"), "no member has an address");
+        assert_eq!(error("announce"), "node 1 is no member");
+        assert_eq!(error("dance"), "this version has no command `dance`");
+        assert_eq!(ask(json!({ "command": "move-leader" }))["error"], "which node?");
+        assert_eq!(ask(json!({ "command": "remove" }))["error"], "which nodes?");
+        assert_eq!(ask(json!({ "command": "ready" }))["why"], "the node knows of no leader");
     }
 }
