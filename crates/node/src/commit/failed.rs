@@ -22,6 +22,8 @@ pub enum Failed {
     Outcome(Differs),
     /// A fault of this program: its own thread tells more.
     Panicked,
+    /// Its task was dropped before its end: the server could not start.
+    Dropped,
 }
 
 impl fmt::Display for Failed {
@@ -34,6 +36,7 @@ impl fmt::Display for Failed {
             Failed::Behaviour(index, what) => write!(f, "from record {index} of the log on {what}"),
             Failed::Outcome(differs) => differs.fmt(f),
             Failed::Panicked => f.write_str("the thread that writes the log panicked"),
+            Failed::Dropped => f.write_str("the log was ended before it was served"),
         }
     }
 }

@@ -58,6 +58,21 @@ struct State {
     job: Option<SyncJob>,
     ended: Option<Ended>,
     is_over: bool,
+    /// The thread has panicked: nothing ends any more.
+    has_panicked: bool,
+}
+
+/// What the thread leaves when it ends by a panic.
+struct OnPanic<'a>(&'a Shared, &'a Queue);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().has_panicked = true;
+            self.0.changed.notify_all();
+            self.1.wake();
+        }
+    }
 }
 
 impl Shared {
@@ -71,6 +86,7 @@ impl Shared {
     }
 
     fn serve(&self, clock: &SystemClock, queue: &Queue) {
+        let _on_panic = OnPanic(self, queue);
         loop {
             let job = self.wait_while(|state| state.job.is_none() && !state.is_over).job.take();
             let Some(job) = job else { return };
@@ -117,18 +133,29 @@ impl Syncs {
     }
 
     /// The end of the sync that the other thread had, if it has ended.
+    ///
+    /// # Panics
+    /// If that thread has.
     pub(super) fn take_ended(&mut self) -> Option<Ended> {
         let beside = self.beside.as_mut().filter(|beside| beside.is_busy)?;
-        let ended = beside.shared.lock().ended.take()?;
+        let (ended, has_panicked) = {
+            let mut state = beside.shared.lock();
+            (state.ended.take(), state.has_panicked)
+        };
+        assert!(!has_panicked, "the thread that syncs the log has panicked");
+        let ended = ended?;
         beside.is_busy = false;
         self.pace.note(ended.1);
         Some(ended)
     }
 
     /// The same, which is waited for. `None` if it has none.
+    ///
+    /// # Panics
+    /// If that thread has.
     pub(super) fn wait_ended(&mut self) -> Option<Ended> {
         let beside = self.beside.as_mut().filter(|beside| beside.is_busy)?;
-        drop(beside.shared.wait_while(|state| state.ended.is_none()));
+        drop(beside.shared.wait_while(|state| state.ended.is_none() && !state.has_panicked));
         self.take_ended()
     }
 }
@@ -152,6 +179,25 @@ fn run(job: SyncJob, clock: &SystemClock) -> Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Who waits for a sync, and who only looks for it, goes on.
+    #[test]
+    fn a_panic_of_the_thread_beside_is_one_of_the_committer() {
+        let queue = Arc::<Queue>::default();
+        let shared = Arc::<Shared>::default();
+        let (of_thread, woken) = (Arc::clone(&shared), Arc::clone(&queue));
+        let thread = PlainThread::spawn("log-sync", move || {
+            let _on_panic = OnPanic(&of_thread, &woken);
+            panic!("a fault of the thread");
+        });
+        let beside = Beside { shared, thread: thread.ok(), is_busy: true };
+        let mut syncs = Syncs::new(SystemClock::start(), Arc::clone(&queue));
+        syncs.beside = Some(beside);
+        assert!(queue.wait(None), "the committer is woken");
+        assert!(catch_unwind(AssertUnwindSafe(|| syncs.take_ended())).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| syncs.wait_ended())).is_err());
+    }
 
     #[test]
     fn one_late_sync_of_a_fast_disk_changes_nothing_and_a_slow_disk_is_known_at_once() {

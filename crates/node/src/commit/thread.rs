@@ -101,7 +101,7 @@ impl Thread {
     }
 }
 
-/// What is to be done when a committer ends, also by a panic.
+/// What is to be done when a committer ends, also by a panic, or before it has begun.
 struct Ending<F: FnOnce(&Failed)> {
     queue: Arc<Queue>,
     outcome: Arc<Mutex<Option<Result<(), Failed>>>>,
@@ -123,8 +123,10 @@ impl<F: FnOnce(&Failed)> Ending<F> {
 impl<F: FnOnce(&Failed)> Drop for Ending<F> {
     fn drop(&mut self) {
         if self.on_failed.is_some() {
-            self.queue.refuse_all(&Failed::Panicked);
-            self.with(Err(Failed::Panicked));
+            // A task is dropped with the thread that has it, too, as when something that starts after it fails.
+            let failed = if std::thread::panicking() { Failed::Panicked } else { Failed::Dropped };
+            self.queue.refuse_all(&failed);
+            self.with(Err(failed));
         }
     }
 }
@@ -278,7 +280,13 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn a_committer_that_panics_is_a_failure_and_refuses_all() {
+    fn a_committer_that_panics_or_is_dropped_is_a_failure_and_refuses_all() {
+        for expected in [Failed::Panicked, Failed::Dropped] {
+            ends_without_an_outcome(&expected);
+        }
+    }
+
+    fn ends_without_an_outcome(expected: &Failed) {
         let (queue, outcome) = (Arc::<Queue>::default(), Arc::new(Mutex::new(None)));
         let (ends, ended) = channel();
         let (failed, reported) = channel();
@@ -290,11 +298,13 @@ mod tests {
         };
         let ran = catch_unwind(AssertUnwindSafe(|| {
             let _ending = ending;
-            panic!("a fault of the committer");
+            assert!(matches!(expected, Failed::Dropped), "a fault of the committer");
         }));
-        assert!(ran.is_err() && ended.recv().is_err(), "it has ended");
-        assert_eq!(reported.recv().expect("it was reported"), Failed::Panicked.to_string());
-        assert!(matches!(*outcome.lock().unwrap(), Some(Err(Failed::Panicked))));
+        assert_eq!(ran.is_err(), matches!(expected, Failed::Panicked));
+        assert!(ended.recv().is_err(), "it has ended");
+        assert_eq!(reported.recv().expect("it was reported"), expected.to_string());
+        let outcome = outcome.lock().unwrap().take().expect("there is one").expect_err("it failed");
+        assert_eq!(outcome.to_string(), expected.to_string());
         let barrier = queue.barrier().expect("one is refused at once");
         assert_eq!(barrier.is_passed(), Some(false));
     }
