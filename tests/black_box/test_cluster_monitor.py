@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+from pathlib import Path
 
 import ldap
 
@@ -97,11 +98,26 @@ def acknowledged(cluster, by, of):
     return int(lines[0][-1]) if lines else 0
 
 
+def stop_all_threads(process):
+    """Returns when the process stands still: a thread that is in a call of the kernel ends that first, such as one that renames a file."""
+    process.send_signal(signal.SIGSTOP)
+
+    def are_stopped():
+        try:
+            stats = [(task / "stat").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
+        except (FileNotFoundError, ProcessLookupError):
+            # One has ended meanwhile.
+            return False
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+    wait_for(are_stopped, "all threads stop")
+
+
 def test_a_disk_that_was_set_back_is_refused_also_after_all_have_started(cluster):
     three(cluster)
     data, image = cluster.folder / "n3/data", cluster.folder / "image"
     # The usual image: of the run that goes on.
-    cluster.nodes[3].process.send_signal(signal.SIGSTOP)
+    stop_all_threads(cluster.nodes[3].process)
     shutil.copytree(data, image)
     cluster.nodes[3].process.send_signal(signal.SIGCONT)
     session = bound(cluster.nodes[1])
