@@ -3,7 +3,7 @@
 
 use crate::answers::Answer;
 use crate::random::Random;
-use crate::requests::{Bundle, LOCKED, ROOT, SUFFIX};
+use crate::requests::{Bundle, ROOT, SUFFIX};
 use consensus::links::Links;
 use consensus::{Members, ReplicaId};
 use dsa::behaviour::{NEWEST, OLDEST, Versions};
@@ -15,7 +15,6 @@ use dsa::{Anonymous, Dsa, Session, State, Worker};
 use env::clock::Clock;
 use env::disk::Disk;
 use env::entropy::SeededEntropy;
-use model::Scope;
 use node::commit::{Begun, Committer, Failed, Limits};
 use node::data::snapshot::Writing;
 use node::data::{Data, DataError, IndexFile, Recovered, Replication, Settled, Superblock, Wanted};
@@ -220,12 +219,27 @@ pub fn start_replica(
     clock: &dyn Clock,
     (replication, updates): (Replication, Box<dyn Links>),
 ) -> Result<Node, DataError> {
+    let (data, recovered) = recover_replica(disk, dir, log, asked, (replication, updates))?;
+    Node::over(data, recovered, sessions, clock)
+}
+
+/// As [`start_replica`], for threads.
+///
+/// # Errors
+/// As [`Data::recover_replica`].
+pub fn recover_replica(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    log: wal::Settings,
+    asked: StartOptions,
+    (replication, updates): (Replication, Box<dyn Links>),
+) -> Result<(Data, Recovered), DataError> {
     let (seed, id) = (asked.seed, replication.id);
     let data = Data::open_replica(disk, dir, log, &mut SeededEntropy::new(seed))?.knowing(asked.versions);
     let recovered =
         with_wanted(&data, log, asked, |wanted| data.recover_replica(wanted, replication, &mut |_| ()))?;
     let committer = recovered.committer.forwarding(id, updates, Random::new(seed).number());
-    Node::over(data, Recovered { committer, ..recovered }, sessions, clock)
+    Ok((data, Recovered { committer, ..recovered }))
 }
 
 /// Does something with what a start wants that goes by the settings in their file.
@@ -563,8 +577,7 @@ impl Node {
     /// All entries, as a session sees them.
     pub fn read_all(&mut self, session: usize, clock: &dyn Clock) -> Vec<Answer> {
         let mut bundle = Bundle::default();
-        let sent = crate::requests::Sent::ReadAll;
-        bundle.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*", LOCKED], sent);
+        bundle.read_all();
         self.ask(session, &bundle, clock)
     }
 }

@@ -225,6 +225,11 @@ impl Bundle {
         self.push(&Request::Search(search), sent);
     }
 
+    /// Reads all entries.
+    pub fn read_all(&mut self) {
+        self.search(SUFFIX, Scope::Subtree, "(objectClass=*)", &["*", LOCKED], Sent::ReadAll);
+    }
+
     /// Reads the counter of a session.
     pub fn read_counter(&mut self, session: usize) {
         let sent = Sent::ReadCount(session);
