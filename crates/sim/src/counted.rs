@@ -63,18 +63,22 @@ impl Client {
     /// Sends requests and waits for all answers.
     ///
     /// # Errors
-    /// One of them says something else than success.
-    ///
-    /// # Panics
-    /// When answers are none.
+    /// One of them says something else than success, or the session has ended.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let unknown = |what: String| Failure::Unknown(what);
         let mut answers = Vec::new();
         self.worker.tick(SystemClock::start().now());
-        let feed = self.session.feed(&mut self.worker, bytes, &mut answers);
-        assert_eq!(feed.consumed, bytes.len(), "updates alone are taken at once");
-        if feed.state == State::Waiting {
-            let Client { worker, session } = self;
+        let Client { worker, session } = self;
+        let mut rest = bytes;
+        loop {
+            let feed = session.feed(worker, rest, &mut answers);
+            rest = &rest[feed.consumed..];
+            match feed.state {
+                State::Waiting => {}
+                State::Idle if rest.is_empty() => break,
+                other => return Err(unknown(format!("the session is {other:?}"))),
+            }
+            // For the log, or for what a bind may read.
             let waited = task::block_on(poll_fn(|cx| session.poll_updates(worker, cx, &mut answers)));
             waited.map_err(|error| unknown(error.to_string()))?;
         }
