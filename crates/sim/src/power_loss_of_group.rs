@@ -199,8 +199,12 @@ impl Group {
         let mut bundles = 0;
         let all: Vec<usize> = self.running().map(|(at, _)| at).collect();
         for at in all {
-            let of_replica = |what| format!("replica {}: {what}", at + 1);
+            let of_replica = |what: String| format!("replica {}: {what}", at + 1);
             let view = self.read(at).and_then(View::of).map_err(of_replica)?;
+            // The base, and an entry for each counter.
+            if view.entries.len() != known.len() + 2 {
+                return Err(of_replica(format!("{} entries are there", view.entries.len())));
+            }
             bundles = look(&view, known).map_err(of_replica)?;
         }
         self.running().try_for_each(|(_, running)| is_sound(&running.node))?;

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 const NODES: usize = 3;
 /// Counters that clients may use: one whose outcome is unknown goes on with another one, for nobody knows what becomes of the last bundle.
 const COUNTERS: usize = CLIENTS + 12;
-/// Transfers of the leader, and deaths of one.
+/// Transfers of the leader, and deaths of one: in turn.
 const MOVES: u64 = 3;
 const DEATHS: u64 = 2;
 /// How long a condition is awaited, how long until a transfer is asked for again, and how long between two looks.
@@ -70,9 +70,7 @@ pub(crate) fn record(root: &Path, script: Script) -> Result<(Run, Happened), Str
     let mut base = Bundle::default();
     // One more is for who looks after a cut.
     workloads::base(COUNTERS + 1, &mut base);
-    let mut first = nodes.connect(0)?;
-    first.send(&base.bytes).map_err(|failure| failure.to_string())?;
-    drop(first);
+    until("the base", || nodes.connect(0).is_ok_and(|mut client| client.send(&base.bytes).is_ok()))?;
     let begun = recorder.events().len();
     let (failed, ended) = (Mutex::new(None), AtomicUsize::new(0));
     let load = Load::new(&nodes, &recorder);
@@ -97,7 +95,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A node that runs. Fields are dropped in their order.
+/// A node that runs.
 struct Running {
     dsa: Arc<Dsa>,
     control: Control,
@@ -266,7 +264,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), String> {
     let begun = Instant::now();
     while !holds() {
         if begun.elapsed() > PATIENCE {
-            return Err(format!("{what}: it is awaited in vain"));
+            return Err(format!("{what} does not come"));
         }
         pause(LOOK);
     }
@@ -299,7 +297,7 @@ impl<'a> Load<'a> {
         let begun = Instant::now();
         while done < BUNDLES {
             if begun.elapsed() > PATIENCE {
-                return Err(format!("client {client} has {done} bundles acknowledged, and goes on in vain"));
+                return Err(format!("client {client} has no more than {done} bundles acknowledged"));
             }
             let Some(link) = &mut connected else {
                 at = (at + 1) % NODES;
