@@ -37,6 +37,8 @@ const COUNTERS: usize = CLIENTS + 12;
 /// Transfers of the leader, and deaths of one: in turn.
 const MOVES: u64 = 3;
 const DEATHS: u64 = 2;
+/// Bundles that a node lacks that has died, at least, when it is started again: others make a snapshot meanwhile.
+const MISSED: u64 = 25;
 /// How long a condition is awaited, how long until a transfer is asked for again, and how long between two looks.
 const PATIENCE: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_secs(2);
@@ -233,6 +235,7 @@ impl Nodes {
             if number % 2 == 1 && deaths > 0 {
                 self.kill(leader);
                 self.leader_but(leader, happened)?;
+                until("the load", || load.acknowledged() >= from + MISSED || is_over())?;
                 self.start(leader)?;
                 continue;
             }
