@@ -134,6 +134,13 @@ pub struct Known {
     acknowledged: u64,
 }
 
+impl Known {
+    /// Of a counter whose last bundle has this number, and was acknowledged.
+    pub fn acknowledged(number: u64) -> Known {
+        Known { sent: number, acknowledged: number }
+    }
+}
+
 /// The same of each of `counters` counters, up to the end of a record.
 pub fn known(events: &[Event], counters: usize) -> Vec<Known> {
     let mut known = vec![Known::default(); counters];

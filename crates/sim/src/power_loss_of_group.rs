@@ -67,26 +67,25 @@ pub fn cut(run: &Run, scratch: &Path, seed: u64) -> Result<Outcome, String> {
 
 fn cut_at(run: &Run, scratch: &Path, at: usize, mut random: Random) -> Result<Outcome, String> {
     let events = &run.events[..at];
-    let known = known(events, run.counters);
+    let mut known = known(events, run.counters + 1);
     let mut group = Group::new(random.number());
     for (id, dir) in (1..).map(ReplicaId).zip(&run.dirs) {
         let left = scratch.join(id.to_string());
         leave(events, dir, &left, random.number())?;
         group.replicas.push(Replica { id, dir: left, running: None });
     }
-    let all = 0..run.dirs.len();
     let late = (!random.chance(AT_ONCE)).then(|| random.below(run.dirs.len() as u64) as usize);
-    all.clone().filter(|at| Some(*at) != late).try_for_each(|at| group.start(at))?;
+    (0..run.dirs.len()).filter(|at| Some(*at) != late).try_for_each(|at| group.start(at))?;
     let bundles = group.look(&known)?;
     if let Some(late) = late {
-        let some = if late == 0 { 1 } else { 0 };
-        group.ask(some, &bundle(run.counters, 1, &[]))?;
+        group.ask(usize::from(late == 0), &bundle(run.counters, 1, &[]))?;
+        known[run.counters] = Known::acknowledged(1);
         group.start(late)?;
         let later = group.look(&known)?;
-        if later != bundles {
+        if later != bundles + 1 {
+            let id = late + 1;
             return Err(format!(
-                "{bundles} bundles were there, and {later} when replica {} had come",
-                late + 1
+                "{bundles} bundles and one were there, and {later} when replica {id} had come"
             ));
         }
     }
@@ -202,7 +201,7 @@ impl Group {
             let of_replica = |what: String| format!("replica {}: {what}", at + 1);
             let view = self.read(at).and_then(View::of).map_err(of_replica)?;
             // The base, and an entry for each counter.
-            if view.entries.len() != known.len() + 2 {
+            if view.entries.len() != known.len() + 1 {
                 return Err(of_replica(format!("{} entries are there", view.entries.len())));
             }
             bundles = look(&view, known).map_err(of_replica)?;
