@@ -4,6 +4,7 @@ import calendar
 import threading
 import time
 
+import ldap
 import pytest
 
 from conftest import preloaded, wait_for
@@ -11,6 +12,8 @@ from test_cluster import Cluster, Node, bound, entries, person, three
 
 # How long a sync of a slow disk takes, in microseconds, and by how many seconds a clock is wrong.
 SLOW_US, WRONG = 200_000, 3600
+# How long a sync takes that does not return while the test looks.
+HANGS_US = 15_000_000
 # Seconds within which another node leads, on a machine that does much else. It is ten on one that does not.
 LEADS_WITHIN = 30
 
@@ -142,6 +145,39 @@ def test_a_leader_whose_disk_is_slow_lets_another_one_lead(cluster):
     found = entries(cluster.nodes[1])
     assert acknowledged <= set(found)
     assert entries(cluster.nodes[2]) == found == entries(cluster.nodes[3])
+
+
+def test_clients_of_a_node_whose_disk_hangs_are_busy_and_another_node_has_all(cluster):
+    three(cluster)
+    wait_for(lambda: cluster.leader(2) == 1, "node 1 leads")
+    person_of = lambda name: f"cn={name},ou=people,dc=com"
+    node, others = cluster.nodes[3], [cluster.nodes[number] for number in (1, 2)]
+    connections = [bound(node) for _ in range(40)]
+    cluster.set(3, "sync", HANGS_US)
+    begun = time.monotonic()
+    bound(cluster.nodes[1]).add_s(*person("meanwhile"))
+    asked = []
+
+    def busy():
+        """What one more client is refused with, once it is."""
+        asked.append(connections.pop())
+        number = asked[-1].delete(person_of("nobody"))
+        try:
+            asked[-1].result(number, timeout=0.3)
+        except ldap.BUSY as refused:
+            return refused.args[0]["info"]
+        except ldap.TIMEOUT:
+            return None
+
+    assert wait_for(busy, "clients are refused") == "the log of this server stands still: nothing was changed; try again at another server"
+    assert 3 < time.monotonic() - begun < HANGS_US / 1e6
+    with pytest.raises(ldap.BUSY, match="no majority of the cluster's servers answers"):
+        connections.pop().read_s(person_of("meanwhile"))
+    for other in others:
+        assert bound(other).read_s(person_of("meanwhile"))
+    cluster.set(3, "sync", 0)
+    wait_for(lambda: cluster.status(1)["can_lose_one"], "the disk answers again")
+    assert bound(node).read_s(person_of("meanwhile"))
 
 
 def test_a_clock_that_is_wrong_is_shown_and_dates_nothing(cluster):

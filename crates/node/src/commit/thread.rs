@@ -169,6 +169,7 @@ impl Turns {
 
     async fn run_as_task(mut self) -> Result<(), Failed> {
         let queue = Arc::clone(&self.committer.queue);
+        queue.watch_by(self.clock);
         let mut syncs = Syncs::new(self.clock, Arc::clone(&queue));
         loop {
             if let Some(ended) = syncs.take_ended() {
