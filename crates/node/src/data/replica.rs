@@ -79,7 +79,7 @@ impl Data {
         let maker = match base.rules.as_ref().filter(|others| !others.is_recorded_as(&rules)) {
             None => Maker { rules, schema, config },
             Some(others) if rules.extend(others) => self.before_additions(others, &base, &schema, config)?,
-            Some(others) => return Err(self.other_rules(&rules, others)),
+            Some(others) => return Err(rules.differ_from_all(others)),
         };
         self.text_of(&maker.rules)?;
         let rules = maker.rules.clone();
@@ -125,16 +125,6 @@ impl Data {
             control: Some(control),
             differences: Vec::new(),
         })
-    }
-
-    /// Why a start with these rules is none of a replica whose log goes on by `others`: all replicas apply it by the same.
-    fn other_rules(&self, rules: &Rules, others: &Rules) -> DataError {
-        let differences = rules.differences(others).join("; ");
-        let text = format!(
-            "{differences}: all replicas of a cluster have the same. Leave it out of this start; definitions are added over LDAP, to \
-             the subschema, and all else takes a new cluster, made of an export"
-        );
-        DataError::Facts(self.dir.clone(), text)
     }
 
     /// The schema by which a replica is served: what its snapshot has, whatever this program has in the files that both name, and what is known to

@@ -19,7 +19,8 @@ pub(super) const NAME: &str = "rules";
 const ADVICE: &str = "the log holds changes of a version that did not write the whole schema down; start it once more as it \
                       was, end it with SIGTERM, which leaves a snapshot, then change it";
 
-const OF_ALL_NODES: &str = "it is the same on all nodes; leave it out of this start";
+const OF_ALL_NODES: &str = "it is the same on all nodes. Leave it out of this start; definitions are added over LDAP, to the subschema, \
+                            and all else takes a new cluster, made of an export";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,22 +191,6 @@ impl Rules {
         changes
     }
 
-    /// What is another than in `there`, in words, where that cannot be changed.
-    pub(super) fn differences(&self, there: &Rules) -> Vec<String> {
-        let mut differences = Vec::new();
-        for (key, [theirs, ours]) in self.other_keys(there) {
-            differences.push(format!("`{key}` of the directory is {theirs}, and {ours} is configured"));
-        }
-        if self.behaviour != there.behaviour {
-            let (theirs, ours) = (there.behaviour, self.behaviour);
-            differences.push(format!("the directory is of behaviour {theirs}, and this program has {ours}"));
-        }
-        if self.definitions != there.definitions || self.files != there.files {
-            differences.push("the schema that is configured is not that of the directory".to_owned());
-        }
-        differences
-    }
-
     /// Why commands that were decided by `made`, of which only a hash is known, cannot be applied by these.
     pub(super) fn differ(&self, made: &Rules) -> DataError {
         let pairs = [
@@ -220,7 +205,15 @@ impl Rules {
         DataError::Differs { key, made, wanted, advice: ADVICE }
     }
 
-    /// Why a directory that is served by the schema of `made` is not started with these.
+    /// Why a replica whose log goes on by `made` is not started with these: all replicas apply it by the same.
+    pub(super) fn differ_from_all(&self, made: &Rules) -> DataError {
+        match self.other_keys(made).next() {
+            Some((key, [made, wanted])) => DataError::Differs { key, made, wanted, advice: OF_ALL_NODES },
+            None => self.differ_in_schema(made),
+        }
+    }
+
+    /// The same of one that is served by the schema of `made`, of which nothing else is known.
     pub(super) fn differ_in_schema(&self, made: &Rules) -> DataError {
         let of = |rules: &Rules| {
             let names: Vec<String> = rules.files.iter().flatten().map(|file| file.name.to_string()).collect();
