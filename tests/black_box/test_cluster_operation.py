@@ -1,11 +1,12 @@
 """What an operator does with a cluster, and what its clients notice of that: nothing at the nodes that stay."""
 
 import collections
+import subprocess
 import threading
 
 import ldap
 
-from conftest import PATIENCE, wait_for
+from conftest import PANDO, PATIENCE, wait_for
 from test_cluster import PEOPLE, bound, cluster, entries, free_port, person, three  # noqa: F401
 
 # How often a writer has written before something happens.
@@ -156,6 +157,48 @@ def test_nodes_that_run_are_replaced_under_load_and_clients_of_the_others_notice
     assert set(cluster.roles(1)) == {1, 2, 5}
     assert served_all(load.end(cluster.nodes[2]))
     assert entries(cluster.nodes[5]) == entries(cluster.nodes[1])
+
+
+def wait_for_replacement(cluster, old, token):
+    """The command that returns when a node is replaced, once it has made the token."""
+    command = [PANDO, "cluster", "replace", "--data", cluster.folder / "n1/data", str(old), "-o", token, "--wait"]
+    waits = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_for(token.exists, "the token is there")
+    assert waits.poll() is None
+    return waits
+
+
+def test_the_command_that_replaces_a_node_can_wait_for_it(cluster):
+    three(cluster)
+    waits = wait_for_replacement(cluster, 3, cluster.folder / "token4")
+    cluster.command(2, "replace", 3, "--undo")
+    _, said = waits.communicate(timeout=PATIENCE)
+    assert said == "pando cluster: node 3: it was called off, or the token has expired, or the new node was removed\n"
+    assert waits.returncode == 1
+    waits = wait_for_replacement(cluster, 3, cluster.folder / "token5")
+    cluster.begin(4, "--join", cluster.folder / "token5")
+    assert waits.communicate(timeout=PATIENCE)[1] == "" and waits.returncode == 0
+    assert set(cluster.roles(1)) == {1, 2, 4}
+
+
+def test_five_nodes_become_three_in_one_step_and_clients_of_the_others_notice_nothing(cluster):
+    three(cluster)
+    for number in (4, 5):
+        cluster.join(number)
+    wait_for(lambda: set(cluster.roles(1).values()) == {"leader", "follower"}, "five vote")
+    # The leader is one of those that go.
+    cluster.command(1, "move-leader", 5)
+    load = Load(cluster, [1, 2, 3])
+    load.go_on()
+    wait_for(lambda: cluster.status(1)["can_lose_one"], "all have caught up")
+    cluster.command(2, "remove", 4, 5)
+    load.go_on()
+    assert served_all(load.end(cluster.nodes[3]))
+    assert set(cluster.roles(1)) == {1, 2, 3} and "leader" in cluster.roles(1).values()
+    cluster.wait_for_safety(1)
+    # Three votes: two of them are a majority.
+    cluster.kill(cluster.leader(1))
+    bound(next(iter(cluster.nodes.values()))).add_s(*person("later"))
 
 
 def test_a_node_is_found_at_its_new_addresses(cluster):

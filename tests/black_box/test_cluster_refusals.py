@@ -146,11 +146,10 @@ def test_starts_that_make_no_node_are_refused(cluster, tmp_path):
     assert imports in serve("n1", "--import", "/dev/null", code=1)
     same = "a setting of the directory is the same on all nodes: change it over LDAP, in cn=config, and take it out of this start"
     assert same in serve("n1", "--txn-age-max", 5000, code=1)
-    everywhere = ": all replicas of a cluster have the same. Leave it out of this start; definitions are added over LDAP, to the subschema, and all else takes a new cluster, made of an export"
-    suffix = serve("n1", "--suffix", "dc=org", code=1)
-    assert f"`suffix` of the directory is {SUFFIX}, and dc=org" in suffix and f" is configured{everywhere}" in suffix
-    schema = "`schema` is the standard one in this data directory, but dvtds is configured: it is the same on all nodes"
-    assert schema in serve("n1", "--schema", "dvtds", code=2)
+    everywhere = "it is the same on all nodes. Leave it out of this start; definitions are added over LDAP, to the subschema, and all else takes a new cluster, made of an export"
+    for key, made, other in (("suffix", SUFFIX, "dc=org"), ("schema", "the standard one", "dvtds"), ("schema-check", "on", "off")):
+        differs = f"`{key}` is {made} in this data directory, but {other} is configured: {everywhere}"
+        assert differs in serve("n1", f"--{key}", other, code=2)
     more = tmp_path / "more.ldif"
     more.write_text(f"dn: ou=more,{SUFFIX}\nobjectClass: organizationalUnit\nou: more\n")
     offline = run(PANDO, "import", "--data", tmp_path / "n1/data", "--add", more, code=1).err
@@ -237,3 +236,19 @@ def test_of_two_changes_of_settings_at_a_time_one_is_busy(cluster):
         over.set()
         [thread.join(PATIENCE) for thread in threads]
     assert set(texts) == {OTHER_CHANGE}
+
+
+def test_a_node_that_was_removed_is_no_member(cluster):
+    three(cluster)
+    cluster.join(4)
+    wait_for(lambda: cluster.roles(1).get(4) == "learner", "it has joined")
+    bound(cluster.nodes[4]).add_s(*person("a"))
+    cluster.command(1, "remove", 4)
+    # It knows it, or, when its links have heard of it, takes no commands either.
+    ready = wait_for(lambda: cluster.command(4, "ready", code=None).err, "it may not serve")
+    assert ready.endswith(("the node is no member\n", "the node knows of no leader\n", "the other end has gone\n"))
+    wait_for(lambda: "the other end has gone" in cluster.command(4, "ready", code=1).err, "its links have heard of it")
+    cluster.nodes.pop(4).end()
+    data = cluster.folder / "n4/data"
+    refused = run(PANDO, "cluster", "recover", "--data", data, "--accept-loss", "--lost", "1,2,3", "--yes", code=1).err
+    assert refused.endswith("/n4/data: node 4 was removed from the cluster: recover a node that was a member\n")
