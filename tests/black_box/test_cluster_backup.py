@@ -1,6 +1,9 @@
 """Backups of a node of a cluster, what is made of them, and a cluster that has lost its majority for ever."""
 
+import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 import threading
@@ -9,7 +12,8 @@ import ldap
 import pytest
 
 from conftest import PANDO, PATIENCE, run, wait_for
-from test_cluster import CONTAINER, PEOPLE, ROOT, SUFFIX, Cluster, Node, bound, cluster, entries, person, three
+from test_backup_restore import now
+from test_cluster import CONTAINER, PEOPLE, ROOT, SUFFIX, Cluster, Node, bound, cluster, entries, free_port, person, three
 
 __all__ = ["cluster"]
 
@@ -126,6 +130,45 @@ def test_a_backup_of_before_the_cluster_is_carried_on_with_the_log_of_its_first_
     node.end()
 
 
+def test_a_point_in_time_is_reached_with_the_archive_of_a_node(cluster):
+    archive = cluster.folder / "archive"
+    three(cluster, "--snapshot-after", "8MiB")
+    cluster.command(1, "move-leader", 1)
+    cluster.nodes.pop(3).end()
+    cluster.start(3, "--archive", archive)
+    cluster.wait_for_safety(1)
+    session = bound(cluster.nodes[3])
+    session.add_s(*person("first"))
+    backup(cluster, 3)
+
+    archived = lambda: list(archive.glob("*.log"))
+    for number in range(1, 1000):
+        value = str(number % 10).encode() * 1_000_000
+        session.modify_s(f"cn=first,{PEOPLE}", [(ldap.MOD_REPLACE, "description", value)])
+        if archived():
+            break
+    assert archived(), "nothing is archived"
+    session.add_s(*person("second"))
+    point = now()
+    session.add_s(*person("third"))
+    # Nothing is lacking that the node had, for it ended cleanly.
+    expected = entries(cluster.nodes[1])
+    cluster.nodes.pop(3).end()
+    archives = ["--archive", archive, "--archive", cluster.folder / "n3/data/log"]
+    restored(cluster, "then", *archives, "--to-time", point)
+    node = alone(cluster, "then")
+    assert names(node) == {"first", "second"}
+    node.end()
+    said = restored(cluster, "all", *archives)
+    assert "may not be committed" not in said
+    node = alone(cluster, "all")
+    assert entries(node) == expected
+    node.end()
+    # What is archived is not in the log any more.
+    said = restored(cluster, "gap", *archives[2:], "--to-time", point, code=1)
+    assert "the point in time cannot be reached: records " in said and "are missing" in said
+
+
 def test_the_node_that_is_left_begins_another_cluster(cluster):
     three(cluster)
     cluster.command(1, "move-leader", 1)
@@ -168,7 +211,7 @@ def test_the_node_that_is_left_begins_another_cluster(cluster):
     assert set(cluster.roles(3)) == {1, 2}
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", "after", "after, by the command"])
 def test_a_recovery_that_was_interrupted_is_completed_or_taken_back(cluster, moment):
     cluster.first()
     cluster.nodes[1].modify(CONTAINER, "-a")
@@ -191,7 +234,73 @@ def test_a_recovery_that_was_interrupted_is_completed_or_taken_back(cluster, mom
             PANDO, "cluster", "recover", "--data", data, "--accept-loss", "--lost", "3", "--yes", code=1
         ).err
     else:
+        if moment != "after":
+            complete = "pando cluster: an earlier recovery was interrupted, and is complete now: this is node 1 of a new cluster\n"
+            assert recover(cluster, 1, "2") == complete
         cluster.start(1)
         assert cluster.roles(1) == {1: "leader"}
         assert names(cluster.nodes[1]) == set()
     assert not (data / "cluster.new").exists()
+
+
+def recover(cluster, number, lost, *arguments, code=0):
+    data = cluster.folder / f"n{number}/data"
+    return run(PANDO, "cluster", "recover", "--data", data, "--accept-loss", "--lost", lost, *arguments, code=code).err
+
+
+def recover_on_terminal(cluster, number, lost, answer):
+    """The exit code of a recovery that asks, and what it says besides its question."""
+    controller, terminal = pty.openpty()
+    command = [PANDO, "cluster", "recover", "--data", cluster.folder / f"n{number}/data", "--accept-loss", "--lost", lost]
+    asks = subprocess.Popen(command, stdin=terminal, stderr=subprocess.PIPE)
+    os.close(terminal)
+    said, question = b"", b"Type the numbers of the lost nodes once more, with commas, to make a new cluster without them: "
+    while not said.endswith(question):
+        assert select.select([asks.stderr], [], [], PATIENCE)[0], said
+        piece = os.read(asks.stderr.fileno(), 1000)
+        assert piece, said
+        said += piece
+    os.write(controller, answer + b"\n")
+    _, rest = asks.communicate(timeout=PATIENCE)
+    os.close(controller)
+    return asks.returncode, rest.decode()
+
+
+def test_a_recovery_asks_on_the_terminal(cluster):
+    three(cluster)
+    name = cluster.status(3)["cluster"]
+    for number in (1, 2, 3):
+        cluster.kill(number)
+    asked = recover(cluster, 3, "1,2", code=1)
+    assert asked.endswith("pando cluster: there is no terminal to ask on: --yes goes on without a question\n")
+    for answer in (b"", b"1", b"yes"):
+        code, said = recover_on_terminal(cluster, 3, "1,2", answer)
+        assert code == 1 and said.endswith("these are not the numbers of the lost nodes: nothing was changed\n")
+    # Nothing was changed: what is refused can be done yet, by another order of the same nodes too.
+    code, said = recover_on_terminal(cluster, 3, "2,1", b"1,2")
+    assert code == 0 and "this is node 1 of the new cluster" in said and name not in said
+    cluster.start(3)
+    assert cluster.roles(3) == {1: "leader"} and cluster.status(3)["cluster"] != name
+
+
+def test_what_cannot_be_recovered_is_refused(cluster):
+    cluster.first()
+    cluster.nodes[1].modify(CONTAINER, "-a")
+    (cluster.folder / "n0/data").mkdir(parents=True)
+    assert recover(cluster, 0, "2", code=1).endswith("/n0/data: this is not the directory of a node\n")
+    # A node that has joined, and ends before it has anything.
+    cluster.token("token2")
+    (cluster.folder / "n2").mkdir()
+    own = ["--listen", f"ldap://127.0.0.1:{free_port()}", "--peer", f"127.0.0.1:{free_port()}"]
+    command = [PANDO, "serve", "--data", cluster.folder / "n2/data", *own, "--join", cluster.folder / "token2"]
+    new = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    next(line for line in new.stderr if b"this is node 2 of the cluster" in line)
+    new.kill()
+    new.wait(PATIENCE)
+    new.stderr.close()
+    nothing = "/n2/data: it is not the directory of a node of a cluster, or has no snapshot yet\n"
+    assert recover(cluster, 2, "1", "--yes", code=1).endswith(nothing)
+    cluster.command(1, "remove", 2)
+    cluster.kill(1)
+    alone = "/n1/data: this cluster has no other node: there is nothing to recover, start it\n"
+    assert recover(cluster, 1, "2", "--yes", code=1).endswith(alone)
