@@ -62,6 +62,11 @@ impl PlainThread {
     }
 }
 
+/// Is this thread ending by a panic? For what is dropped with it.
+pub fn is_panicking() -> bool {
+    std::thread::panicking()
+}
+
 /// Makes a task on the thread whose event loop runs it: the task need not be [`Send`].
 pub type Main = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 

@@ -3,7 +3,7 @@
 
 use super::Queue;
 use env::clock::{Clock as _, SystemClock};
-use env::task::PlainThread;
+use env::task::{self, PlainThread};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use wal::{SyncDone, SyncJob};
 
@@ -67,7 +67,7 @@ struct OnPanic<'a>(&'a Shared, &'a Queue);
 
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if task::is_panicking() {
             self.0.lock().has_panicked = true;
             self.0.changed.notify_all();
             self.1.wake();

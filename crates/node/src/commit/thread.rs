@@ -124,7 +124,7 @@ impl<F: FnOnce(&Failed)> Drop for Ending<F> {
     fn drop(&mut self) {
         if self.on_failed.is_some() {
             // A task is dropped with the thread that has it, too, as when something that starts after it fails.
-            let failed = if std::thread::panicking() { Failed::Panicked } else { Failed::Dropped };
+            let failed = if task::is_panicking() { Failed::Panicked } else { Failed::Dropped };
             self.queue.refuse_all(&failed);
             self.with(Err(failed));
         }
