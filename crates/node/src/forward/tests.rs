@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex};
 const OWN: ReplicaId = ReplicaId(1);
 const FIRST: Leader = Some((ReplicaId(2), 5));
 
+/// Messages, each with the server at the other end.
+type Messages<T> = Arc<Mutex<VecDeque<(ReplicaId, T)>>>;
+
 /// What goes over the links of a server, and comes.
 #[derive(Clone, Default)]
 struct Wire {
-    sent: Arc<Mutex<Vec<(ReplicaId, Vec<u8>)>>>,
-    coming: Arc<Mutex<VecDeque<(ReplicaId, Bytes)>>>,
+    sent: Messages<Vec<u8>>,
+    coming: Messages<Bytes>,
 }
 
 impl Links for Wire {
     fn send(&mut self, to: ReplicaId, message: Vec<u8>) {
-        self.sent.lock().unwrap().push((to, message));
+        self.sent.lock().unwrap().push_back((to, message));
     }
 
     fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
