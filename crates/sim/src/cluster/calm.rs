@@ -49,7 +49,6 @@ impl Cluster {
                 // What is open is given up before long.
                 (0..SESSIONS).for_each(|session| self.take_notices(at, session));
             }
-            self.forget_damage_of_strangers();
             if self.has_unknown_damage() && self.random.chance(20) {
                 // It is found when something is applied.
                 self.client_sends()?;
@@ -67,8 +66,7 @@ impl Cluster {
         if let Some(members) = self.members().filter(Members::is_joint) {
             return Err(broken(properties::LEFT)(format!("the members are {members:?}")));
         }
-        if let Some(at) = self.replicas.iter().position(|replica| replica.damage != Damage::None) {
-            let Replica { id, damage, .. } = &self.replicas[at];
+        if let Some(Replica { id, damage, .. }) = self.damaged(|damage| damage != Damage::None) {
             return Err(broken(properties::REBUILT)(format!("the damage of replica {id} is {damage:?}")));
         }
         self.look_at_votes()?;

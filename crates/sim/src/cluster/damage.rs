@@ -59,14 +59,23 @@ impl Cluster {
         self.trace.note(format_args!("  the directory of replica {id} is damaged, in time {wall_ms}"));
     }
 
-    /// Is a replica damaged, or not made anew?
+    /// Is a member damaged, or not made anew?
     pub(super) fn has_damage(&self) -> bool {
-        self.replicas.iter().any(|replica| replica.damage != Damage::None)
+        self.damaged(|damage| damage != Damage::None).is_some()
     }
 
-    /// Does a replica not know that it is damaged?
+    /// Does a member not know that it is damaged?
     pub(super) fn has_unknown_damage(&self) -> bool {
-        self.replicas.iter().any(|replica| replica.damage == Damage::Unknown)
+        self.damaged(|damage| damage == Damage::Unknown).is_some()
+    }
+
+    /// A member whose damage is such. One that was removed gets nothing of a leader any more, so it is never made anew. Nobody waits for that, but it
+    /// stays damaged, and has to stay out of service.
+    pub(super) fn damaged(&self, is_such: impl Fn(Damage) -> bool) -> Option<&Replica> {
+        let mut damaged = self.replicas.iter().filter(|replica| is_such(replica.damage)).peekable();
+        damaged.peek()?;
+        let members = self.members();
+        damaged.find(|replica| members.as_ref().is_none_or(|members| members.has(replica.id)))
     }
 
     /// Does a replica know that it is another than the others, and not whether it is wrong?
@@ -113,12 +122,5 @@ impl Cluster {
             Damage::None | Damage::Found => {}
         }
         self.look_at_standing(at)
-    }
-
-    /// What is damaged is no part of the group any more.
-    pub(super) fn forget_damage_of_strangers(&mut self) {
-        let Some(members) = self.members() else { return };
-        let gone = self.replicas.iter_mut().filter(|replica| !members.has(replica.id));
-        gone.for_each(|replica| replica.damage = Damage::None);
     }
 }

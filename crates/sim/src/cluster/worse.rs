@@ -1,6 +1,7 @@
 //! The disk of the replica that leads becomes slow for long, or its clock is set wrong: another one leads before long, and nothing is lost. Nothing
 //! else goes wrong meanwhile. It happens at the end of a world, by chances of its own, so it changes nothing of what was before.
 
+use super::replica::Replica;
 use super::{Cluster, TURN_NS_MAX, broken};
 use crate::properties;
 use crate::random::Random;
@@ -27,7 +28,7 @@ impl Cluster {
         let mut chance = Random::new(self.seed.rotate_left(16));
         let Some(leader) = self.leader_with_others().filter(|_| chance.chance(WORSE)) else { return Ok(()) };
         self.end_strangers();
-        self.set_clocks_right();
+        self.set_clocks_right(None);
         let is_disk = chance.chance(700);
         let slow_ms = SLOW_MS + chance.below(SLOWER_MS_MAX);
         self.trace.note(format_args!("  replica {leader}, which leads, gets worse, its disk: {is_disk}"));
@@ -38,21 +39,22 @@ impl Cluster {
             true => replica.node.iter_mut().for_each(|node| node.slow_down_syncs(slow_ms)),
             false => replica.clock.set_wall(if chance.chance(500) { HOUR_MS } else { -HOUR_MS }),
         }
+        let wrong_clock = (!is_disk).then_some(leader);
         self.tally.worse += 1;
         let another = |cluster: &Cluster| cluster.leading().is_some_and(|(id, _)| id != leader);
-        if !self.pass_worse(OTHER_LEADS_WITHIN_S * TURNS_PER_S, another)? {
+        if !self.pass_worse(OTHER_LEADS_WITHIN_S * TURNS_PER_S, wrong_clock, another)? {
             let what = format!("replica {leader} leads after {OTHER_LEADS_WITHIN_S} s; its disk: {is_disk}");
             return Err(broken(properties::WORSE)(what));
         }
         let again = |cluster: &Cluster| cluster.leading().is_some_and(|(id, _)| id == leader);
-        if self.pass_worse(STAYS_S * TURNS_PER_S, again)? {
+        if self.pass_worse(STAYS_S * TURNS_PER_S, wrong_clock, again)? {
             return Err(broken(properties::WORSE)(format!("replica {leader} leads again")));
         }
         self.replicas
             .iter_mut()
             .flat_map(|replica| &mut replica.node)
             .for_each(|node| node.slow_down_syncs(0));
-        self.set_clocks_right();
+        self.set_clocks_right(None);
         self.calm()
     }
 
@@ -74,19 +76,34 @@ impl Cluster {
         }
     }
 
-    fn set_clocks_right(&mut self) {
-        let Some(right_ms) = self.replicas.first().map(|replica| replica.clock.wall_ms()) else { return };
-        for replica in &mut self.replicas {
+    /// All wall clocks but one are those of the first replica.
+    fn set_clocks_right(&mut self, wrong: Option<ReplicaId>) {
+        let mut replicas: Vec<&mut Replica> =
+            self.replicas.iter_mut().filter(|replica| Some(replica.id) != wrong).collect();
+        let Some(right_ms) = replicas.first().map(|replica| replica.clock.wall_ms()) else { return };
+        for replica in &mut replicas {
             let ahead_ms = replica.clock.wall_ms() as i64 - right_ms as i64;
             replica.clock.set_wall(-ahead_ms);
         }
     }
 
     /// Turns in which nothing else goes wrong, until something is so. Returns whether it is.
-    fn pass_worse(&mut self, turns: u64, is_so: impl Fn(&Cluster) -> bool) -> Result<bool, Violation> {
-        for _ in 0..turns {
+    ///
+    /// If it is a clock that is wrong, the others are set right every second, as by NTP. By themselves they drift apart by up to 20 ms a second, and others that
+    /// have led within the last minute lead again only after it. By then no majority would have the same time. Nobody can know then which clock is right, and
+    /// nothing is promised of who leads.
+    fn pass_worse(
+        &mut self,
+        turns: u64,
+        wrong_clock: Option<ReplicaId>,
+        is_so: impl Fn(&Cluster) -> bool,
+    ) -> Result<bool, Violation> {
+        for turn in 0..turns {
             if is_so(self) {
                 return Ok(true);
+            }
+            if wrong_clock.is_some() && turn.is_multiple_of(TURNS_PER_S) {
+                self.set_clocks_right(wrong_clock);
             }
             self.pass_time();
             self.look_at_leases()?;
