@@ -2,7 +2,8 @@
 //! made anew.
 
 use super::replica::{Damage, Replica};
-use super::{Cluster, broken};
+use super::{Cluster, DIR, broken};
+use crate::disk::{Faults, SimDisk};
 use crate::properties;
 use crate::requests::{Bundle, ROOT, SUFFIX, Sent};
 use crate::world::Violation;
@@ -10,8 +11,10 @@ use consensus::Standing;
 use dsa::Applier;
 use dsa::journal::Command;
 use env::clock::Clock as _;
+use env::disk::Disk as _;
 use proto::op::ModifyKind;
 use std::borrow::Cow;
+use std::path::Path;
 
 /// Nanoseconds after a change of members was asked for in which nothing is damaged: one against one would be left, or none.
 const APART_NS: u64 = 3_000_000_000;
@@ -90,16 +93,16 @@ impl Cluster {
         let Some(node) = &replica.node else { return Ok(()) };
         let is_wrong = node.recovered.committer.is_wrong();
         match (replica.damage, is_wrong) {
-            (Damage::None | Damage::Fetched, true) => {
+            (Damage::None, true) => {
                 let what = format!("replica {} has left service, and is not damaged", replica.id);
                 return Err(broken(properties::LEAVES)(what));
             }
             (Damage::Unknown, true) => {
-                replica.damage = Damage::Found;
+                replica.damage = Damage::Found(generation(&replica.disk));
                 let id = replica.id;
                 self.trace.note(format_args!("  replica {id} has left service"));
             }
-            (Damage::Found, false) => {
+            (Damage::Found(_), false) => {
                 let what = format!("replica {} serves again the directory that is damaged", replica.id);
                 return Err(broken(properties::LEAVES)(what));
             }
@@ -108,19 +111,32 @@ impl Cluster {
         Ok(())
     }
 
-    /// The process of a replica has started.
+    /// The process of a replica has started. If the power failed at the end of a fetch the snapshot may be there as a whole, though nobody was notified of
+    /// that: a start goes on with it too.
     pub(super) fn look_at_start(&mut self, at: usize) -> Result<(), Violation> {
         let replica = &mut self.replicas[at];
         match replica.damage {
             // It was in memory only.
             Damage::Unknown => replica.damage = Damage::None,
-            Damage::Fetched => {
-                let is_wrong = replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_wrong());
-                replica.damage = if is_wrong { Damage::Found } else { Damage::None };
-                self.tally.rebuilt += u64::from(!is_wrong);
+            Damage::Found(before) if generation(&replica.disk) > before => {
+                replica.damage = Damage::None;
+                self.tally.rebuilt += 1;
             }
-            Damage::None | Damage::Found => {}
+            Damage::None | Damage::Found(_) => {}
         }
         self.look_at_standing(at)
     }
+}
+
+/// How many snapshots of other replicas a replica has gone on with. Each has a folder of its own, and the start that goes on with it removes those
+/// before. A part of the next one may be there.
+fn generation(disk: &SimDisk) -> u64 {
+    let disk = disk.copy();
+    disk.kill();
+    disk.set_faults(Faults::default());
+    let of = |name: &String| match name.strip_prefix("snapshot")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('-')?.parse().ok(),
+    };
+    disk.list_dirs(Path::new(DIR)).unwrap_or_default().iter().filter_map(of).min().unwrap_or(0)
 }

@@ -35,10 +35,8 @@ pub(super) enum Damage {
     None,
     /// It is another, and the replica does not know that.
     Unknown,
-    /// It has left service.
-    Found,
-    /// It has fetched a snapshot, with which it starts.
-    Fetched,
+    /// It has left service, with the snapshot of this generation.
+    Found(u64),
 }
 
 /// See the module.

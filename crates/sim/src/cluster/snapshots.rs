@@ -79,9 +79,6 @@ impl Cluster {
                 self.tally.fetched += 1;
                 let id = replica.id;
                 self.trace.note(format_args!("  replica {id} has fetched a snapshot"));
-                if replica.damage != Damage::None {
-                    replica.damage = Damage::Fetched;
-                }
                 self.end(at);
                 return self.start(at);
             }
