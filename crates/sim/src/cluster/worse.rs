@@ -89,9 +89,9 @@ impl Cluster {
 
     /// Turns in which nothing else goes wrong, until something is so. Returns whether it is.
     ///
-    /// If it is a clock that is wrong, the others are set right every second, as by NTP. By themselves they drift apart by up to 20 ms a second, and others that
-    /// have led within the last minute lead again only after it. By then no majority would have the same time. Nobody can know then which clock is right, and
-    /// nothing is promised of who leads.
+    /// Clocks but the wrong one are set right every second, as by NTP. By themselves they drift apart by up to 20 ms a second, and others that have led
+    /// within the last minute lead again only after it. By then no majority would have the same time, or the clock of the only one that may
+    /// lead would be known to be wrong. Nothing is promised of who leads then.
     fn pass_worse(
         &mut self,
         turns: u64,
@@ -102,7 +102,7 @@ impl Cluster {
             if is_so(self) {
                 return Ok(true);
             }
-            if wrong_clock.is_some() && turn.is_multiple_of(TURNS_PER_S) {
+            if turn.is_multiple_of(TURNS_PER_S) {
                 self.set_clocks_right(wrong_clock);
             }
             self.pass_time();
