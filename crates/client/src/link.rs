@@ -24,6 +24,8 @@ pub struct Link {
     poller: Poller,
     events: Events,
     silence_s: u64,
+    /// It was silent for so long: what it still answers would be taken for answers to later requests.
+    is_given_up: bool,
     /// Requests that are not sent yet, from `sent` on.
     out: Vec<u8>,
     sent: usize,
@@ -75,6 +77,7 @@ impl Link {
             poller,
             events: Events::with_capacity(1),
             silence_s,
+            is_given_up: false,
             out: Vec::new(),
             sent: 0,
             input: Vec::new(),
@@ -107,8 +110,11 @@ impl Link {
     /// Waits for the next reply and hands it to `take`; what waits is sent meanwhile.
     ///
     /// # Errors
-    /// When the connection has ended, or the server says that it will.
+    /// When the connection has ended, the server says that it will, or it was silent for too long, now or before.
     pub fn receive<T>(&mut self, take: impl FnOnce(&Reply<'_>) -> T) -> Result<T, ClientError> {
+        if self.is_given_up {
+            return Err(ClientError::Silent(self.silence_s));
+        }
         let len = loop {
             if let Some(len) = self.whole()? {
                 break len;
@@ -194,6 +200,7 @@ impl Link {
             self.poller.modify(&self.connection, 0, interest)?;
             self.poller.wait(&mut self.events, Some(Duration::from_secs(self.silence_s)))?;
             if self.events.iter().next().is_none() {
+                self.is_given_up = true;
                 return Err(ClientError::Silent(self.silence_s));
             }
         }
@@ -209,4 +216,27 @@ pub fn refusal(result: &LdapResult<'_>) -> Option<String> {
     let said = String::from_utf8_lossy(result.diagnostic);
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     Some(format!("{name} ({}){said}", result.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::message::Request;
+    use std::io::{Read as _, Write as _};
+
+    #[test]
+    fn what_a_server_answers_that_was_given_up_is_no_answer_to_later_requests() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut link = Link::over(Connection::connect("127.0.0.1", port).unwrap(), 0).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        link.push(|out, id| Request::Delete(b"cn=a").encode(out, id, &[]));
+        assert!(matches!(link.receive(|_| ()), Err(ClientError::Silent(0))));
+        server.read_exact(&mut [0; 11]).unwrap();
+        // A success for the first request.
+        server.write_all(b"\x30\x0c\x02\x01\x01\x6b\x07\x0a\x01\x00\x04\x00\x04\x00").unwrap();
+        drop(server);
+        link.push(|out, id| Request::Delete(b"cn=b").encode(out, id, &[]));
+        assert!(matches!(link.receive(|_| ()), Err(ClientError::Silent(0))));
+    }
 }
