@@ -20,6 +20,7 @@ mod status;
 mod syncs;
 mod thread;
 mod wall;
+mod watch;
 
 pub use failed::Failed;
 pub use queue::Queue;

@@ -64,8 +64,9 @@ pub(crate) type Leader = Option<(ReplicaId, u64)>;
 struct Waiting {
     updates: Updates,
     since_ms: u64,
-    /// They are not sent before to the leader that was the last to get them, in the same term. Another one gets them at once.
+    /// Until then they are not sent to `tried` again. Another leader gets them at once.
     not_before_ms: u64,
+    /// The leader that got them last, and its term.
     tried: Leader,
     /// What is said if they wait for too long, though there is a leader.
     why: &'static str,

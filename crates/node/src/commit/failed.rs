@@ -22,7 +22,7 @@ pub enum Failed {
     Outcome(Differs),
     /// A fault of this program: its own thread tells more.
     Panicked,
-    /// Its task was dropped before its end: the server could not start.
+    /// Its task was dropped before its end: the links that had it ended, or something else could not start.
     Dropped,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Failed {
             Failed::Behaviour(index, what) => write!(f, "from record {index} of the log on {what}"),
             Failed::Outcome(differs) => differs.fmt(f),
             Failed::Panicked => f.write_str("the thread that writes the log panicked"),
-            Failed::Dropped => f.write_str("the log was ended before it was served"),
+            Failed::Dropped => f.write_str("the task that writes the log was dropped before its end"),
         }
     }
 }

@@ -4,7 +4,6 @@ use super::{Failed, Status};
 use dsa::Waking;
 use dsa::barrier::Barrier;
 use dsa::journal::{Journal, Metrics, Updates};
-use env::clock::{Clock as _, SystemClock};
 use model::ResultCode;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,23 +11,16 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use wal::Lease;
 
-/// Nanoseconds after which a committer that is at work and does not look is taken to stand still: its disk does not answer.
-const STANDS_STILL_NS: u64 = 3_000_000_000;
-
-/// What is said of updates then.
-const STANDS_STILL: &str =
-    "the log of this server stands still: nothing was changed; try again at another server";
-
 /// Updates that wait for the committer. There are no more than sessions, for each waits for its own.
 #[derive(Debug, Default)]
 pub struct Queue {
     state: Mutex<State>,
     filled: Condvar,
+    /// The committer is to end.
+    ends: Condvar,
     status: Arc<Status>,
     /// By which sessions read that ask nobody, if the log is that of several replicas.
     lease: OnceLock<Arc<Lease>>,
-    /// By which it is noticed that the committer stands still, if sessions need not wait for it: other servers have the same directory.
-    clock: OnceLock<SystemClock>,
 }
 
 #[derive(Debug, Default)]
@@ -47,8 +39,8 @@ struct State {
     committer: Option<Waiting>,
     /// Did something come from other replicas?
     is_woken: bool,
-    /// By when the committer is to look again, if it is at work; of `clock`.
-    looks_by_ns: u64,
+    /// Steps of the committer.
+    steps: u64,
 }
 
 /// How a committer waits until there is something.
@@ -76,41 +68,10 @@ impl Queue {
         let _ = self.lease.set(lease);
     }
 
-    /// From now on sessions do not wait for a committer that stands still.
-    pub(super) fn watch_by(&self, clock: SystemClock) {
-        let _ = self.clock.set(clock);
-        self.note_look(&mut self.lock());
-    }
-
-    /// The committer is at work from now on.
-    fn note_look(&self, state: &mut State) {
-        if let Some(clock) = self.clock.get() {
-            state.looks_by_ns = clock.monotonic_ns() + STANDS_STILL_NS;
-        }
-    }
-
-    /// Is the committer at work, and has not looked for long?
-    fn stands_still(&self, state: &State) -> bool {
-        let is_late = |clock: &SystemClock| clock.monotonic_ns() >= state.looks_by_ns;
-        state.committer.is_none() && self.clock.get().is_some_and(is_late)
-    }
-
-    /// Lets the committer look at what has come, or answers all that it has not taken if it stands still: nothing of that is in the log.
-    fn take_notice(&self, mut state: MutexGuard<'_, State>) {
-        if !self.stands_still(&state) {
-            return self.notify(state);
-        }
-        let (updates, barriers) = (std::mem::take(&mut state.updates), std::mem::take(&mut state.barriers));
-        drop(state);
-        updates.into_iter().for_each(|updates| updates.refuse(ResultCode::Busy, STANDS_STILL));
-        let mut waking = Waking::default();
-        barriers.iter().for_each(|barrier| barrier.fail(&mut waking));
-    }
-
     /// Moves all that wait behind what is in `to`, and who wants to read to `readers`. True if times of accounts wait besides.
     pub(super) fn drain(&self, to: &mut VecDeque<Updates>, readers: &mut Vec<Arc<Barrier>>) -> bool {
         let mut state = self.lock();
-        self.note_look(&mut state);
+        state.steps += 1;
         to.extend(state.updates.drain(..));
         readers.append(&mut state.barriers);
         std::mem::take(&mut state.times_wait)
@@ -121,14 +82,29 @@ impl Queue {
         self.lock().refusal.get_or_insert_with(|| (code, text.to_owned()));
     }
 
+    /// The steps that the committer has taken, if it is at work.
+    pub(super) fn steps_at_work(&self) -> Option<u64> {
+        let state = self.lock();
+        state.committer.is_none().then_some(state.steps)
+    }
+
+    /// Takes all that the committer has not.
+    pub(super) fn take_waiting(&self) -> (Vec<Updates>, Vec<Arc<Barrier>>) {
+        let mut state = self.lock();
+        (std::mem::take(&mut state.updates), std::mem::take(&mut state.barriers))
+    }
+
+    /// Waits until the committer is to end, `timeout` at most. Whether it is.
+    pub(super) fn wait_for_end(&self, timeout: Duration) -> bool {
+        let waited = self.ends.wait_timeout_while(self.lock(), timeout, |state| !state.ending);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ending
+    }
+
     /// There is no committer any more.
     pub(super) fn refuse_all(&self, why: &Failed) {
         self.refuse_from_now_on(ResultCode::Unavailable, &why.to_string());
         // Dropped, they are refused.
-        let (waiting, barriers) = {
-            let mut state = self.lock();
-            (std::mem::take(&mut state.updates), std::mem::take(&mut state.barriers))
-        };
+        let (waiting, barriers) = self.take_waiting();
         drop(waiting);
         let mut waking = Waking::default();
         barriers.iter().for_each(|barrier| barrier.fail(&mut waking));
@@ -158,7 +134,6 @@ impl Queue {
         let mut state = self.lock();
         if let Some(goes_on) = state.look() {
             state.committer = None;
-            self.note_look(&mut state);
             return Poll::Ready(goes_on);
         }
         state.committer = Some(Waiting::Task(cx.waker().clone()));
@@ -167,17 +142,12 @@ impl Queue {
 
     /// The committer waits no more.
     pub(super) fn give_up(&self) {
-        let mut state = self.lock();
-        state.committer = None;
-        self.note_look(&mut state);
+        self.lock().committer = None;
     }
 
     /// Lets the committer look, if it waits.
     fn notify(&self, mut state: MutexGuard<'_, State>) {
         let committer = state.committer.take();
-        if committer.is_some() {
-            self.note_look(&mut state);
-        }
         drop(state);
         match committer {
             Some(Waiting::Thread) => self.filled.notify_one(),
@@ -214,6 +184,7 @@ impl Queue {
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.ending = true;
+        self.ends.notify_all();
         self.notify(state);
     }
 }
@@ -237,7 +208,7 @@ impl Journal for Queue {
             return updates.refuse(code, &text);
         }
         state.updates.push(updates);
-        self.take_notice(state);
+        self.notify(state);
     }
 
     fn times_wait(&self) {
@@ -256,7 +227,7 @@ impl Journal for Queue {
             return Some(barrier);
         }
         state.barriers.push(Arc::clone(&barrier));
-        self.take_notice(state);
+        self.notify(state);
         Some(barrier)
     }
 
@@ -299,28 +270,6 @@ mod tests {
         assert!(waits(&queue, || ()), "times wait, and still do");
         queue.drain(&mut VecDeque::new(), &mut Vec::new());
         assert!(!waits(&queue, || queue.end()), "it is to end, and nothing is left");
-    }
-
-    #[test]
-    fn what_a_committer_that_stands_still_has_not_taken_is_answered() {
-        let (queue, clock) = (Queue::default(), SystemClock::start());
-        let ask = || queue.barrier().expect("there is one");
-        assert_eq!(ask().is_passed(), None, "nobody watches");
-        queue.watch_by(clock);
-        let waits = ask();
-        assert_eq!(waits.is_passed(), None);
-        // As if it had not looked for three seconds.
-        let look_early = || queue.lock().looks_by_ns = 0;
-        look_early();
-        assert_eq!((ask().is_passed(), waits.is_passed()), (Some(false), Some(false)));
-        queue.drain(&mut VecDeque::new(), &mut Vec::new());
-        assert_eq!(ask().is_passed(), None, "it goes on");
-        queue.drain(&mut VecDeque::new(), &mut Vec::new());
-        let waited = task::block_on(task::timeout_ms(1, poll_fn(|cx| queue.poll_filled(cx))));
-        assert!(waited.expect("there is an event loop").is_none());
-        look_early();
-        assert_eq!(ask().is_passed(), None, "it has nothing to look at while it waits");
-        assert_eq!(ask().is_passed(), None, "it was woken just now");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A committer that runs, one thread that prepares log files ahead of their use, and one that writes snapshots.
+//! A committer that runs, one thread that prepares log files ahead of their use, and one that writes snapshots; for a replica one that
+//! looks whether the committer stands still.
 //!
 //! The committer of a server by itself has a thread of its own, which waits for the disk. That of a replica is a task of the
 //! thread that has the links to the others: what they send is taken, and what they are sent leaves, without a change of threads.
@@ -6,6 +7,7 @@
 
 use super::snapshotter::Snapshotter;
 use super::syncs::Syncs;
+use super::watch::Watch;
 use super::{Begun, Committer, Failed, Queue};
 use crate::data::snapshot::SnapshotStore;
 use env::clock::{Clock, SystemClock};
@@ -34,6 +36,8 @@ pub struct Thread {
     committer: Receiver<()>,
     files: PlainThread,
     snapshots: PlainThread,
+    /// That of a replica: others have the same directory, so nobody need wait for it.
+    watch: Option<PlainThread>,
     outcome: Arc<Mutex<Option<Result<(), Failed>>>>,
 }
 
@@ -63,6 +67,7 @@ impl Thread {
             status.on_archive();
         }
         let dsa = Arc::clone(committer.dsa());
+        let watch = run.map(|_| Watch::start(Arc::clone(&queue), Arc::clone(&dsa), clock)).transpose()?;
         let (snapshotter, snapshots) = Snapshotter::start(snapshots, dsa, Arc::clone(&log), status, clock)?;
         let files = {
             let log = Arc::clone(&log);
@@ -82,7 +87,7 @@ impl Thread {
             }
             None => _ = PlainThread::spawn("committer", move || ending.with(turns.run()))?,
         }
-        Ok(Thread { queue, log, committer: ended, files, snapshots, outcome })
+        Ok(Thread { queue, log, committer: ended, files, snapshots, watch, outcome })
     }
 
     /// Commits what came in, closes the log, writes a snapshot and ends the threads.
@@ -96,6 +101,7 @@ impl Thread {
         self.log.stop();
         self.files.join()?;
         self.snapshots.join()?;
+        self.watch.map_or(Ok(()), PlainThread::join)?;
         let outcome = self.outcome.lock().expect("nobody panics with it").take();
         outcome.expect("a committer that has ended leaves its outcome").map_err(io::Error::other)
     }
@@ -169,7 +175,6 @@ impl Turns {
 
     async fn run_as_task(mut self) -> Result<(), Failed> {
         let queue = Arc::clone(&self.committer.queue);
-        queue.watch_by(self.clock);
         let mut syncs = Syncs::new(self.clock, Arc::clone(&queue));
         loop {
             if let Some(ended) = syncs.take_ended() {

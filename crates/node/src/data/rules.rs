@@ -213,13 +213,17 @@ impl Rules {
         }
     }
 
-    /// The same of one that is served by the schema of `made`, of which nothing else is known.
+    /// The same, where the schema differs. It says the names of files, or that they have other definitions.
     pub(super) fn differ_in_schema(&self, made: &Rules) -> DataError {
         let of = |rules: &Rules| {
             let names: Vec<String> = rules.files.iter().flatten().map(|file| file.name.to_string()).collect();
             if names.is_empty() { "the standard one".to_owned() } else { names.join(" ") }
         };
-        DataError::Differs { key: "schema", made: of(made), wanted: of(self), advice: OF_ALL_NODES }
+        let (made, mut wanted) = (of(made), of(self));
+        if wanted == made {
+            wanted.push_str(", with other definitions");
+        }
+        DataError::Differs { key: "schema", made, wanted, advice: OF_ALL_NODES }
     }
 
     /// What the file says, and a command of rules.

@@ -93,7 +93,7 @@ impl Node {
     }
 }
 
-/// Why clients are not to be sent to a node: first what does not pass by itself.
+/// Why clients are not to be sent to a node. What lasts longest comes first.
 fn not_ready(view: &View, own: ReplicaId) -> Option<&'static str> {
     let reasons = [
         // One that does not know the members yet has no leader either.
