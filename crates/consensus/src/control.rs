@@ -142,6 +142,8 @@ pub struct View {
     pub conditions: Conditions,
     /// How far its own disk went when it started.
     pub started: Extent,
+    /// How far it goes now.
+    pub durable: Extent,
     /// Of a leader: the last entry that its own disk has.
     pub synced: u64,
     /// Of a leader: each other replica.

@@ -1,5 +1,6 @@
 //! What a replica writes into its write-ahead log, and what waits until it is on the disk: acknowledgements and votes.
 
+use crate::control::Extent;
 use crate::faults;
 use crate::record::{HardState, Record};
 use env::planted;
@@ -25,6 +26,8 @@ struct Waiting {
     last: Index,
     /// Number of what the core handed out with them.
     number: u64,
+    /// How far the disk goes then.
+    extent: Extent,
     messages: Vec<Message>,
 }
 
@@ -119,14 +122,14 @@ impl Persist {
         self.late = Some(state);
     }
 
-    /// When all that was pushed is on the disk, the core gets `number`, and these messages go.
-    pub(crate) fn wait(&mut self, number: u64, messages: Vec<Message>) {
+    /// When all that was pushed is on the disk, which goes as far as `extent` then, the core gets `number`, and these messages go.
+    pub(crate) fn wait(&mut self, number: u64, extent: Extent, messages: Vec<Message>) {
         if !self.unwritten.is_empty() {
             // A commit index that was known before these records counts with them: the last one of an earlier set of members must not be
             // forgotten when a later one relies on it.
             self.push_what_is_late();
         }
-        self.waiting.push_back(Waiting { last: self.last, number, messages });
+        self.waiting.push_back(Waiting { last: self.last, number, extent, messages });
     }
 
     fn push_what_is_late(&mut self) {
@@ -176,14 +179,14 @@ impl Persist {
         self.writer.take_safe(&mut |_, _, _| ());
     }
 
-    /// What has waited for records that are on the disk by now: the last number for the core, and the messages.
-    pub(crate) fn take_synced(&mut self) -> (Option<u64>, Vec<Message>) {
+    /// What has waited for records that are on the disk by now: the last number for the core, how far the disk goes, and the messages.
+    pub(crate) fn take_synced(&mut self) -> (Option<(u64, Extent)>, Vec<Message>) {
         let synced = self.writer.log().synced();
         let (mut number, mut messages) = (None, Vec::new());
         while self.waiting.front().is_some_and(|waiting| waiting.last <= synced)
             && let Some(waiting) = self.waiting.pop_front()
         {
-            number = Some(waiting.number);
+            number = Some((waiting.number, waiting.extent));
             messages.extend(waiting.messages);
         }
         (number, messages)

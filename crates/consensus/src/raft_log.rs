@@ -131,7 +131,7 @@ impl RaftLog {
         let mut core = core.expect("the configuration is sound, and the entries are in memory");
         let started = Extent { term: core.raft.term, index: core.raft.raft_log.last_index() };
         let control = Control::default();
-        control.publish(|view| view.started = started);
+        control.publish(|view| (view.started, view.durable) = (started, started));
         if core.raft.prs().is_singleton() && core.raft.promotable() {
             // There is nobody to wait for.
             core.campaign().expect("a replica that votes may want to lead");
@@ -509,7 +509,8 @@ impl RaftLog {
     fn run(&mut self) {
         loop {
             let (number, messages) = self.persist.take_synced();
-            if let Some(number) = number {
+            if let Some((number, extent)) = number {
+                self.control.publish(|view| view.durable = extent);
                 self.leave_if_removed();
                 self.core.on_persist_ready(number);
             }
@@ -556,7 +557,9 @@ impl RaftLog {
         let (now, later) = ready.take_persisted_messages().into_iter().partition(is_sent_early);
         self.send(now);
         let number = ready.number();
-        self.persist.wait(number, later);
+        let raft = &self.core.raft;
+        let extent = Extent { term: raft.term, index: raft.raft_log.last_index() };
+        self.persist.wait(number, extent, later);
         self.core.advance_append_async(ready);
         if planted::is(faults::OWN_COPY_COUNTED_BEFORE_SYNC) && self.core.raft.state == StateRole::Leader {
             self.core.on_persist_ready(number);

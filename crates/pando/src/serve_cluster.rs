@@ -342,7 +342,8 @@ fn serve_node(
     let seed = SystemEntropy.next_u64();
     let committer = committer.forwarding(node.id(), links.links(Channel::Updates), seed);
     let control = control.expect("a replica has one");
-    links.begin(control.view().started);
+    let durable = control.clone();
+    links.begin(Arc::new(move || durable.view().durable));
     node.begin(control, Arc::clone(committer.queue()));
     let indexes = data.indexes().map_err(refused)?;
     let beside = Some(Beside { node, folder, links, transfer });
@@ -431,7 +432,7 @@ fn fetch_first(
     clock: &SystemClock,
 ) -> Result<(), Failed> {
     // This node has nothing yet.
-    links.begin(Extent::default());
+    links.begin(Arc::new(Extent::default));
     links.set_members(&body.members);
     let mut from = body.from;
     loop {

@@ -67,7 +67,7 @@ pub struct Hello {
     pub boots: u64,
     /// Its run.
     pub run: RunId,
-    /// How far its disk went when it started; nothing, of commands.
+    /// How far its disk goes; nothing, of commands.
     pub extent: Extent,
 }
 

@@ -12,7 +12,7 @@ use crate::outgoing;
 use crate::secure::Configs;
 use crate::seen::Seen;
 use crate::service::Service;
-use crate::shared::Shared;
+use crate::shared::{Durable, Shared};
 use crate::table::{LinkStatus, Table};
 use bytes::Bytes;
 use consensus::links::{Channel, Links};
@@ -136,9 +136,9 @@ impl Peers {
         self.shared.table.set_joined(members);
     }
 
-    /// Links may be made from now on: it is known how far the disk of this node went when it started.
-    pub fn begin(&self, started: Extent) {
-        self.shared.begin(started);
+    /// Links may be made from now on: `durable` says how far the disk of this node goes.
+    pub fn begin(&self, durable: Durable) {
+        self.shared.begin(durable);
     }
 
     /// What the disks of nodes have, as this one knows that leads in `term`: pairs of node and last entry. It is said to all, and kept with

@@ -19,6 +19,9 @@ const CALLS_MAX: usize = 4;
 /// Records of runs that were not seen before, likewise: they do not wait behind joins, which wait for links.
 const RECORDS_MAX: usize = 2;
 
+/// Says how far the disk of a node goes: what it has acknowledged is there.
+pub type Durable = Arc<dyn Fn() -> Extent + Send + Sync>;
+
 /// What all connections of this node go by.
 pub(crate) struct Shared {
     pub(crate) table: Table,
@@ -31,8 +34,8 @@ pub(crate) struct Shared {
     calls: Arc<Semaphore>,
     records: Arc<Semaphore>,
     pub(crate) seen: Arc<Seen>,
-    /// How far the disk of this node went when it started, once that is known.
-    started: watch::Sender<Option<Extent>>,
+    /// Says how far the disk of this node goes, once that is known.
+    durable: watch::Sender<Option<Durable>>,
 }
 
 impl Shared {
@@ -53,7 +56,7 @@ impl Shared {
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             records: Arc::new(Semaphore::new(RECORDS_MAX)),
             seen,
-            started: watch::Sender::new(None),
+            durable: watch::Sender::new(None),
         }
     }
 
@@ -91,20 +94,20 @@ impl Shared {
         beside(&self.records, move || seen.admit(&hello)).await?
     }
 
-    /// From now on it is known how far the disk went at the start: links may be made.
-    pub(crate) fn begin(&self, started: Extent) {
-        self.started.send_replace(Some(started));
+    /// From now on it is known how far the disk goes: links may be made.
+    pub(crate) fn begin(&self, durable: Durable) {
+        self.durable.send_replace(Some(durable));
     }
 
-    /// This node, as it says it on a connection of a class. For messages and files that waits until it is known how far its disk went.
+    /// This node, as it says it on a connection of a class. For messages and files that waits until it is known how far its disk goes.
     pub(crate) async fn own(&self, class: Class) -> Hello {
         if class == Class::Requests {
             return self.table.own(class, Extent::default());
         }
-        let mut started = self.started.subscribe();
+        let mut durable = self.durable.subscribe();
         // The sender is there as long as this is.
-        let known = started.wait_for(Option::is_some).await.ok().and_then(|known| *known);
-        self.table.own(class, known.unwrap_or_default())
+        let known = durable.wait_for(Option::is_some).await.ok().and_then(|known| known.clone());
+        self.table.own(class, known.map(|durable| durable()).unwrap_or_default())
     }
 }
 

@@ -209,6 +209,26 @@ fn a_node_whose_disk_was_set_back_gets_nothing_also_from_one_that_has_started_si
 }
 
 #[test]
+fn a_node_that_has_gone_on_since_its_start_is_linked_also_by_one_that_heard_of_that_before() {
+    let mut cluster = Cluster::start(3);
+    let extent = |index| Extent { term: 5, index };
+    let two = cluster.nodes.remove(1);
+    let (second, of_two) = (two.socket(), two.dir.clone());
+    drop(two);
+    cluster.nodes.push(Node::start_from(&of_two, &cluster.authority, second, extent(100)));
+    // It is linked to node 1, which leads, first: what it acknowledges there node 3 hears before it hears of this start.
+    *cluster.nodes[2].durable.lock().unwrap() = extent(150);
+    cluster.nodes[0].peers.acknowledged(5, &[(2, 150)]);
+    until("node 3 hears what node 2 has acknowledged", || {
+        cluster.nodes[1].peers.save_seen().unwrap();
+        std::fs::read_to_string(cluster.nodes[1].dir.join("seen")).unwrap().contains(" term 5 index 150")
+    });
+    cluster.introduce();
+    cluster.until_linked();
+    cluster.check();
+}
+
+#[test]
 fn garbage_ends_its_connection_and_nothing_else() {
     let mut cluster = Cluster::start(3);
     let (to, dir) = (cluster.nodes[0].socket(), cluster.nodes[1].dir.clone());

@@ -76,6 +76,8 @@ pub(crate) struct Node {
     pub(crate) updates: Box<dyn Links>,
     pub(crate) files: Box<dyn Links>,
     woken: Arc<(Mutex<u64>, Condvar)>,
+    /// How far its disk goes.
+    pub durable: Arc<Mutex<Extent>>,
 }
 
 /// Makes the files of a node.
@@ -116,11 +118,13 @@ impl Node {
             }),
         };
         let peers = Peers::start(options).unwrap();
-        peers.begin(extent);
+        let durable = Arc::new(Mutex::new(extent));
+        let of_peers = Arc::clone(&durable);
+        peers.begin(Arc::new(move || *of_peers.lock().unwrap()));
         let member = Member { id, addresses: vec![address(peers.addresses()[0])], certificates };
         let [consensus, updates, files] =
             [Channel::Consensus, Channel::Updates, Channel::Files].map(|channel| peers.links(channel));
-        Node { id, dir: dir.to_owned(), peers, service, member, consensus, updates, files, woken }
+        Node { id, dir: dir.to_owned(), peers, service, member, consensus, updates, files, woken, durable }
     }
 
     pub(crate) fn socket(&self) -> SocketAddr {

@@ -163,7 +163,8 @@ impl Nodes {
         let (data, recovered) = recovered.map_err(|e| text(&e))?;
         let control = recovered.control.expect("a replica has one");
         queue.get_or_init(|| Arc::clone(recovered.committer.queue()));
-        links.begin(control.view().started);
+        let durable = control.clone();
+        links.begin(Arc::new(move || durable.view().durable));
         let run = |main: task::Main| links.run(main);
         let (clock, run) = (SystemClock::start(), Some(&run as _));
         let thread = Thread::start(recovered.committer, recovered.snapshots, clock, run, |_| ());
