@@ -11,7 +11,7 @@ import threading
 import ldap
 import pytest
 
-from conftest import PANDO, PATIENCE, run, wait_for
+from conftest import PANDO, PATIENCE, preloaded, run, wait_for
 from test_backup_restore import now
 from test_cluster import CONTAINER, PEOPLE, ROOT, SUFFIX, Cluster, Node, bound, cluster, entries, free_port, person, three
 
@@ -283,6 +283,26 @@ def test_a_recovery_asks_on_the_terminal(cluster):
     assert cluster.roles(3) == {1: "leader"} and cluster.status(3)["cluster"] != name
 
 
+# A node that has joined says so, and stands still from then on: it fetches nothing. Parts of a line may be written one by one.
+STANDS_STILL = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+ssize_t write(int fd, const void *bytes, size_t count) {
+    static ssize_t (*real)(int, const void *, size_t);
+    if (!real) real = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    ssize_t done = real(fd, bytes, count);
+    static const char said[] = " of the cluster", still[] = "\\nit stands still\\n";
+    if (fd == 2 && memmem(bytes, count, said, strlen(said))) {
+        real(fd, still, strlen(still));
+        for (;;) pause();
+    }
+    return done;
+}
+"""
+
+
 def test_what_cannot_be_recovered_is_refused(cluster):
     cluster.first()
     cluster.nodes[1].modify(CONTAINER, "-a")
@@ -293,11 +313,14 @@ def test_what_cannot_be_recovered_is_refused(cluster):
     (cluster.folder / "n2").mkdir()
     own = ["--listen", f"ldap://127.0.0.1:{free_port()}", "--peer", f"127.0.0.1:{free_port()}"]
     command = [PANDO, "serve", "--data", cluster.folder / "n2/data", *own, "--join", cluster.folder / "token2"]
-    new = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    next(line for line in new.stderr if b"this is node 2 of the cluster" in line)
-    new.kill()
-    new.wait(PATIENCE)
-    new.stderr.close()
+    said = cluster.folder / "n2/log"
+    with open(said, "wb") as log:
+        new = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **preloaded(cluster.folder, STANDS_STILL)})
+    try:
+        wait_for(lambda: "this is node 2 of the cluster\nit stands still" in said.read_text(), "it has joined")
+    finally:
+        new.kill()
+        new.wait(PATIENCE)
     nothing = "/n2/data: it is not the directory of a node of a cluster, or has no snapshot yet\n"
     assert recover(cluster, 2, "1", "--yes", code=1).endswith(nothing)
     cluster.command(1, "remove", 2)
