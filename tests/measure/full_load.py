@@ -12,6 +12,8 @@ from test_cluster import ROOT, SUFFIX
 CONNECTIONS, QUEUE = 8, 100
 # Seconds of one run of the client. The next one begins at once, with new connections: so it ends soon when it is to.
 RUN = 3
+# Seconds until it is tried again if it could not begin.
+AGAIN = 0.2
 # What a fault of `pando bench` is counted as. Each of these is one that a client of a cluster must expect; all else is none.
 EXPECTED = {
     "result code busy (51)": "busy",
@@ -46,6 +48,7 @@ class FullLoad(threading.Thread):
             except ValueError:
                 # It could not begin.
                 self.faults[done.stderr.strip()] += 1
+                self.over.wait(AGAIN)
                 continue
             self.acknowledged += report["operations"] - sum(count for name, count in report["faults"].items() if name.startswith("result code"))
             self.per_second += report["per_second"]
@@ -61,5 +64,5 @@ class FullLoad(threading.Thread):
 
     def __str__(self):
         rest = ", ".join(f"{count} {name}" for name, count in self.faults.items())
-        rates = sorted(self.per_second)
-        return f"{self.acknowledged:,} acknowledged in {self.seconds:.0f} s ({self.acknowledged / self.seconds:,.0f}/s, worst second {rates[0]:,}), {rest}"
+        worst = f"{min(self.per_second):,}" if self.per_second else "not known"
+        return f"{self.acknowledged:,} acknowledged in {self.seconds:.0f} s ({self.acknowledged / self.seconds:,.0f}/s, worst second {worst}), {rest}"

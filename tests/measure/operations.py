@@ -30,15 +30,21 @@ CONNECTIONS, MOVES, APART, AIM = 4, 20, 0.5, 0.05
 
 
 class Probe(threading.Thread):
-    """A client that sends one update after the other until `end`. What it is refused, it sends again."""
+    """A client that sends one update after the other until `end`. What it is refused, it sends again. What it fails with, those raise who wait for it."""
 
     def __init__(self, node):
         super().__init__(daemon=True)
-        self.session, self.over, self.answers = bound(node), threading.Event(), []
+        self.session, self.over, self.answers, self.failed = bound(node), threading.Event(), [], None
         self.start()
-        wait_for(lambda: self.answers, "it writes")
+        self.wait_for_more_than(0)
 
     def run(self):
+        try:
+            self.write()
+        except Exception as error:
+            self.failed = error
+
+    def write(self):
         number = 0
         while not self.over.is_set():
             number += 1
@@ -48,6 +54,15 @@ class Probe(threading.Thread):
                 continue
             self.answers.append(time.monotonic())
 
+    def raise_failure(self):
+        if self.failed:
+            raise self.failed
+
+    def wait_for_more_than(self, count):
+        """Waits until it has so many answers and one more."""
+        wait_for(lambda: len(self.answers) > count or self.failed, "it writes")
+        self.raise_failure()
+
     def longest(self, since=0):
         """Seconds between two answers, of those after a moment."""
         answers = [answer for answer in self.answers if answer > since]
@@ -56,6 +71,7 @@ class Probe(threading.Thread):
     def end(self):
         self.over.set()
         self.join()
+        self.raise_failure()
 
 
 class Clients:
@@ -83,8 +99,7 @@ def moves(cluster, probe):
         wait_until(time.monotonic() + APART)
         began, to = probe.answers[-1], 1 + number % 3
         cluster.command(1, "move-leader", to)
-        asked = len(probe.answers)
-        wait_for(lambda: len(probe.answers) > asked, "it writes again")
+        probe.wait_for_more_than(len(probe.answers))
         gaps.append(probe.longest(began - 0.001))
     return gaps
 

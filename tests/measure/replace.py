@@ -54,30 +54,41 @@ def mib(count):
 
 
 class Watch(threading.Thread):
-    """Looks at the folders and processes of nodes until `end`: the largest log, and when texts come into the log of the one that joins."""
+    """Looks at the folders of nodes until `end`: the largest log, and when texts come into the log of the one that joins. What it fails with,
+    `end` raises.
+    """
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
         self.cluster, self.over = cluster, threading.Event()
         # Bytes of the copy when it is there, of the logs, and the moments.
-        self.copy, self.kept, self.seen = 0, {}, {}
+        self.copy, self.kept, self.seen, self.failed = 0, {}, {}, None
         self.log = cluster.folder / "n4/log"
         self.start()
 
     def run(self):
-        while not self.over.wait(LOOK):
-            text = self.log.read_text() if self.log.exists() else ""
-            for phrase in (BEGUN, COPIED):
-                if phrase in text and phrase not in self.seen:
-                    self.seen[phrase] = time.monotonic()
+        try:
+            while not self.over.wait(LOOK):
+                self.look()
+        except Exception as error:
+            self.failed = error
+
+    def look(self):
+        text = self.log.read_text() if self.log.exists() else ""
+        for phrase in (BEGUN, COPIED):
+            if phrase in text and phrase not in self.seen:
+                self.seen[phrase] = time.monotonic()
+                if phrase == COPIED:
                     self.copy = bytes_of(snapshot_folder(self.cluster.folder / "n4/data"))
-            for number in (1, 2, 4):
-                size = bytes_of(self.cluster.folder / f"n{number}/data/log")
-                self.kept[number] = max(self.kept.get(number, 0), size)
+        for number in (1, 2, 4):
+            size = bytes_of(self.cluster.folder / f"n{number}/data/log")
+            self.kept[number] = max(self.kept.get(number, 0), size)
 
     def end(self):
         self.over.set()
         self.join()
+        if self.failed:
+            raise self.failed
 
 
 def peak(pid):
