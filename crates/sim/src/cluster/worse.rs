@@ -28,7 +28,7 @@ impl Cluster {
         let mut chance = Random::new(self.seed.rotate_left(16));
         let Some(leader) = self.leader_with_others().filter(|_| chance.chance(WORSE)) else { return Ok(()) };
         self.end_strangers();
-        self.set_clocks_right(None);
+        self.set_clocks_right(None, false);
         let is_disk = chance.chance(700);
         let slow_ms = SLOW_MS + chance.below(SLOWER_MS_MAX);
         self.trace.note(format_args!("  replica {leader}, which leads, gets worse, its disk: {is_disk}"));
@@ -54,7 +54,7 @@ impl Cluster {
             .iter_mut()
             .flat_map(|replica| &mut replica.node)
             .for_each(|node| node.slow_down_syncs(0));
-        self.set_clocks_right(None);
+        self.set_clocks_right(wrong_clock, false);
         self.calm()
     }
 
@@ -76,12 +76,12 @@ impl Cluster {
         }
     }
 
-    /// All wall clocks but one are those of the first replica.
-    fn set_clocks_right(&mut self, wrong: Option<ReplicaId>) {
-        let mut replicas: Vec<&mut Replica> =
-            self.replicas.iter_mut().filter(|replica| Some(replica.id) != wrong).collect();
-        let Some(right_ms) = replicas.first().map(|replica| replica.clock.wall_ms()) else { return };
-        for replica in &mut replicas {
+    /// All wall clocks are that of the first replica whose clock is not wrong. Does the wrong one stay as it is?
+    fn set_clocks_right(&mut self, wrong: Option<ReplicaId>, stays: bool) {
+        let is_right = |replica: &Replica| Some(replica.id) != wrong;
+        let right = self.replicas.iter().find(|replica| is_right(replica));
+        let Some(right_ms) = right.map(|replica| replica.clock.wall_ms()) else { return };
+        for replica in self.replicas.iter_mut().filter(|replica| !stays || is_right(replica)) {
             let ahead_ms = replica.clock.wall_ms() as i64 - right_ms as i64;
             replica.clock.set_wall(-ahead_ms);
         }
@@ -103,7 +103,7 @@ impl Cluster {
                 return Ok(true);
             }
             if turn.is_multiple_of(TURNS_PER_S) {
-                self.set_clocks_right(wrong_clock);
+                self.set_clocks_right(wrong_clock, true);
             }
             self.pass_time();
             self.look_at_leases()?;
