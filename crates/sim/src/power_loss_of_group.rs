@@ -78,7 +78,7 @@ fn cut_at(run: &Run, scratch: &Path, at: usize, mut random: Random) -> Result<Ou
     (0..run.dirs.len()).filter(|at| Some(*at) != late).try_for_each(|at| group.start(at))?;
     let bundles = group.look(&known)?;
     if let Some(late) = late {
-        group.ask(usize::from(late == 0), &bundle(run.counters, 1, &[]))?;
+        group.update(usize::from(late == 0), &bundle(run.counters, 1, &[]))?;
         known[run.counters] = Known::acknowledged(1);
         group.start(late)?;
         let later = group.look(&known)?;
@@ -216,17 +216,29 @@ impl Group {
         self.ask(at, &all)
     }
 
-    /// A client asks a replica, again if it is busy.
+    /// A client has a replica make updates.
+    fn update(&mut self, at: usize, asked: &Bundle) -> Result<(), String> {
+        let answers = self.ask(at, asked)?;
+        let is_success = |answer: &Answer| matches!(answer, Answer::Done(_, ResultCode::Success));
+        if answers.len() != asked.sent.len() || !answers.iter().all(is_success) {
+            return Err(format!("replica {} has answered updates {answers:?}", at + 1));
+        }
+        Ok(())
+    }
+
+    /// A client asks a replica, again if it is busy or the outcome is unknown: what is asked for may come twice.
     fn ask(&mut self, at: usize, asked: &Bundle) -> Result<Vec<Answer>, String> {
         let mut bind = Bundle::default();
         bind.bind();
         for _ in 0..ASKED_AGAIN {
             let bound = self.exchange(at, &bind)?;
             let answers = self.exchange(at, asked)?;
-            let is_busy = |answer: &Answer| matches!(answer, Answer::Done(_, ResultCode::Busy));
+            let is_refused = |answer: &Answer| {
+                matches!(answer, Answer::Done(_, ResultCode::Busy | ResultCode::Unavailable))
+            };
             let is_done = |answer: &Answer| matches!(answer, Answer::Done(..));
             // A replica that starts again with a snapshot of another one answers nothing.
-            if answers.iter().any(is_done) && !bound.iter().chain(&answers).any(is_busy) {
+            if answers.iter().any(is_done) && !bound.iter().chain(&answers).any(is_refused) {
                 return Ok(answers);
             }
         }

@@ -35,6 +35,8 @@ pub enum Event {
     Sent(usize, u64),
     /// Not the disk's: an answer said to a client that its bundle of this number is done.
     Acknowledged(usize, u64),
+    /// Not the disk's: an answer said to a client that nothing of its bundle of this number is done.
+    Refused(usize, u64),
 }
 
 /// See the module. Clones have one record.

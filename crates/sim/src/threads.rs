@@ -45,7 +45,7 @@ pub fn run(recorder: &Recorder, dir: &Path) -> Result<(), String> {
     workloads::base(CLIENTS, &mut base);
     let connect = || Client::connect(&dsa).map_err(|failure| failure.to_string());
     let mut first = connect()?;
-    first.send(&base.bytes).map_err(|failure| failure.to_string())?;
+    first.send(&base).map_err(|failure| failure.to_string())?;
     let acknowledged: [AtomicU64; CLIENTS] = Default::default();
     let failed = std::sync::Mutex::new(None);
     let load = |counter: usize| {

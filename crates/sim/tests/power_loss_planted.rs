@@ -2,6 +2,7 @@
 //! has the fault.
 
 use env::planted;
+use sim::counted::LOST;
 use sim::power_loss::cut;
 use sim::recorder::Recorder;
 use sim::threads;
@@ -26,5 +27,5 @@ fn an_answer_before_the_sync_is_found() {
         outcome.err()
     });
     println!("{found:?}");
-    assert!(found.is_some_and(|what| what.contains("acknowledged")), "it was not found");
+    assert!(found.is_some_and(|what| what.contains(LOST)), "it was not found");
 }

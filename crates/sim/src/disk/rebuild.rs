@@ -90,7 +90,7 @@ fn apply(world: &mut World, covered: &mut Covered, event: &Event) {
             *before = (*before).max(*count);
             world.dirs.get_mut(&number).into_iter().for_each(|dir| dir.sync(more));
         }
-        Event::Sent(..) | Event::Acknowledged(..) => {}
+        Event::Sent(..) | Event::Acknowledged(..) | Event::Refused(..) => {}
     }
 }
 
