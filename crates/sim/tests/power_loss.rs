@@ -8,6 +8,8 @@ use sim::recorder::{Event, Recorder};
 use sim::threads;
 
 const CUTS: u64 = 40;
+/// Bundles that are recovered after many cuts: more different numbers than this. There are 180 bundles.
+const OUTCOMES: u64 = 20;
 
 #[test]
 fn what_was_acknowledged_outlives_the_power() {
@@ -29,5 +31,5 @@ fn what_was_acknowledged_outlives_the_power() {
     recovered.sort_unstable();
     recovered.dedup();
     println!("{} operations, {manifests} snapshots, {cuts} cuts, {} outcomes", events.len(), recovered.len());
-    assert!(recovered.len() as u64 > cuts / 4, "cuts are at different points");
+    assert!(recovered.len() as u64 > (cuts / 4).min(OUTCOMES), "cuts are at different points");
 }
