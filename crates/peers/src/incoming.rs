@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::io::{AsyncWriteExt as _, ReadHalf, split};
+use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf, split};
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -206,29 +206,42 @@ async fn take(shared: &Shared, link: &Link, mut reader: ReadHalf<TlsStream<Socke
     }
 }
 
+/// Answers commands, one after the other. A node that is removed gets the answer to a command that is executed: it may be that very removal.
 async fn answer(shared: &Shared, link: &Link, stream: TlsStream<Socket>) -> Ended {
-    let commands = async {
-        let (mut reader, mut writer) = split(stream);
-        loop {
-            let request = wire::read(&mut reader, |kind| kind == Kind::Request);
-            let (_, body) = task::timeout_ms(REQUEST_MS, request).await.unwrap_or(Err(Ended::Slow))?;
-            let caller = Caller { node: link.node() };
-            let call = shared.call(move |service| service.command(caller, &body));
-            let answer = tokio::select! {
-                answer = call => answer?,
-                ended = wire::keep_alive(&mut writer) => return Err(ended),
-            };
-            if answer.len() > ANSWER_BYTES_MAX {
-                return Err(Ended::Refused("the answer to a command is too long".to_owned()));
-            }
-            let sent = wire::send(&mut writer, Kind::Answer, &answer);
-            task::timeout_ms(REQUEST_MS, sent).await.unwrap_or(Err(Ended::Slow))?;
+    let (mut reader, mut writer) = split(stream);
+    loop {
+        let request = task::timeout_ms(REQUEST_MS, wire::read(&mut reader, |kind| kind == Kind::Request));
+        let body = tokio::select! {
+            request = request => match request.unwrap_or(Err(Ended::Slow)) {
+                Ok((_, body)) => body,
+                Err(ended) => return ended,
+            },
+            ended = link.stopped() => return ended,
+        };
+        if let Err(ended) = execute(shared, link, body, &mut writer).await {
+            return ended;
         }
-    };
-    tokio::select! {
-        ended = commands => ended.map_or_else(|ended| ended, |never: std::convert::Infallible| match never {}),
-        ended = link.stopped() => ended,
     }
+}
+
+/// Executes a command, and answers it.
+async fn execute(
+    shared: &Shared,
+    link: &Link,
+    body: Bytes,
+    writer: &mut WriteHalf<TlsStream<Socket>>,
+) -> Result<(), Ended> {
+    let caller = Caller { node: link.node() };
+    let call = shared.call(move |service| service.command(caller, &body));
+    let answer = tokio::select! {
+        answer = call => answer?,
+        ended = wire::keep_alive(writer) => return Err(ended),
+    };
+    if answer.len() > ANSWER_BYTES_MAX {
+        return Err(Ended::Refused("the answer to a command is too long".to_owned()));
+    }
+    let sent = wire::send(writer, Kind::Answer, &answer);
+    task::timeout_ms(REQUEST_MS, sent).await.unwrap_or(Err(Ended::Slow))
 }
 
 /// Answers a join. Returns the number of the new member.

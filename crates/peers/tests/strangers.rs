@@ -17,6 +17,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Takes any server: it is the other end that is tested.
 #[derive(Debug)]
@@ -285,6 +286,19 @@ fn garbage_ends_its_connection_and_nothing_else() {
     });
     cluster.check();
     assert_eq!(cluster.nodes[0].consensus.receive(), None);
+}
+
+#[test]
+fn a_member_that_is_removed_by_its_own_command_is_answered() {
+    let cluster = Cluster::start(3);
+    let identity = Identity::load(&RealDisk, &cluster.nodes[2].dir).unwrap();
+    let (first, held) = (&cluster.nodes[0], &cluster.nodes[0].service.held);
+    let address = first.address();
+    let asks = std::thread::spawn(move || peers::client::command(&identity, &address, b"hold"));
+    until("the command is executed", || held.load(Ordering::SeqCst));
+    first.peers.set_members(&cluster.members()[..2]);
+    held.store(false, Ordering::SeqCst);
+    assert_eq!(asks.join().unwrap().unwrap()[..], *b"3: hold");
 }
 
 #[test]

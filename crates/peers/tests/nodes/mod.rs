@@ -13,6 +13,7 @@ use peers::{
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -41,6 +42,8 @@ pub(crate) fn address(socket: SocketAddr) -> Address {
 pub(crate) struct Echo {
     authority: Arc<Authority>,
     joined: Mutex<BTreeMap<Vec<u8>, JoinAnswer>>,
+    /// Is the command `hold` executed? It ends when this is taken back.
+    pub(crate) held: AtomicBool,
 }
 
 impl Service for Echo {
@@ -61,6 +64,12 @@ impl Service for Echo {
     }
 
     fn command(&self, from: Caller, body: &[u8]) -> Vec<u8> {
+        if body == b"hold" {
+            self.held.store(true, Ordering::SeqCst);
+            while self.held.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
         [format!("{}: ", from.node).as_bytes(), body].concat()
     }
 }
@@ -105,7 +114,11 @@ impl Node {
         let (id, certificates) = (boot.identity.node(), vec![boot.identity.holder().fingerprint]);
         let woken: Arc<(Mutex<u64>, Condvar)> = Arc::default();
         let of_wake = Arc::clone(&woken);
-        let service = Arc::new(Echo { authority: Arc::clone(authority), joined: Mutex::default() });
+        let service = Arc::new(Echo {
+            authority: Arc::clone(authority),
+            joined: Mutex::default(),
+            held: AtomicBool::default(),
+        });
         let options = Options {
             listen: vec![listen],
             boot,
