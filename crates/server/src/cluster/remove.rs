@@ -2,15 +2,20 @@
 
 use super::arguments::nodes;
 use super::node::Node;
-use consensus::ReplicaId;
 use consensus::upkeep::NotRemoved;
+use consensus::{ReplicaId, View};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Within this time a leader that has just begun has heard of others, if they are there.
+const HEARS_WITHIN: Duration = Duration::from_secs(2);
 
 impl Node {
     /// Takes nodes out, all in one change. An odd number votes afterwards. If this node is one of them, another one leads first, and does it.
     pub(super) fn remove(&self, command: &Value) -> Result<Value, String> {
         let (gone, are_dead) = (nodes(command)?, command["dead"] == true);
+        self.await_others(&gone, are_dead);
         let mut was_member = false;
         let removal = self.change(|view| {
             if !gone.iter().any(|id| view.members.has(*id)) {
@@ -31,6 +36,16 @@ impl Node {
             tracing::info!(nodes = ?gone.iter().map(|id| id.0).collect::<Vec<_>>(), "nodes were removed from the cluster");
         }
         Ok(json!({ "removed": command["nodes"] }))
+    }
+
+    /// Waits until this node, if it leads, has heard of a majority of those that would be left; or gives that up.
+    fn await_others(&self, gone: &BTreeSet<ReplicaId>, are_dead: bool) {
+        let hears = |view: &View| {
+            let change = || self.with_upkeep(view, |upkeep| upkeep.without(gone, are_dead));
+            view.leader != Some(self.id()) || !matches!(change(), Err(NotRemoved::NoMajority))
+        };
+        // What is still so then is said by who removes them.
+        let _ = self.await_view(HEARS_WITHIN, hears, || None);
     }
 }
 
