@@ -10,5 +10,7 @@ mod health;
 pub mod indexer;
 pub mod keep;
 mod parcels;
+#[cfg(test)]
+mod test_updates;
 pub mod transfer;
 pub mod upgrade;

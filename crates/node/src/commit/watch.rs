@@ -82,11 +82,9 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dsa::audit::Origin;
-    use dsa::journal::{Forwarded, Front, Journal as _, Outcome, Returns, Updates, What};
+    use crate::test_updates;
+    use dsa::journal::{Journal as _, Returns};
     use env::task;
-    use proto::message::Request;
-    use proto::{Reply, Response};
     use std::collections::VecDeque;
     use std::future::poll_fn;
 
@@ -104,12 +102,7 @@ mod tests {
         }
 
         fn submit(&self) {
-            let mut messages = Vec::new();
-            Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
-            let (what, origin) = (What::Updates, Origin::default());
-            let forwarded = Forwarded { what, actor: b"", messages: &messages, conditions: b"", origin };
-            let front = Front { node: 7, number: 1 };
-            self.queue.submit(Updates::received(&forwarded, front, &self.returns).unwrap());
+            self.queue.submit(test_updates::delete(&self.returns));
         }
 
         fn look(&mut self, times: u32) {
@@ -118,14 +111,7 @@ mod tests {
 
         /// The code and the text of each update that was answered.
         fn answered(&self) -> Vec<(u32, String)> {
-            let refusal = |(_, outcome)| {
-                let Outcome::Refused(answer) = outcome else { panic!("it is refused") };
-                let Response::Done(_, result) = Reply::decode(&answer).unwrap().response else {
-                    panic!("it was a delete")
-                };
-                (result.code, String::from_utf8(result.diagnostic.to_vec()).unwrap())
-            };
-            self.returns.take().into_iter().map(refusal).collect()
+            test_updates::refusals(&self.returns)
         }
     }
 

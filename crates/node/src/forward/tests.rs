@@ -1,8 +1,7 @@
 use super::*;
+use crate::test_updates;
 use bytes::Bytes;
-use dsa::audit::Origin;
-use dsa::journal::{Forwarded, Returns, What};
-use proto::{Reply, Request, Response};
+use dsa::journal::Returns;
 use std::sync::{Arc, Mutex};
 
 const OWN: ReplicaId = ReplicaId(1);
@@ -43,11 +42,7 @@ impl Fixture {
     }
 
     fn update(&self) -> Updates {
-        let mut messages = Vec::new();
-        Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
-        let (what, origin) = (What::Updates, Origin::default());
-        let forwarded = Forwarded { what, actor: b"", messages: &messages, conditions: b"", origin };
-        Updates::received(&forwarded, Front { node: 7, number: 1 }, &self.returns).unwrap()
+        test_updates::delete(&self.returns)
     }
 
     /// The servers that get it in this step, and in which term, and as which try.
@@ -68,12 +63,9 @@ impl Fixture {
         self.forward.receive(None, None, &mut VecDeque::new(), &AccountTimes::default(), now_ms);
     }
 
-    /// The text with which it was refused, and the code.
+    /// The code and the text with which it was refused.
     fn refusal(&self) -> Option<(u32, String)> {
-        let (_, outcome) = self.returns.take().pop()?;
-        let journal::Outcome::Refused(answer) = outcome else { panic!("it is refused") };
-        let Response::Done(_, result) = Reply::decode(&answer).unwrap().response else { panic!("a delete") };
-        Some((result.code, String::from_utf8(result.diagnostic.to_vec()).unwrap()))
+        test_updates::refusals(&self.returns).pop()
     }
 }
 
