@@ -11,7 +11,6 @@ side writes until a snapshot has released files of its log: a new file is filled
 
 import json
 import os
-import random
 import statistics
 import sys
 import tempfile
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "black_box"))
 import ldap  # noqa: E402
 import test_cluster  # noqa: E402
 from conftest import PANDO, SECRET, run  # noqa: E402
+from intervals import interval  # noqa: E402
 from policy_costs import cpu  # noqa: E402
 from test_cluster import ROOT, SUFFIX, Cluster, bound  # noqa: E402
 from test_cluster_reads import set_to  # noqa: E402
@@ -55,13 +55,6 @@ class Side:
         assert report["errors"] == 0, report
         operations = report["operations"]
         return report["rate"], [1e6 * time_ / operations for time_ in used]
-
-
-def interval(values):
-    """The middle 90 % of medians of samples that are drawn again."""
-    draw = random.Random(1)
-    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(2000))
-    return medians[100], medians[1899]
 
 
 def said(values, most=None, least=None, unit=""):
