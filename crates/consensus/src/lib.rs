@@ -9,6 +9,7 @@ mod change;
 mod commit_notice;
 pub mod committed;
 mod control;
+mod delayed;
 mod entries;
 pub mod faults;
 mod lease;

@@ -5,6 +5,7 @@ mod shard_log;
 
 use crate::commit_notice::CommitNotice;
 use crate::control::{Compared, Control, Extent};
+use crate::delayed::Delayed;
 use crate::entries::Entries;
 use crate::lease::{OwnLease, Question};
 use crate::links::Links;
@@ -25,9 +26,9 @@ use std::collections::VecDeque;
 use wal::{Index, Mode, Position, ReadMode, Refused, Writer};
 
 /// Bytes of entries in one message to a follower, if it has more than one.
-const MESSAGE_BYTES: u64 = 1 << 20;
+pub(crate) const MESSAGE_BYTES: u64 = 1 << 20;
 /// Messages with entries on their way to a follower.
-const MESSAGES_ON_THEIR_WAY: usize = 32;
+pub(crate) const MESSAGES_ON_THEIR_WAY: usize = 64;
 /// Bytes of entries that are proposed and not committed: beyond it nothing is proposed, but one entry that is longer alone.
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
@@ -48,6 +49,7 @@ pub struct RaftLog {
     ticks: Ticks,
     pub(crate) reads: Reads,
     notice: CommitNotice,
+    delayed: Delayed,
     read_mode: ReadMode,
     pub(crate) lease: OwnLease,
     promise: Promise,
@@ -144,6 +146,7 @@ impl RaftLog {
             ticks: Ticks::new(seeds.next_u64()),
             reads: Reads::new(id, of_run(seeds.next_u64())),
             notice: CommitNotice::default(),
+            delayed: Delayed::default(),
             read_mode: ReadMode::default(),
             lease: OwnLease::default(),
             promise: Promise::of_start(),
@@ -209,6 +212,9 @@ impl RaftLog {
                 continue;
             }
             self.transfers.on_message(message.from, self.now_ms);
+            if message.get_msg_type() == MessageType::MsgReadIndex {
+                self.delayed.on_question(message.from, self.now_ms);
+            }
             if self.is_of_leader(&message) {
                 self.promise.renew();
             } else if self.is_against_promise(&message) {
@@ -499,9 +505,21 @@ impl RaftLog {
         self.publish_lease();
         for message in messages {
             let message = self.with_term_of_question(message);
-            if let Some(bytes) = message::encode(&message, |bytes| self.links.buffer(bytes)) {
-                self.links.send(ReplicaId(message.to), bytes);
-            }
+            let sent = self.delayed.pass(message, &self.core, self.now_ms);
+            sent.into_iter().flatten().for_each(|message| self.send_now(&message));
+        }
+    }
+
+    fn send_now(&mut self, message: &Message) {
+        if let Some(bytes) = message::encode(message, |bytes| self.links.buffer(bytes)) {
+            self.links.send(ReplicaId(message.to), bytes);
+        }
+    }
+
+    /// Sends what was delayed for so long, or is needed now.
+    fn send_delayed(&mut self) {
+        for message in self.delayed.take_due(&self.core, self.now_ms) {
+            self.send_now(&message);
         }
     }
 

@@ -71,9 +71,13 @@ impl ShardLog for RaftLog {
         self.run();
         self.notice.step(&mut self.core, now_ms);
         self.run();
+        self.send_delayed();
         Ok(match self.persist.begin_step(now_ms)? {
             Write::Idle { .. } => {
-                let due_ms = [self.ticks.due_ms(), self.notice.due_ms()].into_iter().flatten().min();
+                let due_ms = [self.ticks.due_ms(), self.notice.due_ms(), self.delayed.due_ms()]
+                    .into_iter()
+                    .flatten()
+                    .min();
                 Write::Idle { due_ms }
             }
             written => written,
