@@ -7,7 +7,7 @@
 
 use crate::entries::Entries;
 use crate::member::ReplicaId;
-use crate::raft_log::{MESSAGE_BYTES, MESSAGES_ON_THEIR_WAY};
+use crate::message::{ENTRIES_BYTES, MESSAGES_ON_THEIR_WAY};
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, RawNode, StateRole};
 use std::collections::BTreeMap;
@@ -166,7 +166,7 @@ impl Held {
     fn append(&mut self, mut message: Message) -> Option<Message> {
         let bytes = self.bytes + bytes_of(&message);
         let follows = message.term == self.message.term && message.index == last_of(&self.message);
-        if !follows || bytes as u64 > MESSAGE_BYTES {
+        if !follows || bytes as u64 > ENTRIES_BYTES {
             return Some(message);
         }
         self.bytes = bytes;

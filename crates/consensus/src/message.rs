@@ -11,6 +11,10 @@ const HEAD_BYTES: usize = 96;
 const ENTRY_BYTES: usize = 24;
 /// Bytes that a message has at most: one entry as long as a record of the log may be, and its heads.
 pub const BYTES_MAX: usize = (20 << 20) + (1 << 10);
+/// Bytes of entries in one message to a follower, if it has more than one.
+pub(crate) const ENTRIES_BYTES: u64 = 1 << 20;
+/// Messages with entries on their way to a follower.
+pub(crate) const MESSAGES_ON_THEIR_WAY: usize = 64;
 /// Bytes that name a question after the end of the log ([`crate::reads`]).
 pub(crate) const QUESTION_BYTES: usize = 24;
 /// Bytes of a context at most.

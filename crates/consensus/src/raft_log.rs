@@ -10,6 +10,7 @@ use crate::entries::Entries;
 use crate::lease::{OwnLease, Question};
 use crate::links::Links;
 use crate::member::ReplicaId;
+use crate::message::{ENTRIES_BYTES, MESSAGES_ON_THEIR_WAY};
 use crate::persist::{Persist, RECORD_BYTES};
 use crate::promise::Promise;
 use crate::reads::Reads;
@@ -25,10 +26,6 @@ use raft::{CAMPAIGN_TRANSFER, Config, RawNode, ReadOnlyOption, SnapshotStatus, S
 use std::collections::VecDeque;
 use wal::{Index, Mode, Position, ReadMode, Refused, Writer};
 
-/// Bytes of entries in one message to a follower, if it has more than one.
-pub(crate) const MESSAGE_BYTES: u64 = 1 << 20;
-/// Messages with entries on their way to a follower.
-pub(crate) const MESSAGES_ON_THEIR_WAY: usize = 64;
 /// Bytes of entries that are proposed and not committed: beyond it nothing is proposed, but one entry that is longer alone.
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of committed entries that the core hands out at once.
@@ -113,7 +110,7 @@ impl RaftLog {
             election_tick: ELECTION_TICKS,
             heartbeat_tick: HEARTBEAT_TICKS,
             applied,
-            max_size_per_msg: MESSAGE_BYTES,
+            max_size_per_msg: ENTRIES_BYTES,
             max_inflight_msgs: MESSAGES_ON_THEIR_WAY,
             check_quorum: true,
             pre_vote: true,
