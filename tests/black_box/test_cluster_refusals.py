@@ -94,6 +94,17 @@ def test_commands_are_refused_that_would_end_the_cluster(cluster):
     assert said(cluster, 1, "remove", 3) == LATE
 
 
+def test_a_node_joins_while_another_leader_is_elected(cluster):
+    three(cluster)
+    cluster.command(1, "move-leader", 1)
+    cluster.token("token4")
+    # The token names it first. The other two say for about a second that it leads.
+    cluster.kill(1)
+    cluster.begin(4, "--join", cluster.folder / "token4")
+    assert "pando serve: this is node 4 of the cluster\n" in cluster.nodes[4].log
+    assert cluster.roles(2)[4] == "learner"
+
+
 def test_a_node_that_is_to_take_the_place_of_another_is_not_replaced_itself(cluster):
     three(cluster)
     cluster.command(1, "replace", 3, "-o", cluster.folder / "token4")
