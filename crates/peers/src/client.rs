@@ -10,24 +10,31 @@ use crate::id::RunId;
 use crate::identity::Identity;
 use crate::join::{self, JoinAnswer, JoinRequest};
 use crate::secure::{self, Configs, no_name};
+use crate::service::NotDone;
 use crate::shared::holder;
 use crate::socket::{Dialer, Heard, Socket};
 use crate::token::Token;
 use crate::wire::{self, Ended};
 use bytes::Bytes;
 use consensus::Extent;
-use env::clock::SystemClock;
+use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
 use env::task;
 use rustls::ClientConfig;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Milliseconds in which an address must answer.
 const CONNECT_MS: u64 = 5_000;
+/// A join that is refused for a reason that passes is tried again for so long: as a node waits for a leader. Several elections of 1 to 2 s each fit
+/// into it, and so does the start of a leader with a directory that is not big.
+const PASSES_WITHIN: Duration = Duration::from_secs(10);
+/// Until it is tried again: each refusal is a line in the log of a node.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Why a node was not reached, or does not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +68,9 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-/// Becomes a member: asks the nodes of the token, in its order, until one takes it. Only a node of the cluster whose CA the token names is sent
-/// anything. With the same key it may be called again.
+/// Becomes a member: asks the nodes of the token, in its order, until one takes it. If none does for a reason that passes, it asks all of them again,
+/// for ten seconds: no node leads, or the one that does is not reached. Only a node of the cluster whose CA the token names is sent anything. With
+/// the same key it may be called again.
 ///
 /// # Errors
 /// See [`RequestError`].
@@ -72,23 +80,66 @@ pub fn join(token: &Token, request: &JoinRequest) -> Result<JoinAnswer, RequestE
     }
     let config = secure::joining(token.authority()).map_err(process)?;
     let body = join::encode(token, request);
+    let clock = SystemClock::start();
+    let until_ns = clock.monotonic_ns() + PASSES_WITHIN.as_nanos() as u64;
+    let mut may_pass = false;
+    loop {
+        let refused = match round(token, request, &config, &body)? {
+            Round::Joined(answer) => return Ok(answer),
+            Round::Refused(NotDone::Final(why)) => return Err(RequestError::Refused(why)),
+            Round::Refused(NotDone::Passing(why)) => {
+                if !may_pass {
+                    tracing::info!("no node takes this one yet: it asks again. {why}");
+                }
+                may_pass = true;
+                RequestError::Refused(why)
+            }
+            Round::Unreachable(tried) => RequestError::Unreachable(tried),
+        };
+        if !may_pass || clock.monotonic_ns() >= until_ns {
+            return Err(refused);
+        }
+        env::poll::pause(AGAIN);
+    }
+}
+
+/// What the nodes of a token have said.
+enum Round {
+    Joined(JoinAnswer),
+    /// The last refusal; or the last one that stays.
+    Refused(NotDone),
+    /// No node answered; why, for each address.
+    Unreachable(Vec<(Address, String)>),
+}
+
+/// Asks each node of the token once, until one takes this one.
+fn round(
+    token: &Token,
+    request: &JoinRequest,
+    config: &Arc<ClientConfig>,
+    body: &[u8],
+) -> Result<Round, RequestError> {
     let (mut tried, mut refused) = (Vec::new(), None);
     for address in token.addresses() {
-        match waiting(ask(
-            address,
-            &config,
-            |holder| holder.cluster == token.cluster(),
-            Question::Join(&body),
-        ))? {
+        match waiting(ask(address, config, |holder| holder.cluster == token.cluster(), Question::Join(body)))?
+        {
             Ok((Kind::Joined, bytes)) => {
-                return joined(token, request, &zeroize::Zeroizing::new(bytes.to_vec()));
+                let answer = joined(token, request, &zeroize::Zeroizing::new(bytes.to_vec()))?;
+                return Ok(Round::Joined(answer));
             }
             // The one that leads by now may be another one of them.
-            Ok((_, why)) => refused = Some(String::from_utf8_lossy(&why).into_owned()),
+            Ok((kind, why)) => {
+                let why = String::from_utf8_lossy(&why).into_owned();
+                if kind == Kind::Refused {
+                    refused = Some(NotDone::Final(why));
+                } else if !matches!(refused, Some(NotDone::Final(_))) {
+                    refused = Some(NotDone::Passing(why));
+                }
+            }
             Err(ended) => tried.push((address.clone(), ended.to_string())),
         }
     }
-    Err(refused.map_or(RequestError::Unreachable(tried), RequestError::Refused))
+    Ok(refused.map_or(Round::Unreachable(tried), Round::Refused))
 }
 
 /// Sends a command to a node, with the certificate of the node whose data directory this is, and waits for the answer for as long as the node
@@ -187,7 +238,7 @@ async fn converse(stream: &mut TlsStream<Socket>, question: Question<'_>) -> Res
     let answers: &[Kind] = match question {
         Question::Join(body) => {
             wire::send(stream, Kind::Join, body).await?;
-            &[Kind::Joined, Kind::Refused, Kind::Alive]
+            &[Kind::Joined, Kind::Refused, Kind::NotNow, Kind::Alive]
         }
         Question::Command(_, body) => {
             wire::send(stream, Kind::Request, body).await?;

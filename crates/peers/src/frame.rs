@@ -38,12 +38,14 @@ pub enum Kind {
     Joined,
     /// Why a join is refused: text.
     Refused,
+    /// Why a join is refused that may be taken within seconds: text. Only for a node that speaks version 4.
+    NotNow,
     /// What the disks of nodes have, as the one that leads knows ([`crate::acknowledged`]).
     Acknowledged,
 }
 
 /// All kinds, with their numbers.
-const KINDS: [(u8, Kind); 11] = [
+const KINDS: [(u8, Kind); 12] = [
     (1, Kind::Hello),
     (2, Kind::Alive),
     (3, Kind::Message(Channel::Consensus)),
@@ -55,6 +57,7 @@ const KINDS: [(u8, Kind); 11] = [
     (9, Kind::Joined),
     (10, Kind::Refused),
     (11, Kind::Acknowledged),
+    (12, Kind::NotNow),
 ];
 
 impl Kind {
@@ -71,7 +74,7 @@ impl Kind {
             Kind::Answer => ANSWER_BYTES_MAX,
             Kind::Join => 32 << 10,
             Kind::Joined => JOIN_BODY_BYTES_MAX + (32 << 10),
-            Kind::Refused => REASON_BYTES_MAX,
+            Kind::Refused | Kind::NotNow => REASON_BYTES_MAX,
             Kind::Acknowledged => acknowledged::BYTES_MAX,
         }
     }

@@ -8,9 +8,11 @@ use std::fmt;
 
 /// The latest version that is spoken. Two ends speak the lesser of what both say ([`Hello::agreed`]). A later version says first what this one says, and
 /// then more, which is not read here.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The earliest that is spoken.
 pub const OLDEST: u32 = 3;
+/// From this version on a node that joins knows [`crate::frame::Kind::NotNow`].
+pub(crate) const WITH_NOT_NOW: u32 = 4;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

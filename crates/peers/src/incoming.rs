@@ -3,9 +3,9 @@
 
 use crate::acknowledged;
 use crate::frame::{ANSWER_BYTES_MAX, Kind, REASON_BYTES_MAX};
-use crate::hello::{Class, Hello};
+use crate::hello::{Class, Hello, WITH_NOT_NOW};
 use crate::join;
-use crate::service::Caller;
+use crate::service::{Caller, NotDone};
 use crate::shared::{Shared, holder};
 use crate::socket::{Heard, Socket};
 use crate::table::Link;
@@ -257,29 +257,34 @@ async fn admit(shared: &Shared, body: &[u8], stream: TlsStream<Socket>) -> Resul
     let sent = async {
         match &outcome {
             Ok((_, bytes)) => wire::send(&mut writer, Kind::Joined, bytes).await?,
-            Err(why) => wire::send(&mut writer, Kind::Refused, shortened(why).as_bytes()).await?,
+            Err((kind, why)) => wire::send(&mut writer, *kind, shortened(why).as_bytes()).await?,
         }
         Ok(writer.shutdown().await?)
     };
     task::timeout_ms(REQUEST_MS, sent).await.unwrap_or(Err(Ended::Slow))?;
-    outcome.map(|(node, _)| node).map_err(Ended::Refused)
+    outcome.map(|(node, _)| node).map_err(|(_, why)| Ended::Refused(why))
 }
 
-type Outcome = Result<(u64, zeroize::Zeroizing<Vec<u8>>), String>;
+/// The number of the new member and what it is given, or a refusal with its kind.
+type Outcome = Result<(u64, zeroize::Zeroizing<Vec<u8>>), (Kind, String)>;
 
 async fn ask(shared: &Shared, body: &[u8]) -> Result<Outcome, Ended> {
-    let (token, request) = match join::decode(body) {
+    let refused = |why: String| Ok(Err((Kind::Refused, why)));
+    let (version, token, request) = match join::decode(body) {
         Ok(parts) => parts,
-        Err(fault) => return Ok(Err(fault.to_string())),
+        Err(fault) => return refused(fault.to_string()),
     };
     let Some(authority) = &shared.authority else {
-        return Ok(Err("this node cannot take new members: it has no key of the CA".to_owned()));
+        return refused("this node cannot take new members: it has no key of the CA".to_owned());
     };
     if let Err(fault) = token.verify(authority, shared.clock.wall_ms() / 1_000) {
-        return Ok(Err(fault.to_string()));
+        return refused(fault.to_string());
     }
-    let answer = shared.call(move |service| service.join(&token, request)).await?;
-    Ok(answer.map(|answer| (answer.node, answer.encode())))
+    match shared.call(move |service| service.join(&token, request)).await? {
+        Ok(answer) => Ok(Ok((answer.node, answer.encode()))),
+        Err(NotDone::Passing(why)) if version >= WITH_NOT_NOW => Ok(Err((Kind::NotNow, why))),
+        Err(why) => refused(why.into()),
+    }
 }
 
 fn shortened(text: &str) -> &str {

@@ -173,12 +173,13 @@ pub(crate) fn is_within_bounds(request: &JoinRequest) -> bool {
         && request.peer_addresses.len().max(request.ldap_addresses.len()) <= ADDRESSES_MAX
 }
 
-pub(crate) fn decode(bytes: &[u8]) -> Result<(Token, JoinRequest), JoinFault> {
-    let (token, request) = decode_parts(bytes).map_err(JoinFault::Frame)?;
-    Ok((Token::parse(token).map_err(JoinFault::Token)?, request))
+/// The latest version that the node speaks, its token, and what it wants.
+pub(crate) fn decode(bytes: &[u8]) -> Result<(u32, Token, JoinRequest), JoinFault> {
+    let (version, token, request) = decode_parts(bytes).map_err(JoinFault::Frame)?;
+    Ok((version, Token::parse(token).map_err(JoinFault::Token)?, request))
 }
 
-fn decode_parts(bytes: &[u8]) -> Result<(&str, JoinRequest), Malformed> {
+fn decode_parts(bytes: &[u8]) -> Result<(u32, &str, JoinRequest), Malformed> {
     let mut reader = Reader(bytes);
     let spoken = hello::version(&mut reader)?;
     let token = reader.text(TOKEN_BYTES_MAX)?;
@@ -187,7 +188,7 @@ fn decode_parts(bytes: &[u8]) -> Result<(&str, JoinRequest), Malformed> {
     let behaviours = (reader.u32()?, reader.u32()?);
     let (peer_addresses, ldap_addresses) = (addresses(&mut reader)?, addresses(&mut reader)?);
     hello::end(reader, spoken)?;
-    Ok((token, JoinRequest { request, peer_addresses, ldap_addresses, version, behaviours }))
+    Ok((spoken, token, JoinRequest { request, peer_addresses, ldap_addresses, version, behaviours }))
 }
 
 fn addresses(reader: &mut Reader<'_>) -> Result<Vec<Address>, Malformed> {

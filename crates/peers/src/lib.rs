@@ -41,7 +41,7 @@ pub use join::{JoinAnswer, JoinRequest, VERSION_BYTES_MAX};
 pub use links::{Options, Peers};
 pub use member::{CERTIFICATES_MAX, MEMBERS_MAX, Member};
 pub use seen::Seen;
-pub use service::{Caller, Service};
+pub use service::{Caller, NotDone, Service};
 pub use shared::Durable;
 pub use table::LinkStatus;
 pub use token::{TOKEN_BYTES_MAX, Token, TokenError, VALID_S as TOKEN_VALID_S};

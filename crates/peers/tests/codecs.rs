@@ -9,7 +9,7 @@ use peers::{Address, Authority, ClusterId, Malformed, RunId, Token, TokenError};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Hello,
     Kind::Alive,
     Kind::Message(Channel::Consensus),
@@ -20,6 +20,7 @@ const KINDS: [Kind; 11] = [
     Kind::Join,
     Kind::Joined,
     Kind::Refused,
+    Kind::NotNow,
     Kind::Acknowledged,
 ];
 const CLASSES: [Class; 3] = [Class::Messages, Class::Files, Class::Requests];

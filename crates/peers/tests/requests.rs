@@ -6,7 +6,7 @@ use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
 use nodes::{Cluster, Node, now_s};
 use peers::client::{self, RequestError};
-use peers::{Address, Authority, Identity, JoinRequest, Member, NodeKey, Token, folder};
+use peers::{Address, Authority, Identity, JoinRequest, Member, NodeKey, NotDone, Token, folder};
 
 fn request(key: &NodeKey, version: &str) -> JoinRequest {
     JoinRequest {
@@ -84,6 +84,45 @@ fn tokens_that_are_not_good_are_refused_with_the_reason() {
     assert!(matches!(client::join(&good, &long), Err(RequestError::Refused(_))));
     assert!(client::join(&good, &request(&key, "1")).is_ok());
     cluster.check();
+}
+
+/// Refuses the next joins at a node, for reasons that pass or stay.
+fn refuse(node: &Node, refusals: &[NotDone]) {
+    node.service.refusals.lock().unwrap().extend(refusals.iter().cloned());
+}
+
+fn refusals_left(node: &Node) -> usize {
+    node.service.refusals.lock().unwrap().len()
+}
+
+#[test]
+fn a_join_is_tried_again_at_all_nodes_while_the_reason_passes() {
+    let cluster = Cluster::start(2);
+    let data = tempfile::tempdir().unwrap();
+    let key = NodeKey::load_or_make(&RealDisk, &folder(data.path())).unwrap();
+    let [one, two] = [&cluster.nodes[0], &cluster.nodes[1]];
+    let token =
+        |addresses: &[Address]| Token::issue(&cluster.authority, addresses, now_s(), &mut SystemEntropy);
+    let passing = NotDone::Passing("no node leads the cluster now: try again".to_owned());
+    let stays = NotDone::Final("the token was used: it has become node 2".to_owned());
+    let refused = Err(RequestError::Refused("the token was used: it has become node 2".to_owned()));
+    // The first round ends with two refusals; in the second one the first node takes it.
+    refuse(one, std::slice::from_ref(&passing));
+    refuse(two, &[passing.clone(), passing.clone()]);
+    let both = token(&[one.address(), nobody(), two.address()]);
+    assert_eq!(client::join(&both, &request(&key, "1")).map(|answer| answer.node), Ok(10));
+    assert_eq!((refusals_left(one), refusals_left(two)), (0, 1));
+    refuse(one, &[passing.clone(), stays.clone()]);
+    // What stays ends it, whichever node says it: node 2 is asked in the second round, and there is no third.
+    refuse(two, &[passing.clone(), passing.clone()]);
+    assert_eq!(client::join(&both, &request(&key, "1")), refused);
+    assert_eq!((refusals_left(one), refusals_left(two)), (0, 1));
+    refuse(one, &[stays, passing]);
+    assert_eq!(client::join(&both, &request(&key, "1")), refused);
+    assert_eq!((refusals_left(one), refusals_left(two)), (1, 0));
+    // Where nobody answers there is nothing to wait for.
+    let outcome = client::join(&token(&[nobody()]), &request(&key, "1"));
+    assert!(matches!(&outcome, Err(RequestError::Unreachable(tried)) if tried.len() == 1), "{outcome:?}");
 }
 
 #[test]

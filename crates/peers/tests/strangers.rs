@@ -8,7 +8,7 @@ use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
 use nodes::{Cluster, Node, create, now_s, until};
 use peers::hello::{Class, Hello};
-use peers::{Authority, Holder, Identity, RunId};
+use peers::{Authority, Holder, Identity, NodeKey, NotDone, RunId, Token};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -138,6 +138,39 @@ fn those_without_a_members_certificate_get_nothing() {
     gets_nothing(connect(to, Some(&cluster.nodes[1].dir)), &frame(8, 4, &[1, 0, 0, 0]));
     assert!(cluster.nodes[0].is_linked(2));
     cluster.check();
+}
+
+/// The body of a join that says this version.
+fn join_body(version: u32, token: &Token, request: &[u8]) -> Vec<u8> {
+    let mut body = version.to_le_bytes().to_vec();
+    for string in [token.to_string().as_bytes(), request, b"0.1.0"] {
+        body.extend_from_slice(&(string.len() as u32).to_le_bytes());
+        body.extend_from_slice(string);
+    }
+    // Two versions of the behaviour, and no addresses.
+    body.extend_from_slice(&[2, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
+    body
+}
+
+/// A program of an earlier version knows one kind of refusal.
+#[test]
+fn a_join_of_an_earlier_version_is_refused_as_that_version_knows_it() {
+    let cluster = Cluster::start(1);
+    let node = &cluster.nodes[0];
+    let token = Token::issue(&cluster.authority, &[node.address()], now_s(), &mut SystemEntropy);
+    let data = tempfile::tempdir().unwrap();
+    let key = NodeKey::load_or_make(&RealDisk, data.path()).unwrap();
+    let why = b"no node leads the cluster now: try again";
+    for (version, kind) in [(3, 10), (4, 12), (5, 12)] {
+        let refusal = NotDone::Passing(String::from_utf8(why.to_vec()).unwrap());
+        node.service.refusals.lock().unwrap().push_back(refusal);
+        let body = join_body(version, &token, &key.request());
+        let got = ends(connect(node.socket(), None), &frame(8, body.len() as u32, &body));
+        // It said that it is there before.
+        let refused = frame(kind, why.len() as u32, why);
+        let alive = got.strip_suffix(&refused[..]).unwrap_or_else(|| panic!("{version}: {got:?}"));
+        assert_eq!(alive, frame(2, 0, b"").repeat(alive.len() / 8));
+    }
 }
 
 #[test]

@@ -7,10 +7,10 @@ use consensus::{Extent, ReplicaId};
 use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
 use peers::{
-    Address, Authority, Caller, Identity, JoinAnswer, JoinRequest, Member, NodeKey, Options, Peers, Seen,
-    Service, Token, folder,
+    Address, Authority, Caller, Identity, JoinAnswer, JoinRequest, Member, NodeKey, NotDone, Options, Peers,
+    Seen, Service, Token, folder,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,18 +42,23 @@ pub(crate) fn address(socket: SocketAddr) -> Address {
 pub(crate) struct Echo {
     authority: Arc<Authority>,
     joined: Mutex<BTreeMap<Vec<u8>, JoinAnswer>>,
+    /// How the next joins are refused.
+    pub(crate) refusals: Mutex<VecDeque<NotDone>>,
     /// Is the command `hold` executed? It ends when this is taken back.
     pub(crate) held: AtomicBool,
 }
 
 impl Service for Echo {
-    fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, String> {
+    fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, NotDone> {
+        if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
+            return Err(refusal);
+        }
         let mut joined = self.joined.lock().unwrap();
         if let Some(answer) = joined.get(&request.request) {
             return Ok(answer.clone());
         }
         if request.version == "used" {
-            return Err(format!("the token {} was used", &token.name()[..2]));
+            return Err(format!("the token {} was used", &token.name()[..2]).into());
         }
         let node = 10 + joined.len() as u64;
         let certificate = self.authority.issue(&request.request, node, now_s(), &mut SystemEntropy);
@@ -117,6 +122,7 @@ impl Node {
         let service = Arc::new(Echo {
             authority: Arc::clone(authority),
             joined: Mutex::default(),
+            refusals: Mutex::default(),
             held: AtomicBool::default(),
         });
         let options = Options {

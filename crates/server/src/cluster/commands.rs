@@ -200,7 +200,7 @@ mod tests {
         };
         let error = |name: &str| ask(json!({ "command": name, "node": 1, "nodes": [1] }))["error"].clone();
         let not_yet = "this node has not recovered its directory yet";
-        for name in ["token", "move-leader", "upgrade-finish", "announce"] {
+        for name in ["token", "move-leader", "drain", "remove", "replace", "upgrade-finish", "announce"] {
             assert_eq!(error(name), format!("{not_yet}: try again"), "{name}");
         }
         assert_eq!(error("applied"), not_yet);

@@ -10,8 +10,8 @@ use env::entropy::SystemEntropy;
 use node::commit::Queue;
 use node::data::JoinFiles;
 use peers::{
-    Address, Authority, Caller, ClusterId, Fingerprint, Identity, JoinAnswer, JoinRequest, Member, Service,
-    Token,
+    Address, Authority, Caller, ClusterId, Fingerprint, Identity, JoinAnswer, JoinRequest, Member, NotDone,
+    Service, Token,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,6 +24,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// What is said then.
 const LATE: &str = "it was asked for, and not done within ten seconds: look at `pando cluster status`";
+
+/// What is said before there is a replica.
+const NOT_RECOVERED: &str = "this node has not recovered its directory yet: try again";
 
 /// See the module.
 pub struct Node {
@@ -170,7 +173,7 @@ impl Node {
     /// # Errors
     /// In words, which node leads.
     pub(super) fn leading(&self) -> Result<(&Control, View), String> {
-        let control = self.control().ok_or("this node has not recovered its directory yet: try again")?;
+        let control = self.control().ok_or(NOT_RECOVERED)?;
         let view = control.view();
         match view.leader {
             Some(leader) if leader == self.id() => Ok((control, view)),
@@ -186,34 +189,35 @@ impl Node {
     /// Changes members until `next`, which is asked what is still to be changed, says that it is done. Returns the view in which it is.
     ///
     /// # Errors
-    /// In words, why not.
+    /// In words, why not. What `next` says is final.
     pub(super) fn change(
         &self,
         mut next: impl FnMut(&View) -> Result<Option<Change>, String>,
-    ) -> Result<View, String> {
+    ) -> Result<View, NotDone> {
         let until_ns = self.clock.monotonic_ns() + CHANGE_WITHIN.as_nanos() as u64;
-        let mut why = LATE;
+        let late = || NotDone::Passing(LATE.to_owned());
+        let mut why = late();
         while self.clock.monotonic_ns() < until_ns {
             // An election may be in progress.
-            self.await_view(CHANGE_WITHIN, |view| view.leader.is_some(), || None)?;
-            let (control, view) = self.leading()?;
+            let knows_leader = |view: &View| view.leader.is_some();
+            self.await_view(CHANGE_WITHIN, knows_leader, || None).map_err(NotDone::Passing)?;
+            let (control, view) = self.leading().map_err(NotDone::Passing)?;
             if !view.members.is_joint() {
                 let Some(change) = next(&view)? else { return Ok(view) };
                 let asked = Request::Change(change, view.members_index);
-                let asked = control.ask(asked).map_err(|refusal| refused(refusal).to_owned())?;
+                let asked = control.ask(asked).map_err(refused)?;
                 self.wake();
-                match self.await_change(control, asked, view.members_index, until_ns) {
+                let refusal = self.await_change(control, asked, view.members_index, until_ns);
+                match refusal.map(refused) {
                     // Somebody was faster, or this term has just begun.
-                    Some(again @ (Refusal::OtherChange | Refusal::NotLeader | Refusal::Full)) => {
-                        why = refused(again)
-                    }
-                    Some(refusal) => return Err(refused(refusal).to_owned()),
-                    None => why = LATE,
+                    Some(again @ NotDone::Passing(_)) => why = again,
+                    Some(stays) => return Err(stays),
+                    None => why = late(),
                 }
             }
             env::poll::pause(LOOK);
         }
-        Err(why.to_owned())
+        Err(why)
     }
 
     /// Waits until the members are others than at this index. Why that was refused, if it was.
@@ -239,7 +243,7 @@ impl Node {
         is_so: impl Fn(&View) -> bool,
         refusal: impl Fn() -> Option<String>,
     ) -> Result<View, String> {
-        let control = self.control().ok_or("this node has no replica")?;
+        let control = self.control().ok_or(NOT_RECOVERED)?;
         let until_ns = self.clock.monotonic_ns() + within.as_nanos() as u64;
         while self.clock.monotonic_ns() < until_ns {
             let view = control.view();
@@ -260,7 +264,7 @@ impl Node {
 
     /// A token for one more node.
     pub(super) fn token(&self) -> Result<Token, String> {
-        let view = self.control().ok_or("this node has not recovered its directory yet: try again")?.view();
+        let view = self.control().ok_or(NOT_RECOVERED)?.view();
         // The leader first: it alone takes nodes.
         let mut ids: Vec<ReplicaId> = view.leader.into_iter().collect();
         ids.extend(view.members.all().filter(|id| Some(*id) != view.leader));
@@ -277,13 +281,16 @@ impl Node {
 }
 
 /// Why something was not done.
-fn refused(refusal: Refusal) -> &'static str {
+fn refused(refusal: Refusal) -> NotDone {
+    let passing = |why: &str| NotDone::Passing(why.to_owned());
     match refusal {
-        Refusal::NotLeader => "this node has ceased to lead, or has just begun to: try again",
-        Refusal::OtherChange => "another change of members is in progress: try again",
-        Refusal::Members => "there would be no node that votes, or too many nodes",
-        Refusal::Full => "the log has no room for it now: try again",
-        Refusal::Leads => "this node leads: let another one lead first, with `pando cluster move-leader`",
+        Refusal::NotLeader => passing("this node has ceased to lead, or has just begun to: try again"),
+        Refusal::OtherChange => passing("another change of members is in progress: try again"),
+        Refusal::Full => passing("the log has no room for it now: try again"),
+        Refusal::Members => "there would be no node that votes, or too many nodes".into(),
+        Refusal::Leads => {
+            "this node leads: let another one lead first, with `pando cluster move-leader`".into()
+        }
     }
 }
 
@@ -301,13 +308,16 @@ fn number_for(view: &View, token: &str, key: &str) -> Result<ReplicaId, String> 
 }
 
 impl Service for Node {
-    fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, String> {
+    fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, NotDone> {
         let key = request.key().ok_or("the request for a certificate cannot be read")?.to_string();
         let token = token.name();
         let _one = self.lock_joins();
         let JoinRequest { request, peer_addresses: peer, ldap_addresses: ldap, version, behaviours } =
             request;
         let (oldest, newest) = behaviours;
+        if self.behaviour() == 0 {
+            return Err(NotDone::Passing(NOT_RECOVERED.to_owned()));
+        }
         self.must_be_known_by(Versions { oldest, newest })?;
         let now_s = self.clock.wall_ms() / 1000;
         let mut issued = None;

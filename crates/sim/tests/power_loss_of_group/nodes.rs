@@ -14,8 +14,8 @@ use model::ResultCode;
 use node::commit::{Queue, Thread};
 use node::data::{Data, Replication};
 use peers::{
-    Address, Authority, Caller, Identity, JoinAnswer, JoinRequest, Member, NodeKey, Options, Peers, Seen,
-    Service, Token, folder,
+    Address, Authority, Caller, Identity, JoinAnswer, JoinRequest, Member, NodeKey, NotDone, Options, Peers,
+    Seen, Service, Token, folder,
 };
 use sim::counted::{Client, Failure};
 use sim::hooked::hooked;
@@ -366,8 +366,8 @@ impl<'a> Load<'a> {
 struct NoService;
 
 impl Service for NoService {
-    fn join(&self, _: &Token, _: JoinRequest) -> Result<JoinAnswer, String> {
-        Err("nobody joins".to_owned())
+    fn join(&self, _: &Token, _: JoinRequest) -> Result<JoinAnswer, NotDone> {
+        Err(NotDone::Final("nobody joins".to_owned()))
     }
 
     fn command(&self, _: Caller, _: &[u8]) -> Vec<u8> {
