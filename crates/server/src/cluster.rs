@@ -15,6 +15,8 @@ mod runtime;
 mod standing;
 mod status;
 mod step_down;
+#[cfg(test)]
+mod tests;
 mod upgrade;
 
 pub use facts::{Facts, until_s};

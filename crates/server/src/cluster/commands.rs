@@ -127,15 +127,10 @@ fn must_be_able_to_lead(view: &View, to: ReplicaId) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests;
     use super::*;
     use consensus::{Compared, Control, Members, Standing};
-    use dsa::behaviour::Versions;
-    use env::clock::SystemClock;
-    use env::disk::RealDisk;
-    use env::entropy::SystemEntropy;
     use node::commit::Queue;
-    use node::data::JoinFiles;
-    use peers::{Authority, Identity, NodeKey, Service as _};
     use std::sync::Arc;
 
     fn three() -> View {
@@ -181,23 +176,8 @@ mod tests {
     #[test]
     fn a_node_that_starts_refuses_what_it_cannot_do_yet() {
         let folder = tempfile::tempdir().unwrap();
-        let authority = Authority::new(1, &mut SystemEntropy).unwrap();
-        let key = NodeKey::load_or_make(&RealDisk, folder.path()).unwrap();
-        let certificate = authority.issue(&key.request(), 1, 1, &mut SystemEntropy).unwrap();
-        let identity = Identity::create(
-            &RealDisk,
-            folder.path(),
-            &authority,
-            key,
-            certificate,
-            [const { Vec::new() }; 2],
-        );
-        let files = JoinFiles { superblock: String::new(), rules: String::new() };
-        let versions = Versions { oldest: 1, newest: 1 };
-        let node = Node::new(identity.unwrap(), Arc::new(authority), (files, versions), SystemClock::start());
-        let ask = |command: Value| -> Value {
-            serde_json::from_slice(&node.command(Caller { node: 1 }, command.to_string().as_bytes())).unwrap()
-        };
+        let node = tests::node(folder.path(), 1);
+        let ask = |command: Value| tests::ask(&node, &command);
         let error = |name: &str| ask(json!({ "command": name, "node": 1, "nodes": [1] }))["error"].clone();
         let not_yet = "this node has not recovered its directory yet";
         for name in ["token", "move-leader", "drain", "remove", "replace", "upgrade-finish", "announce"] {

@@ -192,15 +192,24 @@ impl Node {
     /// In words, why not. What `next` says is final.
     pub(super) fn change(
         &self,
+        next: impl FnMut(&View) -> Result<Option<Change>, String>,
+    ) -> Result<View, NotDone> {
+        self.change_within(CHANGE_WITHIN, next)
+    }
+
+    /// The same, in this time at most.
+    pub(super) fn change_within(
+        &self,
+        within: Duration,
         mut next: impl FnMut(&View) -> Result<Option<Change>, String>,
     ) -> Result<View, NotDone> {
-        let until_ns = self.clock.monotonic_ns() + CHANGE_WITHIN.as_nanos() as u64;
+        let until_ns = self.clock.monotonic_ns() + within.as_nanos() as u64;
         let late = || NotDone::Passing(LATE.to_owned());
         let mut why = late();
         while self.clock.monotonic_ns() < until_ns {
             // An election may be in progress.
             let knows_leader = |view: &View| view.leader.is_some();
-            self.await_view(CHANGE_WITHIN, knows_leader, || None).map_err(NotDone::Passing)?;
+            self.await_view(within, knows_leader, || None).map_err(NotDone::Passing)?;
             let (control, view) = self.leading().map_err(NotDone::Passing)?;
             if !view.members.is_joint() {
                 let Some(change) = next(&view)? else { return Ok(view) };
@@ -230,7 +239,8 @@ impl Node {
             }
             env::poll::pause(LOOK);
         }
-        None
+        // It may have come during the last pause.
+        control.refusal(asked)
     }
 
     /// Waits until the view is as wanted.
