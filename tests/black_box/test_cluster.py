@@ -390,13 +390,24 @@ def test_a_token_is_used_once_and_for_its_own_cluster(cluster, tmp_path):
         command = [PANDO, "serve", "--data", data, "--listen", "ldap://127.0.0.1:0", "--peer", peer, "--join", token]
         return run(*command, code=1).err
 
-    assert "the token was used: it has become node 2" in refused(5, tmp_path / "token2")
+    at_node = "pando serve: --join: the node refuses: "
+    assert refused(5, tmp_path / "token2").endswith(f"{at_node}the token was used: it has become node 2\n")
     cluster.token("token6")
     text = (tmp_path / "token6").read_text()
     (tmp_path / "damaged").write_text(text.replace("expires 1", "expires 2"))
-    assert "pando serve" in refused(6, tmp_path / "damaged")
-    (tmp_path / "none").write_text("a token")
-    assert str(tmp_path / "none") in refused(7, tmp_path / "none")
+    assert refused(6, tmp_path / "damaged").endswith(f"{at_node}the token is damaged: its code is not that of its content\n")
+    # Of another cluster with the same port: its node has another CA.
+    (tmp_path / "other").mkdir()
+    other = Cluster(tmp_path / "other")
+    try:
+        other.first()
+        other.token("token")
+        elsewhere = (tmp_path / "other/token").read_text().replace(other.addresses[1][1], cluster.addresses[1][1])
+    finally:
+        other.end()
+    (tmp_path / "foreign").write_text(elsewhere)
+    stranger = f"pando serve: --join: no node answers; {cluster.addresses[1][1]}: invalid peer certificate: UnknownIssuer\n"
+    assert refused(7, tmp_path / "foreign").endswith(stranger)
     wait_for(lambda: cluster.roles(1) == {1: "leader", 2: "learner"}, "the leader hears of it")
 
 

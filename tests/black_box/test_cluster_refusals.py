@@ -167,6 +167,41 @@ def test_starts_that_make_no_node_are_refused(cluster, tmp_path):
     assert "it belongs to a replica of a cluster, and cannot be replayed by itself" in offline
 
 
+def test_a_file_that_is_no_token_is_refused_with_what_is_wrong_with_it(cluster, tmp_path):
+    cluster.first()
+    cluster.token("token")
+    text = (tmp_path / "token").read_text()
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["cluster", "ca", "expires", "id", "address", "mac"]
+    own = lines[5]
+    damaged = {
+        "it is too long": text + own * 200,
+        "it does not begin as tokens do": "a token",
+        "its cluster is missing": "\n".join(lines[:1]),
+        "its CA is missing": text.replace(lines[2] + "\n", ""),
+        "its end is missing": text.replace(lines[3] + "\n", ""),
+        "its number is missing": text.replace(lines[4] + "\n", ""),
+        "its code is missing": "\n".join(lines[:5]),
+        "it has no addresses, or too many": text.replace(own, "\n".join([own] * 9)),
+        "one of its addresses is none": text.replace(own, "address 127.0.0.1"),
+        "its cluster is none": text.replace(lines[1], "cluster 0"),
+        "its CA is none": text.replace(lines[2], "ca 0"),
+        "its end is no time": text.replace(lines[3], "expires soon"),
+        "its number is none": text.replace(lines[4], "id 0"),
+        "its code is none": text.replace(lines[6], "mac 0"),
+        "it is not as Pando writes it": text.replace("\n", "\r\n"),
+    }
+    file = tmp_path / "damaged"
+    refused = lambda: run(*join(cluster, 2, "damaged"), code=1).err
+    for what, given in damaged.items():
+        file.write_bytes(given.encode())
+        assert refused() == f"pando serve: {file}: the token is damaged: {what}\n"
+    file.write_text(text.replace("pando join token 1", "pando join token 2"))
+    assert refused() == f"pando serve: {file}: the token is of another version of Pando\n"
+    file.unlink()
+    assert refused() == f"pando serve: {file}: No such file or directory (os error 2)\n"
+
+
 @pytest.mark.parametrize("is_named", [False, True], ids=["recorded", "named"])
 def test_a_directory_that_does_not_sync_what_it_answers_is_made_no_node_before_it_does(cluster, tmp_path, is_named):
     root = ["--root-dn", ROOT, "--root-password-file", tmp_path / "root.password"]

@@ -141,15 +141,51 @@ fn those_without_a_members_certificate_get_nothing() {
 }
 
 /// The body of a join that says this version.
-fn join_body(version: u32, token: &Token, request: &[u8]) -> Vec<u8> {
+fn join_body(version: u32, token: &str, request: &[u8]) -> Vec<u8> {
     let mut body = version.to_le_bytes().to_vec();
-    for string in [token.to_string().as_bytes(), request, b"0.1.0"] {
+    for string in [token.as_bytes(), request, b"0.1.0"] {
         body.extend_from_slice(&(string.len() as u32).to_le_bytes());
         body.extend_from_slice(string);
     }
     // Two versions of the behaviour, and no addresses.
     body.extend_from_slice(&[2, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
     body
+}
+
+/// What a node says of a join: kind and text of the frame after those that say that it is there.
+fn refused(node: &Node, body: &[u8]) -> (u8, String) {
+    let got = ends(connect(node.socket(), None), &frame(8, body.len() as u32, body));
+    let alive = frame(2, 0, b"");
+    let mut rest = &got[..];
+    while let Some(more) = rest.strip_prefix(&alive[..]) {
+        rest = more;
+    }
+    let text = String::from_utf8(rest[8..].to_vec()).unwrap();
+    assert_eq!(rest, frame(rest[4], text.len() as u32, text.as_bytes()));
+    (rest[4], text)
+}
+
+/// `pando serve --join` does not send these: it reads the token before, and asks nodes of its cluster only.
+#[test]
+fn a_token_is_read_again_by_the_node_that_gets_it() {
+    let cluster = Cluster::start(1);
+    let node = &cluster.nodes[0];
+    let data = tempfile::tempdir().unwrap();
+    let key = NodeKey::load_or_make(&RealDisk, data.path()).unwrap();
+    let token = |authority: &Authority| {
+        Token::issue(authority, &[node.address()], now_s(), &mut SystemEntropy).to_string()
+    };
+    let refused = |version, token: &str| refused(node, &join_body(version, token, &key.request()));
+    let foreign = Authority::new(now_s(), &mut SystemEntropy).unwrap();
+    let said = |why: &str| (10, why.to_owned());
+    assert_eq!(refused(4, &token(&foreign)), said("the token is of another cluster"));
+    let damaged = token(&cluster.authority).replace("mac ", "mac");
+    assert_eq!(refused(4, &damaged), said("the token is damaged: its code is none"));
+    let later = token(&cluster.authority).replace("token 1", "token 2");
+    assert_eq!(refused(4, &later), said("the token is of another version of Pando"));
+    assert_eq!(refused(2, &later), said("the node speaks another version"));
+    let long = "x".repeat(peers::TOKEN_BYTES_MAX + 1);
+    assert_eq!(refused(4, &long), said("the frame of the join: it is longer than its kind may be"));
 }
 
 /// A program of an earlier version knows one kind of refusal.
@@ -160,16 +196,11 @@ fn a_join_of_an_earlier_version_is_refused_as_that_version_knows_it() {
     let token = Token::issue(&cluster.authority, &[node.address()], now_s(), &mut SystemEntropy);
     let data = tempfile::tempdir().unwrap();
     let key = NodeKey::load_or_make(&RealDisk, data.path()).unwrap();
-    let why = b"no node leads the cluster now: try again";
+    let why = "no node leads the cluster now: try again";
     for (version, kind) in [(3, 10), (4, 12), (5, 12)] {
-        let refusal = NotDone::Passing(String::from_utf8(why.to_vec()).unwrap());
-        node.service.refusals.lock().unwrap().push_back(refusal);
-        let body = join_body(version, &token, &key.request());
-        let got = ends(connect(node.socket(), None), &frame(8, body.len() as u32, &body));
-        // It said that it is there before.
-        let refused = frame(kind, why.len() as u32, why);
-        let alive = got.strip_suffix(&refused[..]).unwrap_or_else(|| panic!("{version}: {got:?}"));
-        assert_eq!(alive, frame(2, 0, b"").repeat(alive.len() / 8));
+        node.service.refusals.lock().unwrap().push_back(NotDone::Passing(why.to_owned()));
+        let said = refused(node, &join_body(version, &token.to_string(), &key.request()));
+        assert_eq!(said, (kind, why.to_owned()), "version {version}");
     }
 }
 
