@@ -89,9 +89,10 @@ impl Delayed {
         }
         self.look(core);
         let committed = core.raft.raft_log.committed;
-        let due = self.held.extract_if(.., |_, held| held.is_due(now_ms, committed));
-        let due = due.map(|(_, held)| held).filter(|held| held.is_of_leader(core));
-        due.map(|held| held.into_message(core)).collect()
+        let is_due = |(to, held): (&u64, &Held)| held.is_due(now_ms, committed).then_some(*to);
+        let due: Vec<u64> = self.held.iter().filter_map(is_due).collect();
+        let held = due.iter().filter_map(|to| self.held.remove(to)).filter(|held| held.is_of_leader(core));
+        held.map(|held| held.into_message(core)).collect()
     }
 
     /// When something that is delayed is to be sent.
