@@ -3,14 +3,17 @@
 //! one sync and one answer in place of many. (The literature of Paxos calls a leader *thrifty* that sends to no more replicas than it needs.)
 //!
 //! An entry that is committed is on a majority as before. A follower that asks something is served at once, for its clients wait; so are all where those
-//! that are served at once do not commit soon. A message of any other kind takes what was delayed with it, so messages do not overtake each other.
+//! that come first do not commit soon. Once in a second, and when those lacked what was committed, all are served at once for some commits: that is
+//! the trial by which it is known who comes first.
 
 use crate::entries::Entries;
+use crate::faults;
 use crate::member::ReplicaId;
 use crate::message::{ENTRIES_BYTES, MESSAGES_ON_THEIR_WAY};
+use env::planted;
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, RawNode, StateRole};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Milliseconds that entries are delayed at most.
 const WAIT_MS: u64 = 10;
@@ -21,17 +24,30 @@ const BYTES_MAX: usize = 512 << 10;
 /// Messages that are delayed for a follower at most: fewer than the core lets be on their way.
 const MESSAGES_MAX: usize = MESSAGES_ON_THEIR_WAY / 2;
 /// Milliseconds in which a follower that has asked something is served at once.
-const ASKED_MS: u64 = 100;
-/// Times in a row that a follower may lack what others have committed before one of those is served in its place.
-const LATE_MAX: u32 = 8;
+const ASKED_MS: u64 = 500;
+/// Milliseconds from one trial to the next.
+const TRIAL_MS: u64 = 1_000;
+/// Commits of a trial.
+const TRIAL_COMMITS: u32 = 8;
+/// Of these, by so many more a follower must have had in time what was committed to come before one that came first.
+const TRIAL_MARGIN: u32 = 4;
 
 /// What is delayed for a follower: several messages as one.
 #[derive(Debug)]
 struct Held {
     message: Message,
-    since_ms: u64,
-    messages: usize,
     bytes: usize,
+    since_ms: u64,
+    /// The last entry of each message, and since when it is delayed.
+    each: VecDeque<(u64, u64)>,
+}
+
+/// A trial of who is first.
+#[derive(Debug, Default)]
+struct Trial {
+    commits: u32,
+    /// How often each follower had what was committed when that was noticed.
+    had: BTreeMap<u64, u32>,
 }
 
 /// See the module.
@@ -44,8 +60,9 @@ pub(crate) struct Delayed {
     asked_ms: BTreeMap<u64, u64>,
     /// The last entry that was committed when it was last looked at who has it.
     committed: u64,
-    /// Times in a row that not all that are served at once had it.
-    late: u32,
+    trial: Option<Trial>,
+    /// When the last one began.
+    tried_ms: u64,
 }
 
 impl Delayed {
@@ -61,24 +78,26 @@ impl Delayed {
         core: &RawNode<Entries>,
         now_ms: u64,
     ) -> [Option<Message>; 2] {
-        let to = message.to;
+        if message.get_msg_type() == MessageType::MsgHeartbeat {
+            // It says no more of the log than what the follower is known to have, so it may overtake entries.
+            return [None, Some(message)];
+        }
+        let (to, is_append) = (message.to, message.get_msg_type() == MessageType::MsgAppend);
         let mut held = self.held.remove(&to).filter(|held| held.is_of_leader(core));
-        if message.get_msg_type() != MessageType::MsgAppend || message.entries.is_empty() {
-            return [held.map(|held| held.into_message(core)), Some(message)];
-        }
         let rest = match &mut held {
-            Some(held) => held.append(message),
-            None => Some(message),
+            Some(held) if is_append => held.append(message, now_ms),
+            _ => Some(message),
         };
-        if !self.may_wait(to, core, now_ms) {
-            return [held.map(|held| held.into_message(core)), rest];
-        }
-        let (earlier, last) = match rest {
-            Some(message) => (held, Some(Held::new(message, now_ms))),
-            None => (None, held),
+        let can_wait = is_append && self.may_wait(to, core, now_ms);
+        let (earlier, rest, waits) = match rest {
+            None if can_wait => (None, None, held),
+            Some(message) if can_wait && !message.entries.is_empty() => {
+                (held, None, Some(Held::new(message, now_ms)))
+            }
+            rest => (held, rest, None),
         };
-        last.into_iter().for_each(|last| _ = self.held.insert(to, last));
-        [earlier.map(|held| held.into_message(core)), None]
+        waits.into_iter().for_each(|waits| _ = self.held.insert(to, waits));
+        [earlier.map(|held| held.into_message(core)), rest]
     }
 
     /// What was delayed and is to be sent now.
@@ -87,7 +106,7 @@ impl Delayed {
             *self = Delayed::default();
             return Vec::new();
         }
-        self.look(core);
+        self.look(core, now_ms);
         let committed = core.raft.raft_log.committed;
         let is_due = |(to, held): (&u64, &Held)| held.is_due(now_ms, committed).then_some(*to);
         let due: Vec<u64> = self.held.iter().filter_map(is_due).collect();
@@ -102,29 +121,26 @@ impl Delayed {
 
     /// May entries for this follower wait?
     fn may_wait(&self, to: u64, core: &RawNode<Entries>, now_ms: u64) -> bool {
-        let (_, members) = core.store().members();
-        if core.raft.state != StateRole::Leader || members.is_joint() || self.asks(to, now_ms) {
-            return false;
-        }
-        let follows = |id: u64| {
-            let progress = core.raft.prs().get(id);
-            progress.is_some_and(|progress| progress.state == ProgressState::Replicate)
-                && members.voters.contains(&ReplicaId(id))
-        };
-        let Some(at) = self.order.iter().position(|id| *id == to).filter(|_| follows(to)) else {
-            return false;
-        };
-        let is_served = |(before, id): (usize, &u64)| follows(*id) && (before < at || self.asks(*id, now_ms));
-        let served = self.order.iter().enumerate().filter(|each| is_served(*each)).count();
-        2 * (served + 1) > members.voters.len()
+        let is_asking = self.asked_ms.get(&to).is_some_and(|asked_ms| now_ms < asked_ms + ASKED_MS);
+        let is_steady = core.raft.state == StateRole::Leader
+            && core.raft.lead_transferee.is_none()
+            && !core.store().members().1.is_joint();
+        is_steady
+            && self.trial.is_none()
+            && !is_asking
+            && self.order.contains(&to)
+            && follows(core, to)
+            && !self.first(core).any(|first| first == to)
     }
 
-    fn asks(&self, id: u64, now_ms: u64) -> bool {
-        self.asked_ms.get(&id).is_some_and(|asked_ms| now_ms < asked_ms + ASKED_MS)
+    /// The followers that make a majority with the leader, of those that can be sent entries.
+    fn first(&self, core: &RawNode<Entries>) -> impl Iterator<Item = u64> {
+        let needed = core.store().members().1.voters.len() / 2;
+        self.order.iter().copied().filter(|id| follows(core, *id)).take(needed)
     }
 
-    /// Looks at who has what is committed. Followers that have it come first, if those that came first often lacked it.
-    fn look(&mut self, core: &RawNode<Entries>) {
+    /// Looks at who has what is committed.
+    fn look(&mut self, core: &RawNode<Entries>, now_ms: u64) {
         let progress = core.raft.prs();
         self.order.retain(|id| progress.get(*id).is_some());
         if self.order.len() + 1 != progress.iter().len() {
@@ -137,24 +153,41 @@ impl Delayed {
         if std::mem::replace(&mut self.committed, committed) == committed {
             return;
         }
-        let lacks = |id: &u64| progress.get(*id).is_none_or(|progress| progress.matched < committed);
-        let needed = core.store().members().1.voters.len() / 2;
-        if !self.order.iter().take(needed).any(lacks) {
-            self.late = 0;
-            return;
-        }
-        self.late += 1;
-        if self.late == LATE_MAX {
-            self.late = 0;
-            self.order.sort_by_key(lacks);
+        let has = |id: u64| progress.get(id).is_some_and(|progress| progress.matched >= committed);
+        if let Some(trial) = &mut self.trial {
+            trial.commits += 1;
+            self.order.iter().filter(|id| has(**id)).for_each(|id| *trial.had.entry(*id).or_default() += 1);
+            if trial.commits == TRIAL_COMMITS {
+                self.end_trial(core);
+            }
+        } else if now_ms >= self.tried_ms + TRIAL_MS || !self.first(core).all(has) {
+            (self.trial, self.tried_ms) = (Some(Trial::default()), now_ms);
         }
     }
+
+    /// Followers that often had in time what others lacked come first from now on.
+    fn end_trial(&mut self, core: &RawNode<Entries>) {
+        let Some(Trial { had, .. }) = self.trial.take() else { return };
+        let first: Vec<u64> = self.first(core).collect();
+        let score = |id: &u64| {
+            let margin = if first.contains(id) { TRIAL_MARGIN } else { 0 };
+            had.get(id).map_or(0, |had| had + margin)
+        };
+        self.order.sort_by_key(|id| std::cmp::Reverse(score(id)));
+    }
+}
+
+/// Does a follower vote, and can it be sent entries that follow those that it was sent?
+fn follows(core: &RawNode<Entries>, id: u64) -> bool {
+    let progress = core.raft.prs().get(id);
+    progress.is_some_and(|progress| progress.state == ProgressState::Replicate)
+        && core.store().members().1.voters.contains(&ReplicaId(id))
 }
 
 impl Held {
     fn new(message: Message, now_ms: u64) -> Held {
-        let bytes = bytes_of(&message);
-        Held { message, since_ms: now_ms, messages: 1, bytes }
+        let (bytes, each) = (bytes_of(&message), VecDeque::from([(last_of(&message), now_ms)]));
+        Held { message, bytes, since_ms: now_ms, each }
     }
 
     /// Does the replica still lead in the term of the message? Otherwise it sends nothing of it: what it knows to be committed by now may be other
@@ -164,30 +197,36 @@ impl Held {
     }
 
     /// Appends the entries of a message that follows; returns it if it does not follow, or is too long for that.
-    fn append(&mut self, mut message: Message) -> Option<Message> {
+    fn append(&mut self, mut message: Message, now_ms: u64) -> Option<Message> {
         let bytes = self.bytes + bytes_of(&message);
         let follows = message.term == self.message.term && message.index == last_of(&self.message);
         if !follows || bytes as u64 > ENTRIES_BYTES {
             return Some(message);
         }
-        self.bytes = bytes;
-        self.messages += 1;
-        self.message.entries.extend(message.take_entries());
+        if !message.entries.is_empty() {
+            self.bytes = bytes;
+            self.each.push_back((last_of(&message), now_ms));
+            self.message.entries.extend(message.take_entries());
+        }
         None
     }
 
     fn is_due(&self, now_ms: u64, committed: u64) -> bool {
-        now_ms >= self.due_ms(committed) || self.bytes >= BYTES_MAX || self.messages >= MESSAGES_MAX
+        now_ms >= self.due_ms(committed) || self.bytes >= BYTES_MAX || self.each.len() >= MESSAGES_MAX
     }
 
     fn due_ms(&self, committed: u64) -> u64 {
-        let is_committed = last_of(&self.message) <= committed;
-        self.since_ms + if is_committed { WAIT_MS } else { UNCOMMITTED_WAIT_MS }
+        let uncommitted = self.each.iter().find(|(last, _)| *last > committed);
+        let needed_ms = uncommitted.map_or(u64::MAX, |(_, since_ms)| since_ms + UNCOMMITTED_WAIT_MS);
+        needed_ms.min(self.since_ms + WAIT_MS)
     }
 
     /// The message, which says how much is committed now, as the core would.
     fn into_message(mut self, core: &RawNode<Entries>) -> Message {
-        self.message.commit = core.raft.raft_log.committed;
+        self.message.commit = match planted::is(faults::DELAYED_SAYS_ALL_IS_COMMITTED) {
+            true => last_of(&self.message),
+            false => core.raft.raft_log.committed,
+        };
         self.message
     }
 }
@@ -246,9 +285,31 @@ mod tests {
 
     /// Who gets entry `index` at once, of those that it is sent to.
     fn at_once(delayed: &mut Delayed, core: &RawNode<Entries>, index: u64, now_ms: u64) -> Vec<u64> {
-        let others = 2..=core.store().members().1.voters.len() as u64;
-        let sent = others.flat_map(|to| delayed.pass(append(core, to, index, 8), core, now_ms));
+        let sent = core.raft.prs().iter().map(|(id, _)| *id).filter(|id| *id != 1);
+        let sent = sent.collect::<std::collections::BTreeSet<_>>().into_iter();
+        let sent = sent.flat_map(|to| delayed.pass(append(core, to, index, 8), core, now_ms));
         sent.flatten().filter(|message| last_of(message) == index).map(|message| message.to).collect()
+    }
+
+    /// The entry before the first, the last, and the commit index of messages.
+    fn said(messages: impl IntoIterator<Item = Message>) -> Vec<(u64, u64, u64)> {
+        messages.into_iter().map(|message| (message.index, last_of(&message), message.commit)).collect()
+    }
+
+    /// Commits entries from `index` on, one in 5 ms from `now_ms`, which `by` have in time, until a trial has ended.
+    fn trial(
+        delayed: &mut Delayed,
+        core: &mut RawNode<Entries>,
+        index: u64,
+        now_ms: u64,
+        by: impl Fn(u64) -> Vec<u64>,
+    ) {
+        for count in 0..=u64::from(TRIAL_COMMITS) {
+            commit(core, index + count, &by(count));
+            assert_eq!(delayed.trial.is_some(), count > 0);
+            delayed.take_due(core, now_ms + 5 * count);
+        }
+        assert!(delayed.trial.is_none());
     }
 
     #[test]
@@ -261,9 +322,8 @@ mod tests {
             commit(&mut core, 2, &served);
             assert!(delayed.take_due(&core, 109).is_empty());
             assert_eq!(delayed.due_ms(), Some(110));
-            let sent = delayed.take_due(&core, 110);
-            let said = sent.iter().map(|message| (message.index, last_of(message), message.commit));
-            assert_eq!(said.collect::<Vec<_>>(), vec![(0, 2, 2); count as usize - 1 - served.len()]);
+            let sent = said(delayed.take_due(&core, 110));
+            assert_eq!(sent, vec![(0, 2, 2); count as usize - 1 - served.len()]);
             assert_eq!(delayed.due_ms(), None);
         }
         let (mut delayed, core) = leader_of(2);
@@ -271,30 +331,68 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_committed_soon_goes_to_all() {
-        let (mut delayed, core) = leader_of(3);
-        assert_eq!(at_once(&mut delayed, &core, 1, 100), [2]);
-        assert!(delayed.take_due(&core, 104).is_empty());
-        assert_eq!(delayed.take_due(&core, 105).len(), 1);
+    fn what_is_not_committed_soon_goes_to_all_and_is_not_said_to_be_committed() {
+        let (mut delayed, mut core) = leader_of(3);
+        for (index, now_ms) in [(1, 100), (2, 103), (3, 104)] {
+            assert_eq!(at_once(&mut delayed, &core, index, now_ms), [2]);
+        }
+        commit(&mut core, 1, &[2]);
+        assert!(delayed.take_due(&core, 107).is_empty(), "the second has not waited long");
+        assert_eq!(said(delayed.take_due(&core, 108)), [(0, 3, 1)]);
     }
 
     #[test]
-    fn a_follower_that_asks_or_is_sent_something_else_has_all_at_once() {
+    fn a_follower_that_asks_has_all_at_once_and_another_one_that_comes_first_too() {
         let (mut delayed, core) = leader_of(3);
         assert_eq!(at_once(&mut delayed, &core, 1, 100), [2]);
-        let mut heartbeat = Message { to: 3, term: core.raft.term, ..Message::default() };
-        heartbeat.set_msg_type(MessageType::MsgHeartbeat);
-        let sent = delayed.pass(heartbeat, &core, 101).map(|message| message.unwrap().get_msg_type());
-        assert_eq!(sent, [MessageType::MsgAppend, MessageType::MsgHeartbeat], "in this order");
-        assert_eq!(at_once(&mut delayed, &core, 2, 102), [2]);
+        assert_eq!(at_once(&mut delayed, &core, 2, 100), [2]);
         delayed.on_question(3, 103);
-        let sent = delayed.pass(append(&core, 3, 3, 8), &core, 103);
-        let sent: Vec<_> = sent.iter().flatten().map(|message| (message.index, last_of(message))).collect();
-        assert_eq!(sent, [(1, 3)], "what was delayed is in the same message");
-        assert_eq!(at_once(&mut delayed, &core, 4, 104), [3], "it makes the majority");
-        delayed.on_question(2, 105);
-        assert_eq!(at_once(&mut delayed, &core, 5, 105), [2, 3]);
-        assert_eq!(at_once(&mut delayed, &core, 6, 204), [2]);
+        assert_eq!(said(delayed.pass(append(&core, 3, 3, 8), &core, 103).into_iter().flatten()), [(0, 3, 0)]);
+        assert_eq!(at_once(&mut delayed, &core, 4, 602), [2, 3]);
+        assert_eq!(at_once(&mut delayed, &core, 5, 603), [2]);
+    }
+
+    #[test]
+    fn another_message_takes_with_it_what_was_delayed_and_a_heartbeat_does_not() {
+        let (mut delayed, core) = leader_of(3);
+        let mut other = Message { to: 3, term: core.raft.term, ..Message::default() };
+        other.set_msg_type(MessageType::MsgHeartbeat);
+        assert_eq!(at_once(&mut delayed, &core, 1, 100), [2]);
+        assert_eq!(delayed.pass(other.clone(), &core, 101), [None, Some(other.clone())]);
+        let mut empty = append(&core, 3, 2, 0);
+        empty.entries.clear();
+        assert_eq!(delayed.pass(empty.clone(), &core, 101), [None, None], "what was delayed says as much");
+        other.set_msg_type(MessageType::MsgReadIndexResp);
+        let sent = delayed.pass(other, &core, 101).map(|message| message.unwrap().get_msg_type());
+        assert_eq!(sent, [MessageType::MsgAppend, MessageType::MsgReadIndexResp], "in this order");
+        assert_eq!(delayed.pass(empty.clone(), &core, 101), [None, Some(empty)]);
+    }
+
+    #[test]
+    fn nothing_is_delayed_while_another_one_is_to_lead() {
+        let (mut delayed, mut core) = leader_of(3);
+        assert_eq!(at_once(&mut delayed, &core, 1, 100), [2]);
+        core.raft.lead_transferee = Some(3);
+        let mut empty = append(&core, 3, 2, 0);
+        empty.entries.clear();
+        assert_eq!(said(delayed.pass(empty, &core, 101).into_iter().flatten()), [(0, 1, 0)]);
+        assert_eq!(at_once(&mut delayed, &core, 2, 101), [2, 3]);
+    }
+
+    #[test]
+    fn only_entries_that_follow_become_one_message() {
+        let (mut delayed, mut core) = leader_of(3);
+        let mut pass = |core: &RawNode<Entries>, index| {
+            said(delayed.pass(append(core, 3, index, 8), core, 100).into_iter().flatten())
+        };
+        assert_eq!(pass(&core, 5), []);
+        assert_eq!(pass(&core, 7), [(4, 5, 0)], "there is a gap");
+        assert_eq!(pass(&core, 8), []);
+        assert_eq!(pass(&core, 8), [(6, 8, 0)], "it was sent before");
+        // It leads again, and has taken no step meanwhile.
+        core.raft.term += 2;
+        assert_eq!(pass(&core, 9), [], "what was delayed in the former term is dropped");
+        assert_eq!(pass(&core, 20), [(8, 9, 0)]);
     }
 
     #[test]
@@ -303,59 +401,91 @@ mod tests {
         let mut pass = |index, bytes| {
             let sent = delayed.pass(append(&core, 3, index, bytes), &core, 100);
             let due = delayed.take_due(&core, 100);
-            let sent = sent.into_iter().flatten().chain(due);
-            sent.map(|message| (message.index + 1, last_of(&message))).collect::<Vec<_>>()
+            said(sent.into_iter().flatten().chain(due))
         };
         for index in 1..MESSAGES_MAX as u64 {
             assert_eq!(pass(index, 8), []);
         }
-        assert_eq!(pass(32, 8), [(1, 32)]);
+        assert_eq!(pass(32, 8), [(0, 32, 0)]);
         assert_eq!(pass(33, BYTES_MAX - 1), []);
-        assert_eq!(pass(34, 1), [(33, 34)]);
+        assert_eq!(pass(34, 1), [(32, 34, 0)]);
         assert_eq!(pass(35, 8), []);
-        assert_eq!(pass(36, 19 << 20), [(35, 35), (36, 36)], "it has no room beside others in a message");
+        assert_eq!(pass(36, 19 << 20), [(34, 35, 0), (35, 36, 0)], "no message has room for both");
     }
 
     #[test]
     fn a_former_leader_sends_nothing_of_it() {
-        let (mut delayed, mut core) = leader_of(3);
-        assert_eq!(at_once(&mut delayed, &core, 1, 100), [2]);
-        let term = core.raft.term;
-        core.raft.become_follower(term + 1, 2);
-        let mut vote = Message { to: 3, term: term + 1, ..Message::default() };
-        vote.set_msg_type(MessageType::MsgRequestVoteResponse);
-        assert_eq!(delayed.pass(vote.clone(), &core, 101), [None, Some(vote)]);
-        assert_eq!(at_once(&mut delayed, &core, 2, 102), [2, 3]);
-        assert_eq!(delayed.due_ms(), None);
-    }
-
-    #[test]
-    fn a_follower_that_is_late_again_and_again_is_served_later() {
-        let (mut delayed, mut core) = leader_of(3);
-        for index in 1..=u64::from(LATE_MAX) {
-            assert_eq!(at_once(&mut delayed, &core, index, 100 * index), [2]);
-            commit(&mut core, index, &[3]);
-            delayed.take_due(&core, 100 * index + 50);
+        for leads_again in [false, true] {
+            let (mut delayed, mut core) = leader_of(3);
+            assert_eq!(at_once(&mut delayed, &core, 1, 100), [2]);
+            let term = core.raft.term;
+            core.raft.become_follower(term + 1, 2);
+            if leads_again {
+                core.raft.state = StateRole::Leader;
+                assert!(delayed.take_due(&core, 200).is_empty());
+                continue;
+            }
+            let mut vote = Message { to: 3, term: term + 1, ..Message::default() };
+            vote.set_msg_type(MessageType::MsgRequestVoteResponse);
+            assert_eq!(delayed.pass(vote.clone(), &core, 101), [None, Some(vote)]);
+            assert_eq!(at_once(&mut delayed, &core, 2, 102), [2, 3]);
+            assert!(delayed.take_due(&core, 200).is_empty());
+            assert_eq!(delayed.due_ms(), None);
         }
-        assert_eq!(at_once(&mut delayed, &core, 9, 2_000), [3]);
-        commit(&mut core, 9, &[2, 3]);
-        delayed.take_due(&core, 2_050);
-        // A follower that is not known to have all before it is asked for that first.
-        core.raft.mut_prs().get_mut(3).unwrap().become_probe();
-        assert_eq!(at_once(&mut delayed, &core, 10, 2_100), [2, 3]);
     }
 
     #[test]
-    fn nothing_is_delayed_while_members_change_nor_for_one_without_a_vote() {
+    fn a_follower_that_lacks_what_others_have_comes_first_no_more() {
         let (mut delayed, mut core) = leader_of(3);
-        let mut members = Members::of_voters([1, 2].map(ReplicaId));
-        members.learners.push(ReplicaId(3));
+        // It stands still: what it lacks begins a trial.
+        trial(&mut delayed, &mut core, 1, 100, |_| vec![3]);
+        assert_eq!(at_once(&mut delayed, &core, 10, 200), [3]);
+        // A follower that is not known to have all before it is asked for that first, and is none that comes first.
+        core.raft.mut_prs().get_mut(3).unwrap().become_probe();
+        assert_eq!(at_once(&mut delayed, &core, 11, 300), [2, 3]);
+    }
+
+    #[test]
+    fn once_in_a_second_a_faster_follower_can_come_first() {
+        let (mut delayed, mut core) = leader_of(3);
+        commit(&mut core, 1, &[2]);
+        delayed.take_due(&core, TRIAL_MS - 1);
+        assert_eq!(at_once(&mut delayed, &core, 2, TRIAL_MS - 1), [2]);
+        // Nearly as fast as the first one, it comes behind it.
+        trial(&mut delayed, &mut core, 2, TRIAL_MS, |count| if count < 5 { vec![2, 3] } else { vec![3] });
+        assert_eq!(at_once(&mut delayed, &core, 11, TRIAL_MS + 50), [2]);
+        trial(
+            &mut delayed,
+            &mut core,
+            11,
+            2 * TRIAL_MS,
+            |count| {
+                if count < 4 { vec![2, 3] } else { vec![3] }
+            },
+        );
+        assert_eq!(at_once(&mut delayed, &core, 20, 2 * TRIAL_MS + 50), [3]);
+    }
+
+    #[test]
+    fn in_a_trial_all_are_served_at_once() {
+        let (mut delayed, mut core) = leader_of(5);
+        commit(&mut core, 1, &[2, 4]);
+        delayed.take_due(&core, 100);
+        assert_eq!(at_once(&mut delayed, &core, 2, 100), [2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn nothing_is_delayed_while_members_change_nor_for_one_without_a_vote_which_comes_never_first() {
+        let (mut delayed, mut core) = leader_of(4);
+        let mut members = Members::of_voters([1, 3, 4].map(ReplicaId));
+        members.learners.push(ReplicaId(2));
         core.mut_store().on_members(1, members.clone());
-        let sent = delayed.pass(append(&core, 3, 1, 8), &core, 100);
-        assert!(sent.iter().any(Option::is_some), "a learner");
-        members = Members::of_voters([1, 2, 3].map(ReplicaId));
+        assert_eq!(at_once(&mut delayed, &core, 1, 100), [2, 3]);
+        // A learner that has all says nothing of the voters.
+        trial(&mut delayed, &mut core, 1, 100, |_| vec![2, 4]);
+        assert_eq!(at_once(&mut delayed, &core, 10, 200), [2, 4]);
         members.outgoing = [1, 2].map(ReplicaId).into();
         core.mut_store().on_members(2, members);
-        assert_eq!(at_once(&mut delayed, &core, 2, 100), [2, 3]);
+        assert_eq!(at_once(&mut delayed, &core, 11, 300), [2, 3, 4]);
     }
 }

@@ -21,6 +21,8 @@ env::faults! {
     REMOVED_STILL_COUNTED = "removed-node-still-votes";
     /// A start applies changes of members that the log has, whether they are committed or not.
     CHANGES_APPLIED_AT_START = "conf-of-heads";
+    /// Entries that were delayed are said to be committed when they are sent.
+    DELAYED_SAYS_ALL_IS_COMMITTED = "delayed-says-all-is-committed";
     /// A barrier is passed without a question.
     BARRIER_NOT_AWAITED = "barrier-not-awaited";
     /// A question of a replica that was started again has the name of one that it sent before.

@@ -33,6 +33,7 @@ struct Group {
     now_ms: u64,
     settings: wal::Settings,
     retention: Retention,
+    step_ms: u64,
 }
 
 impl Group {
@@ -51,8 +52,8 @@ impl Group {
             One { disk: SimDisk::new(id), mark, log: None, committed: Vec::new() }
         };
         let all = (1..=count).map(one).collect();
-        let mut group =
-            Group { network: Network::new(7), all, now_ms: 0, settings, retention: Retention::default() };
+        let (network, retention) = (Network::new(7), Retention::default());
+        let mut group = Group { network, all, now_ms: 0, settings, retention, step_ms: STEP_MS };
         (1..=count).for_each(|id| group.start(id));
         group
     }
@@ -89,8 +90,8 @@ impl Group {
 
     /// A step of each. The sync that `slow` begins is kept.
     fn step(&mut self, slow: u64, kept: &mut Option<SyncJob>) {
-        self.now_ms += STEP_MS;
-        self.network.pass_ns(STEP_MS * 1_000_000);
+        self.now_ms += self.step_ms;
+        self.network.pass_ns(self.step_ms * 1_000_000);
         for (id, One { log, committed, .. }) in (1..).zip(&mut self.all) {
             let Some(log) = log else { continue };
             match log.write(self.now_ms).expect("the disk does not fail") {
@@ -231,6 +232,42 @@ fn a_barrier_at_a_follower_is_behind_all_that_was_committed() {
         let (passed, index) = group.log(follower).passed();
         assert!(passed == barrier && index >= at.index);
     }
+}
+
+#[test]
+fn a_follower_that_no_majority_needs_has_entries_later_or_when_it_asks() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    group.step_ms = 1;
+    let leader = group.leader();
+    let has = |group: &mut Group, id: u64, at: Position| group.log(id).status().last >= at.index.0;
+    // A trial in which all are served at once comes with the first commits, and is over.
+    for _ in 0..20 {
+        group.propose(leader, "trial").unwrap();
+        group.steps(20);
+    }
+    let first = group.propose(leader, "first").unwrap();
+    while group.log(leader).status().commit < first.index.0 {
+        group.steps(1);
+    }
+    let behind: Vec<u64> =
+        group.others(leader).into_iter().filter(|id| !has(&mut group, *id, first)).collect();
+    let [late] = behind[..] else { panic!("one has it, and the other one need not: {behind:?}") };
+    let now_ms = group.now_ms;
+    let Write::Idle { due_ms: Some(due_ms) } = group.log(leader).write(now_ms).unwrap() else {
+        panic!("there is nothing to write")
+    };
+    assert!(due_ms <= now_ms + 10, "a leader that idles wakes for it");
+    group.steps(12);
+    assert!(has(&mut group, late, first));
+    group.log(late).barrier();
+    group.steps(5);
+    let second = group.propose(leader, "second").unwrap();
+    group.steps(3);
+    assert!(
+        group.others(leader).into_iter().all(|id| has(&mut group, id, second)),
+        "its clients wait for it"
+    );
 }
 
 #[test]
