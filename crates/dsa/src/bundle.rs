@@ -14,6 +14,7 @@ mod binds;
 mod deferred;
 mod group;
 mod inside;
+mod leading;
 mod mixed;
 mod noted;
 mod restricted;
@@ -271,6 +272,9 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             if !must_submit {
                 continue;
             }
+            // What is next must not go with them. Or nothing was collected, for reads wait in front that cannot wait with this update.
+            update::submit::submit_collected(session, parts.dsa);
+            return next;
         }
         // A read behind updates that are still to be logged: it is kept with them, so that the bundle costs one sync.
         if is_logged && !is_new && !is_update && mixed::keep(session, parts.dsa, &group[next]) {

@@ -66,7 +66,7 @@ pub(super) fn keep(session: &mut Session, dsa: &Dsa, read: &Pending<'_>) -> bool
 
 /// Controls that name a transaction, or ask for another identity, look at the session as it is when the read runs: by then it may have
 /// another one. The server's own entries are not part of the directory whose states are pinned.
-fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
+pub(super) fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
     const OIDS: [&[u8]; 3] =
         [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
     matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
