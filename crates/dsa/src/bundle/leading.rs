@@ -5,9 +5,8 @@
 //! That needs to be certain: if the first update is answered without the log, nothing comes that could answer the reads. So it is judged as one that
 //! follows others. If it does not go to the log as it came, the reads are taken back, and they and it wait for a barrier.
 
-use super::behind::{is_update, needs_barrier};
 use super::group::{self, Group};
-use super::mixed;
+use super::needs::{is_update, may_follow, may_wait, needs_barrier};
 use crate::engine::Dsa;
 use crate::reads::WithoutQuorum;
 use crate::session::{Phase, Session};
@@ -34,7 +33,7 @@ pub(super) fn keep(session: &mut Session, parts: &mut Parts<'_>, input: &[u8]) -
         group.clear();
         (at, _) = group::gather(reads, at, &mut group);
         group::find_recent(class, &mut parts.scratch.recent, &mut group);
-        if !group.iter().all(|read| mixed::may_wait(session, parts.dsa, read)) {
+        if !group.iter().all(|read| may_wait(session, parts.dsa, read)) {
             return 0;
         }
     }
@@ -43,7 +42,7 @@ pub(super) fn keep(session: &mut Session, parts: &mut Parts<'_>, input: &[u8]) -
     session.mixed.marks.put(0, reads.len());
     group.clear();
     group::gather(&input[update], 0, &mut group);
-    if mixed::may_follow(session, parts.dsa, &group[0]) {
+    if may_follow(session, parts.dsa, &group[0]) {
         return reads.len();
     }
     session.mixed.rest();

@@ -63,7 +63,7 @@ enum Admission {
     Rewritten(Vec<u8>),
     /// It waits for passwords to be verified or stored.
     Later,
-    /// Reads in front of it cannot wait with it ([`super::leading`]). Nothing is done about it.
+    /// Reads in front of it cannot wait with it ([`super::leading`]). Nothing is collected, and nothing done about it.
     Unfit,
 }
 
