@@ -290,7 +290,7 @@ fn what_waits_in_front_of_an_update_sees_nothing_of_it() {
     // Nor of those in front of it what is applied behind them.
     fixture.send(&[find.clone(), delete.clone()]);
     assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 0));
-    fixture.apply_others(&[add.0.clone()]);
+    fixture.apply_others(std::slice::from_ref(&add.0));
     assert_eq!(fixture.apply(false), 1);
     fixture.apply_others(&[add.0]);
     assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
