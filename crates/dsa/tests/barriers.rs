@@ -16,8 +16,8 @@ use proto::Request;
 use proto::control::{Control, Controls, read_age};
 use proto::list::Attributes;
 use proto::message::{Frame, frame};
-use proto::op::Add;
 use proto::op::modify::{Changes, Modify, ModifyKind};
+use proto::op::{Add, ModifyDn};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -257,6 +257,13 @@ fn reads_in_front_of_plain_updates_wait_with_them() {
         assert_eq!(fixture.apply(comes_back), 1, "all go to the log together");
         assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Idle, 0));
         assert_eq!(fixture.codes(), [success, success, missing, success, missing]);
+        // An update that needs a closer look.
+        let rename =
+            ModifyDn { dn: b"cn=a,dc=example", new_rdn: b"cn=b", delete_old_rdn: true, new_superior: None };
+        fixture.send(&[(base(&all), &[]), (Request::ModifyDn(rename), &[])]);
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.apply(comes_back)), (State::Waiting, 0, 1));
+        assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
+        assert_eq!(fixture.codes(), [success, missing]);
     }
     // What is here may be old if they are refused.
     for (is_passed, code) in [(true, success), (false, busy)] {
