@@ -1,6 +1,5 @@
-//! A bundle: all complete requests found in one read. They run in groups, so that the hash buckets, slots and records that
-//! they will look at are prefetched. Requests run in order; neighbouring updates share one batch of the writer, or
-//! go to the journal together.
+//! A bundle: all complete requests found in one read. They run in groups, so that the hash buckets, slots and records that they will look
+//! at are prefetched. Requests run in order; neighbouring updates share one batch of the writer, or go to the journal together.
 //!
 //! One thread runs a bundle, for one session, with nothing shared that is locked: what it needs of the thread is in [`Parts`]. It ends
 //! where the session must wait (for the log, for its client to read, for its turn among others) and tells how much of the input it took.
@@ -14,7 +13,9 @@ mod binds;
 mod deferred;
 mod group;
 mod inside;
+mod leading;
 mod mixed;
+mod needs;
 mod noted;
 mod restricted;
 pub(crate) mod transaction;
@@ -262,7 +263,7 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             return next;
         }
         // The first request of a group never comes here: hints are made below first, at a read point that reads and updates share.
-        if is_update && !is_new && mixed::may_follow(session, parts.dsa, &group[next]) {
+        if is_update && !is_new && needs::may_follow(session, parts.dsa, &group[next]) {
             let must_submit = run_updates(session, parts, group, &mut next, &mut near, out);
             // Submitted even if the client reads slowly: updates that are collected must not wait for that.
             if session.waits() || session.deferred.is_some() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
@@ -271,6 +272,8 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
             if !must_submit {
                 continue;
             }
+            update::submit::submit_collected(session, parts.dsa);
+            return next;
         }
         // A read behind updates that are still to be logged: it is kept with them, so that the bundle costs one sync.
         if is_logged && !is_new && !is_update && mixed::keep(session, parts.dsa, &group[next]) {

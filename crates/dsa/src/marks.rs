@@ -9,7 +9,7 @@ use store::{Entered, Holder, LongReadPoint, Look, Reader, RevocableReadPoint, Sh
 /// Counted in updates and bytes, not in pointers: buffers move from the session to the committer and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
-    /// Updates before them.
+    /// Updates before them. 0: they stand in front of the first.
     updates: u32,
     /// Where they end among the reads that are kept.
     reads_end: u32,

@@ -6,16 +6,18 @@ use common::{
     Client, PASSWORD, ROOT_DN, START, attributes_of, bind, changes_of, codes, config, search_for, selection,
 };
 use dsa::barrier::Barrier;
+use dsa::config::Config;
 use dsa::journal::{Command, Journal, Metrics, Updates};
 use dsa::parcel::Envelope;
+use dsa::reads::WithoutQuorum;
 use dsa::{Applier, Dsa, Session, State, Waking, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
 use proto::control::{Control, Controls, read_age};
 use proto::list::Attributes;
 use proto::message::{Frame, frame};
-use proto::op::Add;
 use proto::op::modify::{Changes, Modify, ModifyKind};
+use proto::op::{Add, ModifyDn};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -63,7 +65,11 @@ struct Fixture {
 impl Fixture {
     /// With a session that is bound as the root DN, at a directory with a few entries.
     fn new() -> Fixture {
-        let dsa: Arc<Dsa> = Arc::clone(&Client::with(config()).dsa);
+        Fixture::with(config())
+    }
+
+    fn with(config: Config) -> Fixture {
+        let dsa: Arc<Dsa> = Arc::clone(&Client::with(config).dsa);
         let kept = Arc::new(Kept::default());
         dsa.journal_to(Arc::clone(&kept) as Arc<dyn Journal>);
         dsa.await_barriers();
@@ -142,6 +148,26 @@ impl Fixture {
         count
     }
 
+    /// Applies updates of another client.
+    fn apply_others(&self, requests: &[Request<'_>]) {
+        let mut messages = Vec::new();
+        requests.iter().for_each(|request| request.encode(&mut messages, 1, &[]));
+        let (wall_ms, actor) = (START.wall_ms, ROOT_DN.as_bytes());
+        let command =
+            Command { wall_ms, actor, ids: (&[]).into(), messages: &messages, is_transaction: false };
+        let (mut applier, mut answers) =
+            (Applier::new(&self.dsa).expect("there are few readers"), Vec::new());
+        applier.apply(&command, &mut answers).expect("it can be applied");
+        assert_eq!(codes(&common::answers(&answers)), vec![ResultCode::Success; requests.len()]);
+    }
+
+    /// The session has sent an update before.
+    fn has_written(&mut self) {
+        self.send(&[(DELETE, &[])]);
+        assert_eq!((self.feed(), self.refuse()), (State::Waiting, 1));
+        assert_eq!((self.poll(), self.codes()), (Some(State::Idle), vec![ResultCode::Busy]));
+    }
+
     /// Says of each submission that it was refused; how many there were.
     fn refuse(&self) -> usize {
         let submitted = std::mem::take(&mut *self.kept.submitted.lock().unwrap());
@@ -215,6 +241,118 @@ fn plain_updates_wait_for_none_and_reads_behind_them_wait_with_them() {
     let control = Control { oid: b"1.2.3", critical: false, value: None };
     fixture.send(&[(DELETE, &[control])]);
     assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 1, 0));
+}
+
+#[test]
+fn reads_in_front_of_plain_updates_wait_with_them() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    let (success, missing, busy) = (ResultCode::Success, ResultCode::NoSuchObject, ResultCode::Busy);
+    fixture.has_written();
+    let requests =
+        [(base(&all), &[][..]), (base(&all), &[]), (DELETE, &[]), (base(&all), &[]), (DELETE, &[])];
+    for comes_back in [false, true] {
+        fixture.send(&requests);
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.input.len()), (State::Waiting, 0, 0));
+        assert_eq!(fixture.codes(), [], "answers keep their order");
+        assert_eq!(fixture.apply(comes_back), 1, "all go to the log together");
+        assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Idle, 0));
+        assert_eq!(fixture.codes(), [success, success, missing, success, missing]);
+        // An update that needs a closer look.
+        let rename =
+            ModifyDn { dn: b"cn=a,dc=example", new_rdn: b"cn=b", delete_old_rdn: true, new_superior: None };
+        fixture.send(&[(base(&all), &[]), (Request::ModifyDn(rename), &[])]);
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.apply(comes_back)), (State::Waiting, 0, 1));
+        assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
+        assert_eq!(fixture.codes(), [success, missing]);
+    }
+    // What is here may be old if they are refused.
+    for (is_passed, code) in [(true, success), (false, busy)] {
+        fixture.send(&requests);
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 0, 1));
+        assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Waiting, 1));
+        fixture.answer(is_passed);
+        assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
+        assert_eq!(fixture.codes(), [code, code, busy, code, busy]);
+    }
+}
+
+#[test]
+fn what_waits_in_front_of_an_update_sees_nothing_of_it() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    fixture.has_written();
+    let add = attributes_of(&[("objectClass", &["person"]), ("cn", &["a"]), ("sn", &["a"])]);
+    let add = Add { dn: b"cn=a,dc=example", attributes: Attributes::parse(&add).unwrap() };
+    let find = search_for("cn=a,dc=example", Scope::Base, Filter::Present(b"uid"), &all);
+    let (add, find) = ((Request::Add(add), &[][..]), (Request::Search(find), &[][..]));
+    let delete = (Request::Delete(b"cn=a,dc=example"), &[][..]);
+    let (success, missing) = (ResultCode::Success, ResultCode::NoSuchObject);
+    for comes_back in [false, true] {
+        fixture.send(&[find.clone(), add.clone(), find.clone(), delete.clone(), find.clone()]);
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.apply(comes_back)), (State::Waiting, 0, 1));
+        while fixture.poll() == Some(State::Busy) {
+            fixture.step();
+        }
+        assert_eq!(fixture.codes(), [missing, success, success, success, missing]);
+    }
+    // Nor of those in front of it what is applied behind them.
+    fixture.send(&[find.clone(), delete.clone()]);
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 0));
+    fixture.apply_others(std::slice::from_ref(&add.0));
+    assert_eq!(fixture.apply(false), 1);
+    fixture.apply_others(&[add.0]);
+    assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
+    assert_eq!(fixture.codes(), [success, success]);
+}
+
+#[test]
+fn reads_in_front_of_what_is_not_certain_to_be_logged_wait_for_a_barrier() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1", "numSubordinates"]));
+    fixture.has_written();
+    let (success, protocol) = (ResultCode::Success, ResultCode::ProtocolError);
+    // A modify whose change is of a kind that does not exist: it is answered at once.
+    fixture.send(&[(base(&all), &[])]);
+    fixture.input.extend(b"\x30\x15\x02\x01\x09\x66\x10\x04\x04cn=a\x30\x08\x30\x06\x0a\x01\x09\x30\x01\x00");
+    assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 1, 0));
+    assert_eq!(fixture.codes(), [], "answers keep their order");
+    fixture.answer(true);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+    assert_eq!(fixture.codes(), [success, protocol]);
+    let control = |oid| Control { oid, critical: false, value: None };
+    let (other, queue) = ([control(b"1.2.3")], [control(b"1.2.4")]);
+    let password = changes_of(&[(ModifyKind::Replace, "userPassword", &["word"])]);
+    let changes = Changes::parse(&password).unwrap();
+    let password = Request::Modify(Modify { dn: b"cn=a,dc=example", changes });
+    let who_am_i = Request::Extended(proto::op::Extended { oid: proto::ext::who_am_i::OID, value: None });
+    let monitor = Request::Search(search_for("cn=monitor", Scope::Base, Filter::Present(b"uid"), &all));
+    for requests in [
+        // Counts are those of the writer.
+        vec![(base(&all), &[][..]), (DELETE, &[])],
+        // What needs a barrier itself.
+        vec![(base(b""), &[]), (DELETE, &other)],
+        vec![(base(b""), &[]), (password, &[])],
+        // What is no read of the directory, or may say something of the session.
+        vec![(base(b""), &[]), (who_am_i, &[]), (DELETE, &[])],
+        vec![(base(b""), &queue), (DELETE, &[])],
+        vec![(monitor, &[]), (DELETE, &[])],
+        // Too many.
+        [vec![(base(b""), &[][..]); 1_000], vec![(DELETE, &[])]].concat(),
+        // None follows.
+        vec![(base(b""), &[]), (base(b""), &[])],
+    ] {
+        fixture.send(&requests);
+        let len = fixture.input.len();
+        assert_eq!((fixture.feed(), fixture.asked(), fixture.input.len()), (State::Waiting, 1, len));
+        fixture.answer(false);
+        assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+        assert_eq!(fixture.codes(), vec![ResultCode::Busy; requests.len()]);
+    }
+    // Where reads are answered without a majority, updates are not.
+    let mut config = config();
+    config.settings.configured.reads.without_quorum = WithoutQuorum::Read;
+    let mut fixture = Fixture::with(config);
+    fixture.has_written();
+    fixture.send(&[(base(b""), &[]), (DELETE, &[])]);
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, 1));
 }
 
 #[test]

@@ -236,7 +236,7 @@ impl Bundle {
         self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &[COUNTER], sent);
     }
 
-    /// Reads the counter of the sender, which the last update before has set to `count`.
+    /// Reads the counter of the sender, which the last update of it before was to set to `count`.
     pub fn read_own(&mut self, session: usize, count: u64) {
         let sent = Sent::ReadOwn(count);
         self.search(&counter_dn(session), Scope::Base, "(objectClass=*)", &[COUNTER], sent);

@@ -3,19 +3,17 @@
 //!
 //! A bundle is cut where requests begin that need a barrier. One barrier is good for all complete requests that had come
 //! when it was asked for, and for none that came later. After updates of the session it is good for nothing more: a replica that does not
-//! lead may not have applied them when they are answered. Reads that wait with updates ([`super::mixed`]) need none.
+//! lead may not have applied them when they are answered. Reads that wait with updates ([`super::mixed`], [`super::leading`]) need none.
 
-use super::{Pending, group, transaction};
+use super::needs::{is_update, needs_barrier};
+use super::{Pending, group, leading, transaction};
 use crate::barrier::Answer;
 use crate::engine::Dsa;
-use crate::faults;
 use crate::identity::Identity;
 use crate::op;
-use crate::op::password_values::may_concern;
 use crate::outcome::{self, FixedRefusal};
 use crate::session::{Phase, Session};
 use crate::worker::Parts;
-use env::planted;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use proto::ext::{start_tls, who_am_i};
@@ -50,7 +48,7 @@ pub(super) fn run(
             continue;
         }
         // Without input it goes on with a request that was taken from its input before.
-        let end = match (covered.len(), session.behind.answer) {
+        let mut end = match (covered.len(), session.behind.answer) {
             (0, _) => free(session, parts.dsa, rest),
             (_, Answer::Without(age)) => {
                 session.read_age.read_at(Some(age), session.searches.is_empty());
@@ -61,6 +59,7 @@ pub(super) fn run(
                 covered
             }
         };
+        let mut led = 0;
         if end == 0 && !rest.is_empty() && !session.is_closing() {
             if session.has_deferred() || session.suspended.is_some() {
                 run_groups(session, parts, &[], out);
@@ -68,16 +67,30 @@ pub(super) fn run(
                     return (consumed, rest.len());
                 }
             }
-            if ask(session, parts, rest) {
-                return (consumed, rest.len());
+            led = leading::keep(session, parts, rest);
+            if led == 0 {
+                if ask(session, parts, rest) {
+                    return (consumed, rest.len());
+                }
+                continue;
             }
-            continue;
+            end = led + free(session, parts.dsa, &rest[led..]);
         }
         // What is offered without a barrier may begin with updates and go on with reads, which wait with these. Should a read come first
         // after all, as its update was answered at once, it is not run.
         session.behind.is_without = covered.is_empty();
-        let (done, needed) = run_groups(session, parts, &rest[..end], out);
+        let (done, needed) = run_groups(session, parts, &rest[led..end], out);
         session.behind.is_without = false;
+        if led > 0 && leading::take_back(session) {
+            assert!(done == 0, "reads that wait are answered before the update behind them");
+            session.behind.asks = false;
+            // Or its updates wait for room on the way to the log, and the input comes again when there is some.
+            if session.waits() || ask(session, parts, rest) {
+                return (consumed, rest.len());
+            }
+            continue;
+        }
+        let done = led + done;
         assert!(done <= end, "no more is done than was offered");
         consumed += done;
         // Updates that went to the log have set it to 0.
@@ -176,36 +189,6 @@ fn free(session: &Session, dsa: &Dsa, input: &[u8]) -> usize {
 #[inline]
 pub(super) fn must_ask(session: &Session, dsa: &Dsa, request: &Pending<'_>) -> bool {
     session.behind.is_without && needs_barrier(session, dsa, request.frame(), request.outline.as_ref())
-}
-
-/// Does a request look at the directory before it is logged? Updates of the root DN do not, if they are nothing but updates, of no
-/// transaction, and of nothing that is logged in another form than it was sent: whether another may make one is found out by entries, of groups and
-/// of the requester, and what becomes of a password by policies.
-fn needs_barrier(session: &Session, dsa: &Dsa, message: &[u8], outline: Option<&Outline<'_>>) -> bool {
-    if let Some(outline) = outline {
-        match outline.op_tag {
-            op_tag if is_update(op_tag) => {
-                return !session.identity.is_root
-                    || !outline.after.is_empty()
-                    || transaction::implies(session, dsa)
-                    || group::may_be_own(outline.dn)
-                    // A hash is taken as it comes where there is no policy. There may be one that this server does not know of yet.
-                    || may_concern(dsa.shard.schema(), false, outline);
-            }
-            tag::UNBIND | tag::ABANDON => return false,
-            _ => {}
-        }
-    }
-    // What cannot be read is refused, whatever the directory has.
-    match group::decode(message) {
-        Ok(Message { request: Request::Unbind | Request::Abandon(_), .. }) | Err(_) => false,
-        Ok(_) => !(planted::is(faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER) && session.reply.is_some()),
-    }
-}
-
-/// Is it one of the four requests that change entries, and that go to the log as they came?
-fn is_update(op_tag: u8) -> bool {
-    matches!(op_tag, tag::ADD | tag::DELETE | tag::MODIFY | tag::MODIFY_DN)
 }
 
 /// Asks for a barrier for all complete requests of the input. `false` if there is none to wait for.

@@ -312,6 +312,19 @@ fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usiz
     group.iter().skip(from).take(STRIDE).for_each(|pending| pending.prefetch_entry(read_point));
 }
 
+/// Finds out which searches repeat recent ones, for reads that are run later.
+pub(super) fn find_recent(class: ClassId, recent: &mut Recent, group: &mut Group<'_>) {
+    for pending in group {
+        let Some(outline) = pending.outline.as_ref().filter(|outline| outline.op_tag == tag::SEARCH) else {
+            continue;
+        };
+        pending.again = match outline.rest.starts_with(SCOPE_BASE) {
+            true => recent.repeats_base(outline, class),
+            false => recent.repeats_equality(outline, class).map(|(again, _)| again),
+        };
+    }
+}
+
 /// `IS_KEPT`: if it is a read, it waits for the updates before it.
 #[inline]
 fn find_target<const IS_KEPT: bool>(

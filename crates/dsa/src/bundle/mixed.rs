@@ -15,12 +15,12 @@
 
 use super::behind::{self, NO_MAJORITY};
 use super::group::{self, Group, Pending};
+use super::needs::{may_follow, may_wait};
 use super::{ReadBatch, prefetch};
 use crate::barrier::Answer;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::marks::{Sight, Slot};
-use crate::op::password_values::is_password;
 use crate::op::search::{SUSPENDED_MAX_NS, again};
 use crate::outcome;
 use crate::session::{Batch, Mixed, Session};
@@ -29,14 +29,9 @@ use env::fast;
 use env::planted;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
-use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
-use proto::message::Request;
 use proto::outline::Outline;
 use proto::tag;
 use std::borrow::Cow;
-
-/// Longer reads wait for the updates before them to be answered, and are run like any other.
-const READ_BYTES_MAX: usize = 16 << 10;
 
 /// The first of some requests from which on reads will wait for updates, if they may.
 /// Their hints need not be made now: the names may change before they run.
@@ -62,46 +57,6 @@ pub(super) fn keep(session: &mut Session, dsa: &Dsa, read: &Pending<'_>) -> bool
     mixed.reads.extend_from_slice(read.frame());
     mixed.marks.put(submission.prepared_writes.len(), mixed.reads.len());
     true
-}
-
-/// Controls that name a transaction, or ask for another identity, look at the session as it is when the read runs: by then it may have
-/// another one. The server's own entries are not part of the directory whose states are pinned.
-fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool {
-    const OIDS: [&[u8]; 3] =
-        [transaction_specification::OID, non_transaction::OID, proxied_authorization::OID];
-    matches!(read.op_tag(), Some(tag::SEARCH | tag::COMPARE))
-        && !read.is_about_server()
-        && read.frame().len() <= READ_BYTES_MAX
-        && session.batch.acting.is_none()
-        && session.transactions.is_empty()
-        && (!read.has_controls()
-            || Controls::of(read.frame()).iter().all(|control| !OIDS.contains(&control.oid)))
-        && (read.again.is_some() || is_plain(dsa, read))
-}
-
-/// Can a read be decoded, and verifies no password? What ends the session must end it before the updates that follow. A verification has the
-/// session wait by itself.
-fn is_plain(dsa: &Dsa, read: &Pending<'_>) -> bool {
-    match read.decode() {
-        Ok(message) => match &message.request {
-            Request::Compare(compare) => !is_password(dsa.shard.schema(), compare.assertion.attribute),
-            _ => true,
-        },
-        Err(_) => false,
-    }
-}
-
-/// May an update go to the log together with those before it, though reads stand between them?
-/// No if the read's answer could differ from what it would have been between the two: see [`may_follow_reads`].
-#[inline]
-pub(super) fn may_follow(session: &mut Session, dsa: &Dsa, update: &Pending<'_>) -> bool {
-    session.mixed.marks.is_empty() || may_follow_reads(session, dsa, update)
-}
-
-fn may_follow_reads(session: &mut Session, dsa: &Dsa, update: &Pending<'_>) -> bool {
-    // numSubordinates and the like are the writer's counts, not those of a read point: an add or a delete behind the read would show in it.
-    let changes_counts = matches!(update.op_tag(), Some(tag::ADD | tag::DELETE | tag::MODIFY_DN));
-    !(changes_counts && session.mixed.asks_for_counts()) && session.mixed.marks.hold(&dsa.shard)
 }
 
 /// Does a request follow updates directly, so that it goes with them?

@@ -63,6 +63,8 @@ enum Admission {
     Rewritten(Vec<u8>),
     /// It waits for passwords to be verified or stored.
     Later,
+    /// Reads in front of it cannot wait with it ([`super::leading`]). Nothing is collected, and nothing done about it.
+    Unfit,
 }
 
 /// How far a run of updates came.
@@ -134,6 +136,10 @@ pub(super) fn run(
                 }
                 // Taken, though nothing is decided of it: the session keeps it.
                 Admission::Barrier => return Progress::submit(count + 1),
+                Admission::Unfit => {
+                    session.behind.asks = true;
+                    return Progress::submit(count);
+                }
             }
         }
         bytes += update.frame().len();
@@ -155,8 +161,9 @@ fn look(
     update: &Pending<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
-    // Nothing is on its way before the first, so it is never a barrier.
-    let is_first = before.is_empty() && session.batch.is_empty();
+    let is_next = before.is_empty() && session.batch.is_empty();
+    // Nothing is on its way before the first, so it is never a barrier. Reads that lead want to be answered before it, so it is not the first then.
+    let is_first = is_next && session.mixed.marks.is_empty();
     if is_first || parts.dsa.journal.get().is_none() {
         let classified = classify(parts.dsa, update.frame());
         let mut before = before;
@@ -189,6 +196,9 @@ fn look(
     let suspended = Suspended::classify(parts.dsa, update.frame());
     let admission = admit(session, parts, suspended.borrow_dependent(), is_first, out);
     if matches!(admission, Admission::Barrier) {
+        if is_next {
+            return Admission::Unfit;
+        }
         submit::accepted(session, parts, before, out);
         suspend(session, parts, suspended);
     } else if let Admission::Rewritten(message) = &admission {
@@ -245,7 +255,7 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
             wait_for_passwords(session, parts);
         }
         Admission::Done => {}
-        Admission::Barrier => unreachable!("nothing is collected before it"),
+        Admission::Barrier | Admission::Unfit => unreachable!("nothing is collected before it"),
     }
     if submit::is_closed(session) {
         submit::submit_collected(session, parts.dsa);

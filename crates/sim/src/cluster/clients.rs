@@ -89,7 +89,12 @@ impl Cluster {
         };
         let read_all = |bundle: &mut Bundle| (0..SESSIONS).for_each(|of| bundle.read_counter(of));
         if reads_before {
-            read_all(&mut bundle);
+            let counted = self.clients.client(session).counted;
+            (0..SESSIONS).for_each(|of| match updates && of == session {
+                // In front of an update of it.
+                true => bundle.read_own(session, counted),
+                false => bundle.read_counter(of),
+            });
         }
         let mut counts = (0, 0);
         let mut decided_by = None;
