@@ -313,6 +313,8 @@ fn prefetch_records(read_point: ReadPoint<'_>, group: &[Pending<'_>], from: usiz
 }
 
 /// Finds out which searches repeat recent ones, for reads that are run later.
+#[cold]
+#[inline(never)]
 pub(super) fn find_recent(class: ClassId, recent: &mut Recent, group: &mut Group<'_>) {
     for pending in group {
         let Some(outline) = pending.outline.as_ref().filter(|outline| outline.op_tag == tag::SEARCH) else {

@@ -21,6 +21,8 @@ const READS_BYTES_MAX: usize = 16 << 10;
 
 /// Keeps the reads at the front of the input, if an update follows with which they can wait. Their bytes, or 0 if nothing is kept.
 /// What is behind them is to be run next; then [`take_back`] is to be called.
+#[cold]
+#[inline(never)]
 pub(super) fn keep(session: &mut Session, parts: &mut Parts<'_>, input: &[u8]) -> usize {
     if !may_lead(session, parts.dsa) {
         return 0;
@@ -50,6 +52,8 @@ pub(super) fn keep(session: &mut Session, parts: &mut Parts<'_>, input: &[u8]) -
 }
 
 /// Takes back the reads that were kept, if no update behind them went to the log. Whether it did.
+#[cold]
+#[inline(never)]
 pub(super) fn take_back(session: &mut Session) -> bool {
     // Marks go with the updates.
     let are_left = !session.mixed.marks.is_empty();
