@@ -141,6 +141,7 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::JOINT_NOT_LEFT, "cluster", None, properties::LEFT),
     (consensus::faults::REMOVED_STILL_COUNTED, "cluster", None, properties::MEMBERS),
     (consensus::faults::CHANGES_APPLIED_AT_START, "cluster", None, properties::MEMBERS),
+    (consensus::faults::DELAYED_SAYS_ALL_IS_COMMITTED, "cluster", None, properties::CURRENT),
     (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::CURRENT),
     (consensus::faults::LEASE_BY_ANY_ANSWER, "cluster", None, properties::LEASES),
     (consensus::faults::LEASE_OVER_TRANSFER, "cluster", None, properties::LEASES),
