@@ -20,7 +20,7 @@ use proto::op::{Add, Authentication, Bind, Compare, Extended, Modify, ModifyDn, 
 use proto::{Reply, Request, Response, filter_string};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use store::{IndexKind, IndexSettings, Settings};
 
@@ -176,13 +176,16 @@ fn outcome(reply: &Reply<'_>) -> Outcome {
     outcome
 }
 
-/// The standard schema, read once.
+/// The standard schema, read once for each test: some add to it, which another one must not see.
 pub fn standard_schema() -> Arc<schema::Schema> {
-    static SCHEMA: OnceLock<Arc<schema::Schema>> = OnceLock::new();
-    let settings = || dsa::settings::ONLINE.iter().map(|key| (key.attribute(), key.many()));
-    let builder = || schema::Builder::new().standard().settings(settings());
-    let build = || Arc::new(builder().build().expect("the standard schema is sound"));
-    Arc::clone(SCHEMA.get_or_init(build))
+    thread_local! {
+        static SCHEMA: Arc<schema::Schema> = {
+            let settings = dsa::settings::ONLINE.iter().map(|key| (key.attribute(), key.many()));
+            let builder = schema::Builder::new().standard().settings(settings);
+            Arc::new(builder.build().expect("the standard schema is sound"))
+        };
+    }
+    SCHEMA.with(Arc::clone)
 }
 
 /// Settings with which a password may be short: most tests are not about that.
