@@ -14,7 +14,7 @@ use peers::{
     Service, Token,
 };
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// How long a change of members may take.
@@ -24,6 +24,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// What is said then.
 const LATE: &str = "it was asked for, and not done within ten seconds: look at `pando cluster status`";
+
+/// What is said while another node joins, or is given another certificate.
+const OTHER_JOINS: &str = "another node joins the cluster just now: try again";
 
 /// What is said before there is a replica.
 const NOT_RECOVERED: &str = "this node has not recovered its directory yet: try again";
@@ -209,7 +212,9 @@ impl Node {
         while self.clock.monotonic_ns() < until_ns {
             // An election may be in progress.
             let knows_leader = |view: &View| view.leader.is_some();
-            self.await_view(within, knows_leader, || None).map_err(NotDone::Passing)?;
+            let left = Duration::from_nanos(until_ns.saturating_sub(self.clock.monotonic_ns()));
+            let waited = self.await_view(left, knows_leader, || None);
+            waited.map_err(|_| NotDone::Passing(self.leading().err().unwrap_or_else(|| LATE.to_owned())))?;
             let (control, view) = self.leading().map_err(NotDone::Passing)?;
             if !view.members.is_joint() {
                 let Some(change) = next(&view)? else { return Ok(view) };
@@ -321,7 +326,12 @@ impl Service for Node {
     fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, NotDone> {
         let key = request.key().ok_or("the request for a certificate cannot be read")?.to_string();
         let token = token.name();
-        let _one = self.lock_joins();
+        // Calls that wait keep others waiting: the node that joins asks again.
+        let _one = match self.joins.try_lock() {
+            Ok(one) => one,
+            Err(TryLockError::Poisoned(one)) => one.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(NotDone::Passing(OTHER_JOINS.to_owned())),
+        };
         let JoinRequest { request, peer_addresses: peer, ldap_addresses: ldap, version, behaviours } =
             request;
         let (oldest, newest) = behaviours;
@@ -341,6 +351,7 @@ impl Service for Node {
             let id = number_for(view, &token, &key)?;
             let certificate = self.authority.issue(&request, id.0, now_s, &mut SystemEntropy);
             let certificate = certificate.map_err(|error| error.to_string())?;
+            let known = Facts::of(&view.members, id);
             let facts = Facts {
                 peer: peer.clone(),
                 ldap: ldap.clone(),
@@ -348,8 +359,9 @@ impl Service for Node {
                 token: token.clone(),
                 version: version.clone(),
                 newest: Some(newest),
-                replaces: facts::replaced_by(&view.members, &token),
-                ..Facts::default()
+                replaces: facts::replaced_by(&view.members, &token).or(known.replaces),
+                // With the certificate that an earlier try got: its answer may have come.
+                ..known
             };
             let facts = facts.renewed(Fingerprint::of(&certificate), until_s(&certificate));
             let mut change = facts::change(&view.members, id, &facts);
