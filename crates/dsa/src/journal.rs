@@ -186,6 +186,12 @@ pub trait Journal: Send + Sync {
         false
     }
 
+    /// Is it likely that what is submitted now stands in the log within milliseconds? Not where this server has not heard of a majority for a
+    /// while, or where other updates wait for a leader. The time is that of the process' monotonic clock.
+    fn is_prompt(&self, _now_ns: u64) -> bool {
+        true
+    }
+
     /// How it fares.
     fn metrics(&self) -> Metrics;
 }

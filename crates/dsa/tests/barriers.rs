@@ -18,7 +18,7 @@ use proto::list::Attributes;
 use proto::message::{Frame, frame};
 use proto::op::modify::{Changes, Modify, ModifyKind};
 use proto::op::{Add, ModifyDn};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -29,6 +29,8 @@ struct Kept {
     submitted: Mutex<Vec<Updates>>,
     /// When a lease ends.
     lease_ns: AtomicU64,
+    /// What is submitted is not likely to be logged soon.
+    is_late: AtomicBool,
 }
 
 impl Journal for Kept {
@@ -46,6 +48,10 @@ impl Journal for Kept {
 
     fn holds_lease(&self, now_ns: u64) -> bool {
         now_ns < self.lease_ns.load(Ordering::Relaxed)
+    }
+
+    fn is_prompt(&self, _: u64) -> bool {
+        !self.is_late.load(Ordering::Relaxed)
     }
 
     fn metrics(&self) -> Metrics {
@@ -345,6 +351,16 @@ fn reads_in_front_of_what_is_not_certain_to_be_logged_wait_for_a_barrier() {
         fixture.answer(false);
         assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
         assert_eq!(fixture.codes(), vec![ResultCode::Busy; requests.len()]);
+    }
+    // Nobody knows of a majority, or updates wait for a leader.
+    for is_late in [true, false] {
+        fixture.kept.is_late.store(is_late, Ordering::Relaxed);
+        fixture.send(&[(base(b""), &[]), (DELETE, &[])]);
+        assert_eq!((fixture.feed(), fixture.asked()), (State::Waiting, usize::from(is_late)));
+        if is_late {
+            fixture.answer(false);
+            assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+        }
     }
     // Where reads are answered without a majority, updates are not.
     let mut config = config();

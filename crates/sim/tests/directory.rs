@@ -158,6 +158,8 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::TWO_VOTERS, "cluster", None, properties::ODD),
     // Reads of the same bundle wait with its updates, so what a session misses is what it wrote earlier.
     (dsa::faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER, "cluster", None, properties::CURRENT),
+    // Reads in front of the first update wait with it only in a cluster.
+    (dsa::faults::LATER_UPDATE_SEEN, "cluster", None, properties::OWN),
     // Only some worlds have upgrades: the first is seed 5.
     (node::faults::BEHAVIOUR_MIXED, "cluster", None, properties::LEAVES),
     // `two-senders` and `ids-kept-on-resend` are found by one of 1,000 of these worlds only (decision 74), which is too seldom for this run.

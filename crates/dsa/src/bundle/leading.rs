@@ -2,7 +2,10 @@
 //! do ([`super::mixed`]): the applier pins for them what is there directly before it applies the first update. So the bundle costs a commit, and not a
 //! barrier and then a commit.
 //!
-//! That needs to be certain: if the first update is answered without the log, nothing comes that could answer the reads. So it is judged as one that
+//! They wait as long as these then, which is longer than a barrier takes where no majority is there or the leader has no room. So they do it
+//! only where a barrier was passed within half a second, and nothing waits for a leader: one bundle asks, those behind it need not.
+//!
+//! If the first update is answered without the log, nothing comes that could answer the reads. So it is judged as one that
 //! follows others. If it does not go to the log as it came, the reads are taken back, and they and it wait for a barrier.
 
 use super::group::{self, Group};
@@ -16,7 +19,7 @@ use proto::outline::Outline;
 use proto::tag;
 use std::ops::Range;
 
-/// Bytes of such reads. Longer ones wait for a barrier: their answers take longer than that.
+/// Bytes of such reads. All of them share one state that is pinned, which may be given up when memory is short: what takes long is not to be among them.
 const READS_BYTES_MAX: usize = 16 << 10;
 
 /// Keeps the reads at the front of the input, if an update follows with which they can wait. Their bytes, or 0 if nothing is kept.
@@ -24,7 +27,8 @@ const READS_BYTES_MAX: usize = 16 << 10;
 #[cold]
 #[inline(never)]
 pub(super) fn keep(session: &mut Session, parts: &mut Parts<'_>, input: &[u8]) -> usize {
-    if !may_lead(session, parts.dsa) {
+    let is_prompt = parts.dsa.journal.get().is_some_and(|journal| journal.is_prompt(parts.now.monotonic_ns));
+    if !is_prompt || !may_lead(session, parts.dsa) {
         return 0;
     }
     let Some(update) = first_update(session, parts.dsa, input) else { return 0 };

@@ -235,6 +235,10 @@ impl Journal for Queue {
         self.lease.get().is_some_and(|lease| lease.holds(now_ns))
     }
 
+    fn is_prompt(&self, now_ns: u64) -> bool {
+        self.status.is_prompt(now_ns / 1_000_000)
+    }
+
     fn metrics(&self) -> Metrics {
         self.status.metrics()
     }

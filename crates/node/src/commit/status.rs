@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wal::{Index, Log, Mode};
 
+/// For so long after a question that was answered it is likely that a majority is there.
+const PROMPT_MS: u64 = 500;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Status {
@@ -65,6 +68,12 @@ impl Status {
     pub(super) fn on_forwarded(&self, [waiting, sent]: [usize; 2]) {
         self.updates_waiting.store(waiting as u64, Ordering::Relaxed);
         self.updates_sent.store(sent as u64, Ordering::Relaxed);
+    }
+
+    /// Was a question after the end of the log answered lately, and does nothing wait for a leader? See [`dsa::journal::Journal::is_prompt`].
+    pub(super) fn is_prompt(&self, now_ms: u64) -> bool {
+        let current_ms = self.current_ms.load(Ordering::Relaxed);
+        current_ms + PROMPT_MS > now_ms && current_ms > 0 && self.updates_waiting.load(Ordering::Relaxed) == 0
     }
 
     /// There is a snapshot up to `index`, made at `wall_ms`; 0 if that was before the start.
@@ -139,5 +148,22 @@ fn mode(mode: Mode) -> String {
         Mode::Always => "always".to_owned(),
         Mode::Interval { ms } => format!("interval={ms}"),
         Mode::None => "none".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_submitted_is_logged_soon_where_a_majority_was_heard_lately_and_nothing_waits() {
+        let status = Status::default();
+        assert!(!status.is_prompt(7), "nothing was ever asked");
+        status.on_current(Some(1_000));
+        assert_eq!([1_000, 1_500, 1_501].map(|now_ms| status.is_prompt(now_ms)), [true, true, false]);
+        status.on_forwarded([1, 0]);
+        assert!(!status.is_prompt(1_000), "others wait for a leader");
+        status.on_forwarded([0, 1]);
+        assert!(status.is_prompt(1_000));
     }
 }
