@@ -253,6 +253,11 @@ impl RaftLog {
 
     fn step(&mut self, message: Message) {
         let from = message.from;
+        let log = &self.core.raft.raft_log;
+        if message.get_msg_type() == MessageType::MsgAppendResponse && log.committed < log.last_index() {
+            // It may commit what stands behind the removal.
+            self.leave_if_removed();
+        }
         if let Err(error) = self.core.step(message) {
             tracing::debug!(from, %error, "a message from another replica is ignored");
         }
@@ -537,8 +542,8 @@ impl RaftLog {
         }
     }
 
-    /// A leader that has applied its own removal, which others have committed before its own disk had it, leads no more: the core
-    /// counts what a leader has on its disk as that of a member.
+    /// A leader that has applied its own removal leads no more where others have committed that before its own disk had it, or may commit more: the core
+    /// counts what a leader has as that of a member.
     fn leave_if_removed(&mut self) {
         let leads = self.leads();
         let raft = &mut self.core.raft;
