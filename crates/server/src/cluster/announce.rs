@@ -4,7 +4,7 @@
 
 use super::arguments::node;
 use super::facts::{self, Facts};
-use super::node::Node;
+use super::node::{NOT_RECOVERED, Node};
 use consensus::{ReplicaId, View};
 use peers::Address;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Node {
     /// # Errors
     /// In words, why no leader has heard it.
     pub(super) fn announced(&self, from: ReplicaId, mut command: Value) -> Result<Value, String> {
-        let control = self.control().ok_or("this node has not recovered its directory yet: try again")?;
+        let control = self.control().ok_or(NOT_RECOVERED)?;
         let id = match command["passed_on"].is_null() {
             true => from,
             false => node(&command)?,

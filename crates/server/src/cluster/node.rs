@@ -29,7 +29,7 @@ const LATE: &str = "it was asked for, and not done within ten seconds: look at `
 const OTHER_JOINS: &str = "another node joins the cluster just now: try again";
 
 /// What is said before there is a replica.
-const NOT_RECOVERED: &str = "this node has not recovered its directory yet: try again";
+pub(super) const NOT_RECOVERED: &str = "this node has not recovered its directory yet: try again";
 
 /// See the module.
 pub struct Node {
@@ -213,8 +213,7 @@ impl Node {
             // An election may be in progress.
             let knows_leader = |view: &View| view.leader.is_some();
             let left = Duration::from_nanos(until_ns.saturating_sub(self.clock.monotonic_ns()));
-            let waited = self.await_view(left, knows_leader, || None);
-            waited.map_err(|_| NotDone::Passing(self.leading().err().unwrap_or_else(|| LATE.to_owned())))?;
+            self.await_view(left, knows_leader, || None).map_err(NotDone::Passing)?;
             let (control, view) = self.leading().map_err(NotDone::Passing)?;
             if !view.members.is_joint() {
                 let Some(change) = next(&view)? else { return Ok(view) };

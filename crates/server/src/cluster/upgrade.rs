@@ -2,7 +2,7 @@
 //! programs apply as the older ones do, so nodes are upgraded one after the other, and any of them can go back.
 
 use super::facts::Facts;
-use super::node::{CHANGE_WITHIN, LOOK, Node};
+use super::node::{CHANGE_WITHIN, LOOK, NOT_RECOVERED, Node};
 use consensus::{Members, ReplicaId};
 use dsa::behaviour::Versions;
 use env::clock::Clock as _;
@@ -29,7 +29,7 @@ impl Node {
         let _one = self.lock_joins();
         let (_, view) = self.leading()?;
         let before = self.behaviour();
-        let queue = self.queue().ok_or("this node has not recovered its directory yet: try again")?;
+        let queue = self.queue().ok_or(NOT_RECOVERED)?;
         let wanted = wanted(&newest_of(&view.members), before)?;
         let done = json!({ "before": before, "behaviour": wanted });
         if wanted == before {
