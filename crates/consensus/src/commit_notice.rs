@@ -16,7 +16,7 @@ pub(crate) struct CommitNotice {
 }
 
 impl CommitNotice {
-    /// Entries were proposed, and go to all: this much is committed.
+    /// Entries were proposed, and go to all, at once or some milliseconds later ([`crate::delayed`]): each hears at least that this much is committed.
     pub(crate) fn on_proposed<T: Storage>(&mut self, core: &RawNode<T>) {
         (self.notified, self.since_ms) = ((core.raft.term, core.raft.raft_log.committed), None);
     }

@@ -37,8 +37,7 @@ const TRIAL_MARGIN: u32 = 4;
 struct Held {
     message: Message,
     bytes: usize,
-    since_ms: u64,
-    /// The last entry of each message, and since when it is delayed.
+    /// The last entry of each message, and since when it is delayed: one at least.
     each: VecDeque<(u64, u64)>,
 }
 
@@ -96,7 +95,9 @@ impl Delayed {
             }
             rest => (held, rest, None),
         };
-        waits.into_iter().for_each(|waits| _ = self.held.insert(to, waits));
+        if let Some(waits) = waits {
+            self.held.insert(to, waits);
+        }
         [earlier.map(|held| held.into_message(core)), rest]
     }
 
@@ -187,7 +188,7 @@ fn follows(core: &RawNode<Entries>, id: u64) -> bool {
 impl Held {
     fn new(message: Message, now_ms: u64) -> Held {
         let (bytes, each) = (bytes_of(&message), VecDeque::from([(last_of(&message), now_ms)]));
-        Held { message, bytes, since_ms: now_ms, each }
+        Held { message, bytes, each }
     }
 
     /// Does the replica still lead in the term of the message? Otherwise it sends nothing of it: what it knows to be committed by now may be other
@@ -216,9 +217,10 @@ impl Held {
     }
 
     fn due_ms(&self, committed: u64) -> u64 {
+        let first_ms = self.each.front().map(|(_, since_ms)| since_ms + WAIT_MS);
         let uncommitted = self.each.iter().find(|(last, _)| *last > committed);
-        let needed_ms = uncommitted.map_or(u64::MAX, |(_, since_ms)| since_ms + UNCOMMITTED_WAIT_MS);
-        needed_ms.min(self.since_ms + WAIT_MS)
+        let needed_ms = uncommitted.map(|(_, since_ms)| since_ms + UNCOMMITTED_WAIT_MS);
+        first_ms.into_iter().chain(needed_ms).min().expect("there is a message")
     }
 
     /// The message, which says how much is committed now, as the core would.
