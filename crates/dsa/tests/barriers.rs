@@ -174,6 +174,20 @@ impl Fixture {
         assert_eq!((self.poll(), self.codes()), (Some(State::Idle), vec![ResultCode::Busy]));
     }
 
+    /// What requests are answered whose updates are refused: the reads that waited with these ask for a barrier then, which is passed or not.
+    fn codes_if_refused(
+        &mut self,
+        requests: &[(Request<'_>, &[Control<'_>])],
+        is_passed: bool,
+    ) -> Vec<ResultCode> {
+        self.send(requests);
+        assert_eq!((self.feed(), self.asked(), self.refuse()), (State::Waiting, 0, 1));
+        assert_eq!((self.poll(), self.step(), self.asked()), (Some(State::Busy), State::Waiting, 1));
+        self.answer(is_passed);
+        assert_eq!((self.poll(), self.step()), (Some(State::Busy), State::Idle));
+        self.codes()
+    }
+
     /// Says of each submission that it was refused; how many there were.
     fn refuse(&self) -> usize {
         let submitted = std::mem::take(&mut *self.kept.submitted.lock().unwrap());
@@ -228,12 +242,7 @@ fn plain_updates_wait_for_none_and_reads_behind_them_wait_with_them() {
     }
     // What is here may be old if they are refused.
     for (is_passed, code) in [(true, success), (false, busy)] {
-        fixture.send(&requests);
-        assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 0, 1));
-        assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Waiting, 1));
-        fixture.answer(is_passed);
-        assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
-        assert_eq!(fixture.codes(), [busy, code, busy, busy, code]);
+        assert_eq!(fixture.codes_if_refused(&requests, is_passed), [busy, code, busy, busy, code]);
     }
     // What is answered at once is nothing to wait with.
     // A modify whose change is of a kind that does not exist.
@@ -273,12 +282,7 @@ fn reads_in_front_of_plain_updates_wait_with_them() {
     }
     // What is here may be old if they are refused.
     for (is_passed, code) in [(true, success), (false, busy)] {
-        fixture.send(&requests);
-        assert_eq!((fixture.feed(), fixture.asked(), fixture.refuse()), (State::Waiting, 0, 1));
-        assert_eq!((fixture.poll(), fixture.step(), fixture.asked()), (Some(State::Busy), State::Waiting, 1));
-        fixture.answer(is_passed);
-        assert_eq!((fixture.poll(), fixture.step()), (Some(State::Busy), State::Idle));
-        assert_eq!(fixture.codes(), [code, code, busy, code, busy]);
+        assert_eq!(fixture.codes_if_refused(&requests, is_passed), [code, code, busy, code, busy]);
     }
 }
 
