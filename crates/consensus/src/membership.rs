@@ -99,6 +99,16 @@ impl RaftLog {
         self.core.propose_conf_change(Vec::new(), change).map_err(|_| Refusal::Full)
     }
 
+    /// A leader that has applied its own removal leads no more where others have committed that before its own disk had it, or may commit more: the core
+    /// counts what a leader has as that of a member.
+    pub(crate) fn leave_if_removed(&mut self) {
+        let leads = self.leads();
+        let raft = &mut self.core.raft;
+        if leads && raft.prs().get(raft.id).is_none() {
+            raft.become_follower(raft.term, 0);
+        }
+    }
+
     fn transfer(&mut self, to: ReplicaId) -> Result<(), Refusal> {
         if !self.leads() {
             return Err(Refusal::NotLeader);

@@ -542,16 +542,6 @@ impl RaftLog {
         }
     }
 
-    /// A leader that has applied its own removal leads no more where others have committed that before its own disk had it, or may commit more: the core
-    /// counts what a leader has as that of a member.
-    fn leave_if_removed(&mut self) {
-        let leads = self.leads();
-        let raft = &mut self.core.raft;
-        if leads && raft.prs().get(raft.id).is_none() {
-            raft.become_follower(raft.term, 0);
-        }
-    }
-
     fn handle_ready(&mut self) {
         let mut ready = self.core.ready();
         assert!(ready.snapshot().is_empty(), "a snapshot is installed before the start of a replica");
