@@ -97,7 +97,8 @@ impl Cluster {
                 let what = format!("replica {} has left service, and is not damaged", replica.id);
                 return Err(broken(properties::LEAVES)(what));
             }
-            (Damage::Unknown, true) => {
+            // Its disk says so too, unless the power failed with that: then it starts as one of which nobody knows, with what its disk has.
+            (Damage::Unknown, true) if !replica.disk.is_off() => {
                 replica.damage = Damage::Found(generation(&replica.disk));
                 let id = replica.id;
                 self.trace.note(format_args!("  replica {id} has left service"));
