@@ -308,7 +308,7 @@ impl Cluster {
             self.trace.note(format_args!("  replica {id} fails: {failed}"));
         }
         if let Err(failed @ Failed::Behaviour(..)) = &stepped
-            && !self.gets_newer(at)
+            && !self.gets_newer(at, self.upgrades.announced[&id])
         {
             return Err(broken(properties::KNOWN)(format!("replica {id}: {failed}")));
         }

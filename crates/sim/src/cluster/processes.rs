@@ -46,7 +46,7 @@ impl Cluster {
                 self.end(at);
                 return Ok(());
             }
-            Err(DataError::Behaviour(..)) if self.gets_newer(at) => return self.start(at),
+            Err(DataError::Behaviour(..)) if self.gets_newer(at, versions.newest) => return self.start(at),
             Err(error) => {
                 let what = format!("replica {id}: {error}");
                 return Err(broken("a start without damage succeeds")(what));

@@ -69,10 +69,11 @@ impl Cluster {
         self.upgrades.announced.insert(replica.id, replica.versions.newest);
     }
 
-    /// A replica does not know by what updates are applied now. An operator gives it the newer program, if it had the older one.
-    pub(super) fn gets_newer(&mut self, at: usize) -> bool {
+    /// A replica does not know by what updates are applied now: `newest` is the latest that its process knows. An operator gives it the newer program, if
+    /// that had the older one.
+    pub(super) fn gets_newer(&mut self, at: usize, newest: u32) -> bool {
         let replica = &mut self.replicas[at];
-        let is_older = replica.versions != NEXT && self.upgrades.asked > replica.versions.newest;
+        let is_older = self.upgrades.asked > newest;
         if is_older {
             let id = replica.id;
             replica.versions = NEXT;
