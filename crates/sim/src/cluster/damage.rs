@@ -97,7 +97,7 @@ impl Cluster {
                 let what = format!("replica {} has left service, and is not damaged", replica.id);
                 return Err(broken(properties::LEAVES)(what));
             }
-            // Its disk says so too, unless the power failed with that: then it starts as one of which nobody knows, with what its disk has.
+            // The power failed while it wrote that down: its next start says whether its disk has it.
             (Damage::Unknown, true) if !replica.disk.is_off() => {
                 replica.damage = Damage::Found(generation(&replica.disk));
                 let id = replica.id;
@@ -117,13 +117,17 @@ impl Cluster {
     pub(super) fn look_at_start(&mut self, at: usize) -> Result<(), Violation> {
         let replica = &mut self.replicas[at];
         match replica.damage {
-            // It was in memory only.
-            Damage::Unknown => replica.damage = Damage::None,
+            // It was in memory only; but that it was found may be on the disk.
+            Damage::Unknown
+                if !replica.node.as_ref().is_some_and(|node| node.recovered.committer.is_wrong()) =>
+            {
+                replica.damage = Damage::None;
+            }
             Damage::Found(before) if generation(&replica.disk) > before => {
                 replica.damage = Damage::None;
                 self.tally.rebuilt += 1;
             }
-            Damage::None | Damage::Found(_) => {}
+            Damage::None | Damage::Unknown | Damage::Found(_) => {}
         }
         self.look_at_standing(at)
     }
