@@ -14,6 +14,8 @@ from test_porcupine import both
 
 # The directory of pando-histories.
 PLAYED = "dc=x"
+# Seconds for one history. Those of an hour take 30.
+JUDGED_WITHIN = 600
 
 
 class Clients:
@@ -52,8 +54,8 @@ class Clients:
     def judge(self, porcupine, tmp_path):
         """Both checkers say that the history holds, and that it does not when one read in it is changed."""
         for kind, change in {"registers": read_the_first, "lists": lose_the_first}.items():
-            assert both(porcupine, kind, self.folder / f"{kind}.jsonl", code=0) > 100
-            both(porcupine, kind, mend(self.folder, tmp_path, kind, change), code=1)
+            assert both(porcupine, kind, self.folder / f"{kind}.jsonl", code=0, seconds=JUDGED_WITHIN) > 100
+            both(porcupine, kind, mend(self.folder, tmp_path, kind, change), code=1, seconds=JUDGED_WITHIN)
         check("transfers", self.folder / "transfers.jsonl", code=0)
 
 

@@ -27,11 +27,10 @@ def test_known_anomalies():
     run("go", "test", "-C", SOURCE, "-buildvcs=false", "./...", timeout=300)
 
 
-def both(porcupine, kind, path, code):
+def both(porcupine, kind, path, code, seconds=60 + SECONDS_EACH * KILLS):
     """Both are asked, and say what is expected; returns how many operations Porcupine looked at."""
     check(kind, path, code)
     # Whatever it takes for one object, it gives up before it is stopped.
-    seconds = 60 + SECONDS_EACH * KILLS
     out = run(porcupine, "-timeout", f"{seconds // 10}s", path, code=code, timeout=seconds).out
     print(out)
     assert out.endswith(": holds\n") if code == 0 else ": not linearizable: " in out, out
