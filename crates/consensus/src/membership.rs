@@ -46,8 +46,8 @@ impl RaftLog {
         if self.leads() && is_joint && !planted::is(faults::JOINT_NOT_LEFT) {
             let _ = self.propose_change(ConfChangeV2::default());
         }
-        // Its own removal was in its log when it was elected, and it has learned only then that this is committed. The core goes on leading and
-        // drops every proposal.
+        // That it has no vote any more was in its log when it was elected, and it has learned only then that this is committed. The core goes on
+        // leading and drops every proposal.
         if self.leads() && !is_joint && !votes && self.core.raft.lead_transferee.is_none() {
             self.next_leader().into_iter().for_each(|next| self.core.transfer_leader(next));
         }
@@ -99,8 +99,8 @@ impl RaftLog {
         self.core.propose_conf_change(Vec::new(), change).map_err(|_| Refusal::Full)
     }
 
-    /// A leader that has applied its own removal leads no more where others have committed that before its own disk had it, or may commit more: the core
-    /// counts what a leader has as that of a member.
+    /// A leader that has applied its own removal leads no more, before it takes or answers anything: the core counts what a leader has as that of a member,
+    /// and where one voter is left it answers reads without a question to that.
     pub(crate) fn leave_if_removed(&mut self) {
         let leads = self.leads();
         let raft = &mut self.core.raft;
@@ -187,7 +187,8 @@ impl RaftLog {
             if view.compared != self.compared {
                 view.compared = self.compared.clone();
             }
-            let own = raft.prs().get(raft.id).filter(|_| is_leader);
+            // Others keep it: the only one that votes leads before its disk has the term.
+            let own = raft.prs().get(raft.id).filter(|_| is_leader && self.persist.synced().term == term);
             view.synced = own.map_or(0, |progress| progress.matched);
             view.others.clear();
             let others = raft.prs().iter().filter(|(id, _)| is_leader && **id != raft.id);

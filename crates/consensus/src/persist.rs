@@ -40,6 +40,8 @@ pub(crate) struct Persist {
     /// The last record that was given to the log or stands in `unwritten`.
     last: Index,
     waiting: VecDeque<Waiting>,
+    /// How far the disk goes.
+    synced: Extent,
     /// Bytes of the files that are kept for hard states.
     reserve: usize,
     /// A commit index, which nobody waits for: it is written with the next records.
@@ -47,7 +49,8 @@ pub(crate) struct Persist {
 }
 
 impl Persist {
-    pub(crate) fn new(writer: Writer) -> Persist {
+    /// Goes on behind what `writer` has found, which goes as far as `synced`.
+    pub(crate) fn new(writer: Writer, synced: Extent) -> Persist {
         let last = writer.log().synced();
         let reserve = RESERVE_BYTES.min(writer.log().file_bytes() as usize / 8);
         Persist {
@@ -56,6 +59,7 @@ impl Persist {
             unwritten_bytes: 0,
             last,
             waiting: VecDeque::new(),
+            synced,
             reserve,
             late: None,
         }
@@ -63,6 +67,11 @@ impl Persist {
 
     pub(crate) fn log(&self) -> &Arc<Log> {
         self.writer.log()
+    }
+
+    /// How far the disk goes: the term and the last entry of what [`Persist::take_synced`] said last.
+    pub(crate) fn synced(&self) -> Extent {
+        self.synced
     }
 
     /// Does so much wait for the disk that no more may come?
@@ -179,14 +188,14 @@ impl Persist {
         self.writer.take_safe(&mut |_, _, _| ());
     }
 
-    /// What has waited for records that are on the disk by now: the last number for the core, how far the disk goes, and the messages.
-    pub(crate) fn take_synced(&mut self) -> (Option<(u64, Extent)>, Vec<Message>) {
+    /// What has waited for records that are on the disk by now: the last number for the core, and the messages.
+    pub(crate) fn take_synced(&mut self) -> (Option<u64>, Vec<Message>) {
         let synced = self.writer.log().synced();
         let (mut number, mut messages) = (None, Vec::new());
         while self.waiting.front().is_some_and(|waiting| waiting.last <= synced)
             && let Some(waiting) = self.waiting.pop_front()
         {
-            number = Some((waiting.number, waiting.extent));
+            (number, self.synced) = (Some(waiting.number), waiting.extent);
             messages.extend(waiting.messages);
         }
         (number, messages)

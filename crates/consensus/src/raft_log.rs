@@ -138,7 +138,7 @@ impl RaftLog {
         let mut log = RaftLog {
             id,
             core,
-            persist: Persist::new(writer),
+            persist: Persist::new(writer, started),
             links,
             ticks: Ticks::new(seeds.next_u64()),
             reads: Reads::new(id, of_run(seeds.next_u64())),
@@ -253,11 +253,6 @@ impl RaftLog {
 
     fn step(&mut self, message: Message) {
         let from = message.from;
-        let log = &self.core.raft.raft_log;
-        if message.get_msg_type() == MessageType::MsgAppendResponse && log.committed < log.last_index() {
-            // It may commit what stands behind the removal.
-            self.leave_if_removed();
-        }
         if let Err(error) = self.core.step(message) {
             tracing::debug!(from, %error, "a message from another replica is ignored");
         }
@@ -305,10 +300,13 @@ impl RaftLog {
         }
     }
 
-    /// Tells a leader of a term, once, what this replica certainly has of its log: one that has begun with a snapshot is asked by nobody.
+    /// Tells a leader of a term, once, what this replica certainly has of its log: one that has begun with a snapshot is asked by nobody. The term is
+    /// on the disk by then: other replicas keep it, and refuse one that has forgotten it.
     fn tell_leader(&mut self) {
         let raft = &self.core.raft;
-        if raft.leader_id == 0 || raft.leader_id == self.id.0 || self.reported_term == raft.term {
+        let is_known = self.persist.synced().term == raft.term;
+        if raft.leader_id == 0 || raft.leader_id == self.id.0 || self.reported_term == raft.term || !is_known
+        {
             return;
         }
         self.reported_term = raft.term;
@@ -379,9 +377,11 @@ impl RaftLog {
     fn tick(&mut self) {
         let raft = &mut self.core.raft;
         // A replica that hears nothing, or whose directory is wrong, does not want to lead; one that leads is not kept from noticing that
-        // it is alone.
+        // it is alone. The only one that votes leads as soon as it wants to, and the core asks that its disk has all by then.
         let leads = raft.state == StateRole::Leader;
-        let hears = leads || !(self.persist.is_full() || self.compared.standing.is_rebuilt());
+        let log = &raft.raft_log;
+        let has_all = !raft.prs().is_singleton() || log.persisted == log.last_index();
+        let hears = leads || (has_all && !self.persist.is_full() && !self.compared.standing.is_rebuilt());
         if self.ticks.is_due(self.now_ms) && hears {
             let timeout = self.ticks.timeout(raft.election_elapsed);
             if !leads && raft.election_elapsed + 1 >= timeout && self.promise.holds(self.now_ms) {
@@ -529,9 +529,9 @@ impl RaftLog {
     fn run(&mut self) {
         loop {
             let (number, messages) = self.persist.take_synced();
-            if let Some((number, extent)) = number {
-                self.control.publish(|view| view.durable = extent);
-                self.leave_if_removed();
+            if let Some(number) = number {
+                let synced = self.persist.synced();
+                self.control.publish(|view| view.durable = synced);
                 self.core.on_persist_ready(number);
             }
             self.send(messages);

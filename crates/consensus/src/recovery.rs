@@ -121,7 +121,7 @@ impl Recovery {
         if hard_state.term < last_term {
             (hard_state.term, hard_state.vote) = (last_term, 0);
         }
-        hard_state.commit = hard_state.commit.max(base.index);
+        hard_state.commit = hard_state.commit.max(base.index).max(committed_by_changes(&entries));
         let last = base.index + entries.len() as u64;
         if last < hard_state.commit {
             return Err(format!("entry {} was committed, and the log ends with {last}", hard_state.commit));
@@ -175,6 +175,15 @@ impl Recovery {
             Ordering::Greater => self.hard_state,
         }
     }
+}
+
+/// The last change of members but one, or 0: it is committed, and so is all in front of it, whatever the hard state says. For a change of members is
+/// proposed only by a leader that has applied the one before. The files may end between such a change and the hard state behind it; the replica must
+/// not want to lead with the votes of earlier members then.
+fn committed_by_changes(entries: &VecDeque<(Entry, Index)>) -> u64 {
+    let entries = entries.iter().rev().map(|(entry, _)| entry);
+    let mut changes = entries.filter(|entry| entry.get_entry_type() != EntryType::EntryNormal);
+    changes.nth(1).map_or(0, |change| change.index)
 }
 
 #[cfg(test)]
@@ -301,6 +310,29 @@ mod tests {
         let WholeLog { committed, base, term } = recovery.finish(mark(2, 4)).unwrap().whole();
         assert_eq!((committed, base.index, base.term, term), (3, 5, 5, 6));
         assert_eq!((base.members.voters, base.members.learners), (vec![ReplicaId(1)], vec![ReplicaId(3)]));
+    }
+
+    #[test]
+    fn a_change_of_members_in_front_of_another_one_is_committed() {
+        let state = HardState { term: 5, vote: 0, commit: 1 };
+        let commit = |changes: &[u64]| {
+            let mut recovery = Recovery::default();
+            for index in 2..8 {
+                let mut entry = Entry { index, term: 5, ..Entry::default() };
+                if changes.contains(&index) {
+                    entry.set_entry_type(EntryType::EntryConfChangeV2);
+                }
+                let mut payload = Vec::new();
+                Record::Entry(entry).encode(&mut payload);
+                recovery.take(Index(8 + index), Kind::Entry, &payload).unwrap();
+            }
+            recovery.hard_state = state;
+            recovery.finish(mark(1, 5)).unwrap().0.hard_state.commit
+        };
+        assert_eq!(commit(&[]), 1);
+        assert_eq!(commit(&[5]), 1, "it may be replaced");
+        assert_eq!(commit(&[3, 5]), 3);
+        assert_eq!(commit(&[2, 3, 7]), 3);
     }
 
     #[test]

@@ -138,6 +138,13 @@ impl Group {
         }
     }
 
+    /// The members that a replica has applied.
+    fn members(&mut self, id: u64) -> Members {
+        let log = self.log(id);
+        let at = log.status().commit;
+        SnapshotMark::decode(at, &log.mark(Index(at)).bytes).unwrap().base.members
+    }
+
     fn texts(&self, id: u64) -> Vec<&str> {
         let texts = self.all[id as usize - 1].committed.iter();
         texts.map(|(_, text)| std::str::from_utf8(text).unwrap()).collect()
@@ -529,12 +536,12 @@ fn a_leader_that_was_removed_hears_of_its_disk_later() {
     let (mut kept, mut is_removed) = (None, false);
     for _ in 0..4 * LONG {
         group.step(removed, &mut kept);
-        let log = group.log(removed);
-        if log.role() == Role::Follower {
+        if group.log(removed).role() == Role::Follower {
+            let log = group.log(removed);
             kept.take().into_iter().for_each(|job: SyncJob| log.sync_done(job.run()).unwrap());
             continue;
         }
-        is_removed = !log.control().view().members.voters.contains(&ReplicaId(removed));
+        is_removed = !group.members(removed).voters.contains(&ReplicaId(removed));
         if is_removed {
             break;
         }
@@ -544,4 +551,94 @@ fn a_leader_that_was_removed_hears_of_its_disk_later() {
     group.log(removed).sync_done(job.run()).unwrap();
     group.steps(4 * LONG);
     assert_ne!(group.leader(), removed);
+}
+
+/// Where one voter is left the core answers the question of any leader at once.
+#[test]
+fn a_leader_that_was_removed_answers_no_reads() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let voter = group.leader();
+    let [one, two] = group.others(voter)[..] else { panic!("there are three") };
+    let control = group.log(voter).control();
+    let view = control.view();
+    let mut change = Change::of(&view.members);
+    change.voters = [ReplicaId(voter)].into();
+    control.ask(Request::Change(change, view.members_index)).unwrap();
+    while !group.members(voter).is_joint() {
+        group.steps(1);
+    }
+    // Another one leads, and leaves the joint state.
+    group.kill(voter);
+    group.steps(2 * LONG);
+    group.start(voter);
+    let has_left = |group: &mut Group, id: u64| {
+        group.log(id).status().leads && group.members(id) == Members::of_voters([ReplicaId(voter)])
+    };
+    let removed = (0..2 * LONG).find_map(|_| {
+        group.steps(1);
+        [one, two].into_iter().find(|id| has_left(&mut group, *id))
+    });
+    let removed = removed.expect("it leads, and has applied its removal");
+    // It stands still until the one that is left leads.
+    let stopped = group.all[removed as usize - 1].log.take();
+    group.steps(2 * LONG);
+    assert_eq!(group.leader(), voter);
+    let later = group.propose(voter, "later").unwrap();
+    group.steps(2);
+    assert_eq!(group.texts(voter), ["later"]);
+    group.all[removed as usize - 1].log = stopped;
+    let barrier = group.log(removed).barrier();
+    group.steps(LONG);
+    let (passed, index) = group.log(removed).passed();
+    assert!(passed < barrier || index >= later.index, "{passed:?} {index:?}");
+}
+
+/// What other replicas hear of a term is on the disk: they do not let one come back that has forgotten it.
+#[test]
+fn a_replica_says_nothing_in_a_term_that_its_disk_has_not() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    let [slow, next] = group.others(old)[..] else { panic!("there are three") };
+    group.propose(old, "all have it").unwrap();
+    group.steps(20);
+    let term = group.log(old).status().term;
+    let mut kept = None;
+    group.log(old).control().ask(Request::Transfer(ReplicaId(next))).unwrap();
+    let matched = |group: &mut Group| {
+        let view = group.log(next).control().view();
+        view.others.iter().find(|other| other.id == ReplicaId(slow)).map(|other| other.matched)
+    };
+    for _ in 0..100 {
+        group.step(slow, &mut kept);
+    }
+    let status = group.log(next).status();
+    assert!(status.leads && status.term > term, "{status:?}");
+    assert_eq!(group.log(slow).status().term, status.term, "it knows of the term");
+    assert_eq!(group.log(slow).control().view().durable.term, term);
+    assert_eq!(matched(&mut group), Some(0));
+    let job = kept.take().expect("the term is on its way to the disk");
+    group.log(slow).sync_done(job.run()).unwrap();
+    group.steps(100);
+    assert!(matched(&mut group) > Some(0));
+}
+
+/// It leads as soon as it starts, and others keep what it says of itself.
+#[test]
+fn the_only_replica_that_votes_says_nothing_in_a_term_that_its_disk_has_not() {
+    let mut group = Group::of(1);
+    group.steps(3);
+    group.propose(1, "it has something").unwrap();
+    group.steps(3);
+    group.kill(1);
+    group.start(1);
+    let mut kept = None;
+    let synced = |group: &mut Group| group.log(1).control().view().synced;
+    (0..100).for_each(|_| group.step(1, &mut kept));
+    assert!(group.log(1).status().leads);
+    assert_eq!(synced(&mut group), 0);
+    group.log(1).sync_done(kept.take().expect("its term is on its way to the disk").run()).unwrap();
+    group.steps(100);
+    assert!(synced(&mut group) > 0);
 }

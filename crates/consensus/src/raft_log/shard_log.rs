@@ -60,6 +60,7 @@ impl ShardLog for RaftLog {
             return Err(poisoned);
         }
         self.promise.begin_step(now_ms);
+        self.leave_if_removed();
         self.receive();
         self.tell_leader();
         self.tick();
@@ -86,6 +87,7 @@ impl ShardLog for RaftLog {
 
     fn sync_done(&mut self, done: SyncDone) -> Result<(), Poisoned> {
         self.persist.end_step(done)?;
+        self.leave_if_removed();
         self.run();
         Ok(())
     }
