@@ -7,9 +7,11 @@ import stat
 import subprocess
 import threading
 import time
+from urllib.parse import quote
 
 import ldap
 import pytest
+from certificates import Authority
 from ldap.controls.readentry import PostReadControl, PreReadControl
 
 from conftest import PANDO, PATIENCE, SECRET, Server, connect, run, wait_for, wait_until
@@ -426,12 +428,58 @@ def test_garbage_at_the_port_of_nodes_ends_that_connection_only(cluster):
     cluster.join(2)
 
 
+def test_a_node_listens_again_where_it_did(cluster, tmp_path):
+    """A later start names nothing but its directory, also of a node that is reached elsewhere."""
+    (tmp_path / "n1").mkdir()
+    urls, (port, other) = [f"ldap://127.0.0.1:{free_port()}" for _ in range(2)], (free_port(), free_port())
+    socket_file = quote(str(tmp_path / "ldapi"), safe="")
+    root = ["--suffix", SUFFIX, "--root-dn", ROOT, "--root-password-file", cluster.folder / "root.password", "--init-cluster"]
+    listen = ["--listen", urls[0], "--listen", f"ldapi://{socket_file}", "--listen", urls[1]]
+    reached = ["--advertise", "ldap://192.0.2.7:389", "--peer", f"127.0.0.1:{port}", "--peer-advertise", f"localhost:{port}"]
+    cluster.start(1, *root, *listen, *reached)
+    for more in ([], [], ["--peer", f"127.0.0.1:{other}", "--peer-advertise", f"localhost:{other}"]):
+        cluster.nodes[1].end()
+        cluster.start(1, *more)
+        assert cluster.nodes[1].url == urls[0]
+        for url in (*urls, f"ldapi://{socket_file}"):
+            assert run("ldapwhoami", "-x", "-H", url, "-D", ROOT, "-w", SECRET).out.strip() == f"dn:{ROOT}"
+        assert [node["address"] for node in cluster.status(1)["nodes"]] == ["ldap://192.0.2.7:389"]
+    # One that this start names is where it is reached, too, if it does not say otherwise.
+    cluster.nodes[1].end()
+    cluster.start(1, "--listen", urls[1])
+    wait_for(lambda: [node["address"] for node in cluster.status(1)["nodes"]] == [urls[1]], "the node has announced it")
+
+
+def test_a_node_that_listened_by_tls_does_not_listen_in_the_clear(cluster, tmp_path):
+    (tmp_path / "n1").mkdir()
+    certificate, key = Authority(tmp_path / "ca").sign("server")
+    config, url = tmp_path / "pando.toml", f"ldaps://127.0.0.1:{free_port()}"
+    listener = ["[[listener]]", f'url = "{url}"', 'name = "secure"']
+    config.write_text("\n".join(["[tls]", f'certificate = "{certificate}"', f'key = "{key}"', *listener, ""]))
+    node = [PANDO, "serve", "--data", tmp_path / "n1/data"]
+    first = [*node, "--config", config, "--suffix", SUFFIX, "--peer", f"127.0.0.1:{free_port()}", "--init-cluster"]
+    process = subprocess.Popen(first, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout.readline() == f"ready {url}\n"
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert f"`{url}` needs `tls.certificate` and `tls.key`" in run(*node, code=2).err
+
+
 def test_what_makes_no_node_is_refused(cluster, tmp_path):
     serve = [PANDO, "serve", "--data", tmp_path / "data", "--suffix", SUFFIX, "--listen", "ldap://127.0.0.1:0"]
     said = lambda code, *arguments: run(*serve, *arguments, code=code).err
     assert "--peer is missing" in said(2, "--init-cluster")
     assert "is not HOST:PORT" in said(2, "--peer", "nowhere", "--init-cluster")
-    assert "--peer-advertise" in said(2, "--peer", "0.0.0.0:4891", "--init-cluster")
+    elsewhere = "an address that is reached from elsewhere must be named by"
+    assert f"--peer: {elsewhere} --peer-advertise" in said(2, "--peer", "0.0.0.0:4891", "--init-cluster")
+    own = ["--peer", f"127.0.0.1:{free_port()}"]
+    for kind in (["--init-cluster"], ["--join", tmp_path / "token"]):
+        assert f"--listen: {elsewhere} --advertise" in said(2, *own, *kind, "--listen", "ldap://0.0.0.0:0389")
+    for flag, wide in (("--advertise", "ldap://0.0.0.0:389"), ("--peer-advertise", "[::]:4891")):
+        assert f"{flag}: `{wide}` says nothing of where this node is reached" in said(2, *own, "--init-cluster", flag, wide)
+    assert "--advertise: `ldaps://h:636` is not ldap://HOST:PORT" in said(2, *own, "--init-cluster", "--advertise", "ldaps://h:636")
     assert "belongs to no cluster" in said(1, "--peer", f"127.0.0.1:{free_port()}")
     first = ["--peer", f"127.0.0.1:{free_port()}", "--init-cluster"]
     assert "always" in said(2, *first, "--sync", "none")

@@ -71,6 +71,8 @@ def test_without_a_majority_reads_are_busy_or_old(cluster):
         found, [age] = search(bound(cluster.nodes[3]))
         assert found == [(f"cn=user,{PEOPLE}", {"sn": [b"0"]})]
         assert 0 < age < 60_000
+    # So clients may be sent to it.
+    cluster.command(3, "ready")
     try:
         connection.modify_s(f"cn=user,{PEOPLE}", [(ldap.MOD_REPLACE, "sn", b"1")])
         raise AssertionError("there is no majority")
@@ -91,3 +93,4 @@ def test_without_a_majority_reads_are_busy_or_old(cluster):
             raise AssertionError("there is no majority")
         except ldap.BUSY:
             pass
+    assert "the node knows of no leader" in cluster.command(3, "ready", code=1).err

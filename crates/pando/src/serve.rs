@@ -93,17 +93,16 @@ impl Args {
         let bad = self.flags.set(&mut config);
         let mut faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
         faults.extend(bad.iter().map(|(_, fault)| fault.clone()));
-        faults.extend(self.cluster.faults());
+        faults.extend(self.cluster.faults(&config));
         if let Some(dir) = &config.data {
             // Before it is looked which node that is.
             cluster::finish_recovery(dir)?;
         }
-        let names_listener = ["listen", "listener"].iter().any(|key| config.given.contains_key(key));
-        if !names_listener && let Some(dir) = config.data.as_deref().filter(|dir| serve_cluster::is_node(dir))
+        if !serve_cluster::names_listener(&config)
+            && let Some(dir) = config.data.clone().filter(|dir| serve_cluster::is_node(dir))
         {
             // A later start of a node needs nothing but its directory.
-            let known = serve_cluster::recorded_listen(dir);
-            config.listen = known.iter().filter_map(|url| url.parse().ok()).collect();
+            serve_cluster::listen_as_before(&mut config, &dir);
         }
         let is_given = |key: &str| self.flags.given.iter().any(|(name, _)| *name == key);
         let is_bad = |key: &str| bad.iter().any(|(name, _)| *name == key);

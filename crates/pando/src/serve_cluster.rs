@@ -9,6 +9,7 @@ use crate::versions::{self, VERSIONS};
 use clap::Args as ClapArgs;
 use consensus::links::Channel;
 use consensus::{Extent, Members, ReplicaId, Retention, WantedSnapshot};
+use dsa::reads::WithoutQuorum;
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{RealDisk, replace_file};
 use env::entropy::{Entropy as _, SystemEntropy};
@@ -16,10 +17,10 @@ use env::net;
 use env::poll::pause;
 use node::data::{Data, Recovered, Replication, Settled};
 use node::transfer::Progress;
-use peers::{Address, Authority, Boot, Identity, JoinRequest, NodeKey, Options, Peers, Seen, Token};
+use peers::{Address, Authority, Boot, Identity, JoinRequest, Listens, NodeKey, Options, Peers, Seen, Token};
 use schema::Schema;
 use server::cluster::{Beside, Facts, JoinBody, Node};
-use server::config::{Config, Listen, OnLogFailure};
+use server::config::{Config, Listener, OnLogFailure};
 use server::{Ended, Endpoints, Logged, directory};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
@@ -30,6 +31,8 @@ use wal::{Index, Position};
 
 /// The file in which a node that joins keeps what the cluster has answered, until it has a snapshot.
 const JOINED: &str = "joined";
+/// What begins the address that clients are given.
+const CLIENTS: &str = "ldap://";
 /// Between two looks at what was fetched.
 const LOOK: Duration = Duration::from_millis(2);
 /// A new fetch begins after one that failed.
@@ -38,7 +41,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// What makes a server a node of a cluster.
 #[derive(ClapArgs, Default)]
 pub(crate) struct NodeArgs {
-    /// Address for the other nodes of the cluster; may be given several times. Later starts know it
+    /// Address for the other nodes of the cluster; may be given several times. Later starts know it, as they know --listen
     #[arg(long, value_name = "HOST:PORT")]
     peer: Vec<String>,
 
@@ -82,24 +85,38 @@ impl NodeArgs {
         }
     }
 
-    /// What is wrong with them.
-    pub(crate) fn faults(&self) -> Vec<String> {
-        let bad = |flag: &str, text: &String| {
-            let text = text.strip_prefix("ldap://").unwrap_or(text);
-            let address = Address::parse(text).filter(|address| address.port() != 0);
-            address.is_none().then(|| format!("--{flag}: `{text}` is not HOST:PORT"))
-        };
-        let mut faults: Vec<String> = self.peer.iter().filter_map(|text| bad("peer", text)).collect();
-        faults.extend(self.peer_advertise.iter().filter_map(|text| bad("peer-advertise", text)));
-        faults.extend(self.advertise.iter().filter_map(|text| bad("advertise", text)));
-        let is_wide = |text: &String| Address::parse(text).is_some_and(|address| is_wide(&address));
-        if self.peer_advertise.is_empty() && self.peer.iter().any(is_wide) {
-            faults.push(
-                "--peer: an address that is reached from elsewhere must be named by --peer-advertise"
-                    .to_owned(),
-            );
+    /// What is wrong with them, and with the addresses of `config` beside them.
+    pub(crate) fn faults(&self, config: &Config) -> Vec<String> {
+        let parse = |text: &str| Address::parse(text).filter(|address| address.port() != 0);
+        let mut faults = Vec::new();
+        for (flag, texts, scheme) in [
+            ("peer", &self.peer, ""),
+            ("peer-advertise", &self.peer_advertise, ""),
+            ("advertise", &self.advertise, CLIENTS),
+        ] {
+            for text in texts {
+                match text.strip_prefix(scheme).and_then(parse) {
+                    None => faults.push(format!("--{flag}: `{text}` is not {scheme}HOST:PORT")),
+                    Some(address) if is_wide(&address) && flag != "peer" => {
+                        faults.push(format!("--{flag}: `{text}` says nothing of where this node is reached"));
+                    }
+                    Some(_) => {}
+                }
+            }
         }
-        if (self.init_cluster || self.join.is_some()) && self.peer.is_empty() {
+        let is_new = self.init_cluster || self.join.is_some();
+        let elsewhere = "an address that is reached from elsewhere must be named by";
+        if self.peer_advertise.is_empty()
+            && self.peer.iter().filter_map(|text| parse(text)).any(|a| is_wide(&a))
+        {
+            faults.push(format!("--peer: {elsewhere} --peer-advertise"));
+        }
+        // A later start keeps the address that is known.
+        let is_later = config.data.as_deref().is_some_and(is_node);
+        if is_new && !is_later && self.addresses(config)[1].iter().any(is_wide) {
+            faults.push(format!("--listen: {elsewhere} --advertise"));
+        }
+        if is_new && self.peer.is_empty() {
             faults.push("--peer is missing: where do other nodes reach this one?".to_owned());
         }
         faults
@@ -107,20 +124,15 @@ impl NodeArgs {
 
     fn addresses(&self, config: &Config) -> [Vec<Address>; 2] {
         let parse = |texts: &[String]| -> Vec<Address> {
-            let stripped = texts.iter().map(|text| text.strip_prefix("ldap://").unwrap_or(text));
+            let stripped = texts.iter().map(|text| text.strip_prefix(CLIENTS).unwrap_or(text));
             stripped.filter_map(Address::parse).collect()
         };
         let peer = if self.peer_advertise.is_empty() { &self.peer } else { &self.peer_advertise };
+        // One that speaks TLS from the first byte, or listens to a load balancer, is none of these.
+        let is_open = |listener: &Listener| !listener.url.is_tls() && listener.proxy.is_empty();
         let listen = || {
-            let tcp = config.listen.iter().filter_map(|listen| match listen {
-                Listen::Tcp { host, port, .. } => Some(if host.contains(':') {
-                    format!("[{host}]:{port}")
-                } else {
-                    format!("{host}:{port}")
-                }),
-                Listen::Unix { .. } => None,
-            });
-            tcp.collect::<Vec<_>>()
+            let listeners = config.listeners().into_iter().filter(is_open);
+            listeners.map(|listener| listener.url.to_string()).collect::<Vec<_>>()
         };
         let ldap = if self.advertise.is_empty() { parse(&listen()) } else { parse(&self.advertise) };
         [parse(peer), ldap]
@@ -131,7 +143,7 @@ impl NodeArgs {
     fn later_addresses(&self, config: &Config, identity: &Identity) -> [Vec<Address>; 2] {
         let [mut peer, mut ldap] = self.addresses(config);
         if self.advertise.is_empty() {
-            ldap.retain(|address| !is_wide(address));
+            ldap.retain(|address| names_listener(config) && !is_wide(address));
         }
         if peer.is_empty() {
             peer = identity.peer_addresses().to_vec();
@@ -140,6 +152,15 @@ impl NodeArgs {
             ldap = identity.ldap_addresses().to_vec();
         }
         [peer, ldap]
+    }
+
+    /// Where it listens, for a later start that does not say it.
+    fn listens(&self, config: &Config, identity: &Identity) -> Listens {
+        let named: Vec<Address> = self.peer.iter().filter_map(|text| Address::parse(text)).collect();
+        Listens {
+            peer: if named.is_empty() { identity.listens().peer.clone() } else { named },
+            clients: config.listeners().iter().map(|listener| said(config, listener)).collect(),
+        }
     }
 }
 
@@ -153,11 +174,31 @@ pub(crate) fn is_node(dir: &Path) -> bool {
     dir.is_dir() && Identity::exists(&RealDisk, dir).unwrap_or(false)
 }
 
-/// The addresses at which a node is reached by clients, where no start names others.
-pub(crate) fn recorded_listen(dir: &Path) -> Vec<String> {
-    let identity = Identity::load(&RealDisk, &peers::folder(dir));
-    let addresses = identity.map(|identity| identity.ldap_addresses().to_vec()).unwrap_or_default();
-    addresses.iter().map(|address| format!("ldap://{address}")).collect()
+/// Does a start say where it listens for clients?
+pub(crate) fn names_listener(config: &Config) -> bool {
+    ["listen", "listener"].iter().any(|key| config.given.contains_key(key))
+}
+
+/// A node listens for clients where it did when it was started last. An earlier program has recorded only where it is reached.
+pub(crate) fn listen_as_before(config: &mut Config, dir: &Path) {
+    let Ok(identity) = Identity::load(&RealDisk, &peers::folder(dir)) else { return };
+    let reached = || identity.ldap_addresses().iter().map(|address| format!("url={CLIENTS}{address}"));
+    let recorded = match &identity.listens().clients[..] {
+        [] => reached().collect(),
+        recorded => recorded.to_vec(),
+    };
+    let listeners: Vec<Listener> = recorded.iter().filter_map(|text| Listener::parse(text).ok()).collect();
+    let is_plain = |listener: &Listener| *listener == Listener::of(&listener.url);
+    (config.listen, config.listener) = match listeners.iter().all(is_plain) {
+        true => (listeners.into_iter().map(|listener| listener.url).collect(), Vec::new()),
+        false => (Vec::new(), listeners),
+    };
+}
+
+/// What a configuration says of a listener, as [`Listener::parse`] reads it.
+fn said(config: &Config, listener: &Listener) -> String {
+    let own = config.listener.iter().find(|own| (&own.url, &own.name) == (&listener.url, &listener.name));
+    own.map_or_else(|| Listener::of(&listener.url).to_string(), ToString::to_string)
 }
 
 pub(crate) fn at_cluster(error: impl ToString) -> Failed {
@@ -295,11 +336,12 @@ fn serve_node(
     let authority = Arc::new(args.issuing(Authority::load(&RealDisk, &folder).map_err(at_cluster)?));
     let mut identity = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
     let addresses = args.later_addresses(config, &identity);
-    if addresses != [identity.peer_addresses(), identity.ldap_addresses()] {
-        identity.advertise(&RealDisk, &folder, addresses).map_err(at_cluster)?;
+    let listens = args.listens(config, &identity);
+    if addresses != [identity.peer_addresses(), identity.ldap_addresses()] || listens != *identity.listens() {
+        identity.advertise(&RealDisk, &folder, addresses, listens).map_err(at_cluster)?;
     }
     let boot = Identity::boot(&RealDisk, &folder, &mut SystemEntropy).map_err(at_cluster)?;
-    let listen = listen(args, &boot)?;
+    let listen = listen(&boot)?;
     let own = Identity::load(&RealDisk, &folder).map_err(at_cluster)?;
     let files = data.join_files().map_err(refused)?;
     let node = Arc::new(Node::new(own, Arc::clone(&authority), (files, data.versions()), *clock));
@@ -337,14 +379,15 @@ fn serve_node(
         auditor.recovered(recovered.dsa.shard().schema(), last, started_ms);
     }
     endpoints.auditor = auditor;
-    let Recovered { committer, mut snapshots, control, .. } = recovered;
+    let Recovered { dsa, committer, mut snapshots, control, .. } = recovered;
     serve_data::archive(&config, &mut snapshots)?;
     let seed = SystemEntropy.next_u64();
     let committer = committer.forwarding(node.id(), links.links(Channel::Updates), seed);
     let control = control.expect("a replica has one");
     let durable = control.clone();
     links.begin(Arc::new(move || durable.view().durable));
-    node.begin(control, Arc::clone(committer.queue()));
+    let reads_alone = move || dsa.without_quorum() == WithoutQuorum::Read;
+    node.begin(control, Arc::clone(committer.queue()), Box::new(reads_alone));
     let indexes = data.indexes().map_err(refused)?;
     let beside = Some(Beside { node, folder, links, transfer });
     let (options, on_failure) = (config.options, config.on_log_failure);
@@ -403,10 +446,10 @@ fn take_up(
 }
 
 /// Where this node listens for others.
-fn listen(args: &NodeArgs, boot: &Boot) -> Result<Vec<SocketAddr>, Failed> {
-    let own: Vec<Address> = match args.peer.is_empty() {
-        true => boot.identity.peer_addresses().to_vec(),
-        false => args.peer.iter().filter_map(|text| Address::parse(text)).collect(),
+fn listen(boot: &Boot) -> Result<Vec<SocketAddr>, Failed> {
+    let own = match &boot.identity.listens().peer[..] {
+        [] => boot.identity.peer_addresses(),
+        recorded => recorded,
     };
     let mut all = Vec::new();
     for address in own {

@@ -20,6 +20,8 @@ const CERTIFICATE_FILE: &str = "node.pem";
 /// The certificate by which that is to be replaced.
 const NEXT_FILE: &str = "node.next.pem";
 const FACTS_FILE: &str = "node";
+/// Addresses at which a node listens for clients, at most.
+const LISTENS_MAX: usize = 64;
 /// The first line of the file of facts.
 const FIRST_LINE: &str = "pando node 1";
 
@@ -90,7 +92,17 @@ struct Facts {
     node: u64,
     peer_addresses: Vec<Address>,
     ldap_addresses: Vec<Address>,
+    listens: Listens,
     boots: u64,
+}
+
+/// Where a node listened when it was started last: a start that names no addresses takes these. Where it is reached may be elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listens {
+    /// For other nodes.
+    pub peer: Vec<Address>,
+    /// For clients: what is said of each listener.
+    pub clients: Vec<String>,
 }
 
 impl Facts {
@@ -100,6 +112,8 @@ impl Facts {
             assert!(addresses.len() <= ADDRESSES_MAX, "a node has few addresses");
             addresses.iter().for_each(|address| _ = writeln!(text, "{word} {address}"));
         }
+        self.listens.peer.iter().for_each(|address| _ = writeln!(text, "listen-peer {address}"));
+        self.listens.clients.iter().for_each(|url| _ = writeln!(text, "listen {url}"));
         let _ = writeln!(text, "boots {}", self.boots);
         let _ = writeln!(text, "crc32c {:08x}", crc32c::crc32c(text.as_bytes()));
         text
@@ -112,6 +126,7 @@ impl Facts {
             node: 0,
             peer_addresses: Vec::new(),
             ldap_addresses: Vec::new(),
+            listens: Listens::default(),
             boots: 0,
         };
         if text.lines().next() != Some(FIRST_LINE) {
@@ -122,6 +137,11 @@ impl Facts {
             let addresses = match word {
                 "peer" => &mut facts.peer_addresses,
                 "ldap" => &mut facts.ldap_addresses,
+                "listen-peer" => &mut facts.listens.peer,
+                "listen" => {
+                    facts.listens.clients.push(value.to_owned());
+                    continue;
+                }
                 "cluster" => {
                     facts.cluster = ClusterId::parse(value).ok_or("its cluster is none")?;
                     continue;
@@ -186,8 +206,8 @@ impl Identity {
         if holder.cluster != authority.cluster() {
             return Err(wrong("it is of another cluster"));
         }
-        let facts =
-            Facts { cluster: holder.cluster, node: holder.node, peer_addresses, ldap_addresses, boots: 0 };
+        let (cluster, node, listens) = (holder.cluster, holder.node, Listens::default());
+        let facts = Facts { cluster, node, peer_addresses, ldap_addresses, listens, boots: 0 };
         let identity = Identity { facts, key, certificate, authority: authority.certificate().clone() };
         identity.check(dir)?;
         authority.save(disk, dir)?;
@@ -291,7 +311,7 @@ impl Identity {
         renewed
     }
 
-    /// Changes the addresses that others are to use; durable when this returns.
+    /// Changes the addresses that others are to use, and those at which the node listens; durable when this returns.
     ///
     /// # Errors
     /// There are too many, or what the disk says.
@@ -300,9 +320,11 @@ impl Identity {
         disk: &dyn Disk,
         dir: &Path,
         [peer_addresses, ldap_addresses]: [Vec<Address>; 2],
+        listens: Listens,
     ) -> Result<(), FileError> {
         let earlier = self.facts.clone();
         (self.facts.peer_addresses, self.facts.ldap_addresses) = (peer_addresses, ldap_addresses);
+        self.facts.listens = listens;
         let changed = self.check(dir).and_then(|()| self.save_facts(disk, dir));
         if changed.is_err() {
             self.facts = earlier;
@@ -328,6 +350,11 @@ impl Identity {
     /// Where clients reach it.
     pub fn ldap_addresses(&self) -> &[Address] {
         &self.facts.ldap_addresses
+    }
+
+    /// Where it listened when it was started last; nothing in a file that an earlier program wrote.
+    pub fn listens(&self) -> &Listens {
+        &self.facts.listens
     }
 
     /// Starts so far, this one included.
@@ -369,9 +396,13 @@ impl Identity {
         if !self.key.is_of(&self.certificate) {
             return wrong(CERTIFICATE_FILE, "it is not the certificate of this node's key");
         }
-        let most = self.facts.peer_addresses.len().max(self.facts.ldap_addresses.len());
+        let Facts { peer_addresses, ldap_addresses, listens, .. } = &self.facts;
+        let most = peer_addresses.len().max(ldap_addresses.len()).max(listens.peer.len());
         if most > ADDRESSES_MAX {
             return wrong(FACTS_FILE, "a node has at most 8 addresses of each kind");
+        }
+        if listens.clients.len() > LISTENS_MAX || listens.clients.iter().any(|url| url.contains('\n')) {
+            return wrong(FACTS_FILE, "a node listens for clients at 64 addresses at most");
         }
         Ok(())
     }
@@ -397,6 +428,10 @@ mod tests {
             node: 3,
             peer_addresses: vec![address("a.example:7389"), address("[::1]:7389")],
             ldap_addresses: vec![address("a.example:389")],
+            listens: Listens {
+                peer: vec![address("0.0.0.0:7389")],
+                clients: vec!["ldaps://0.0.0.0:636".to_owned(), "ldapi://%2Frun%2Fpando".to_owned()],
+            },
             boots: 17,
         };
         let text = facts.text();

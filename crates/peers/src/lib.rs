@@ -36,7 +36,7 @@ pub use certificate::{Fingerprint, Holder, VALID_S as CERTIFICATE_VALID_S};
 pub use codec::Malformed;
 pub use files::{FileError, folder};
 pub use id::{ClusterId, RunId};
-pub use identity::{Boot, Identity, NodeKey};
+pub use identity::{Boot, Identity, Listens, NodeKey};
 pub use join::{JoinAnswer, JoinRequest, VERSION_BYTES_MAX};
 pub use links::{Options, Peers};
 pub use member::{CERTIFICATES_MAX, MEMBERS_MAX, Member};

@@ -2,7 +2,7 @@
 
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::{SeededEntropy, SystemEntropy};
-use peers::{Address, Authority, CERTIFICATE_VALID_S, Identity, NodeKey, Token, folder};
+use peers::{Address, Authority, CERTIFICATE_VALID_S, Identity, Listens, NodeKey, Token, folder};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -123,10 +123,16 @@ fn addresses_that_are_advertised_may_change() {
     let authority = Authority::new(NOW_S, &mut SystemEntropy).unwrap();
     let mut identity = create(&dir, &authority, 1);
     let address = Address::parse("[::1]:9").unwrap();
-    identity.advertise(&RealDisk, &dir, [vec![address.clone()], Vec::new()]).unwrap();
+    let listens = |urls| Listens {
+        peer: vec![Address::parse("0.0.0.0:9").unwrap()],
+        clients: vec!["ldaps://h:636".to_owned(); urls],
+    };
+    identity.advertise(&RealDisk, &dir, [vec![address.clone()], Vec::new()], listens(1)).unwrap();
     let read = Identity::load(&RealDisk, &dir).unwrap();
+    assert_eq!(read.listens(), &listens(1));
     assert_eq!((read.peer_addresses(), read.ldap_addresses()), (&[address.clone()][..], &[][..]));
-    assert!(identity.advertise(&RealDisk, &dir, [vec![address; 9], Vec::new()]).is_err());
+    assert!(identity.advertise(&RealDisk, &dir, [Vec::new(), Vec::new()], listens(65)).is_err());
+    assert!(identity.advertise(&RealDisk, &dir, [vec![address; 9], Vec::new()], listens(1)).is_err());
 }
 
 #[test]

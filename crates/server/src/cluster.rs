@@ -20,7 +20,7 @@ mod tests;
 mod upgrade;
 
 pub use facts::{Facts, until_s};
-pub use node::{JoinBody, Node};
+pub use node::{JoinBody, Node, ReadsAlone};
 pub use runtime::Runtime;
 
 use ::node::transfer::Transfer;

@@ -97,7 +97,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
         successor::discard(&RealDisk, dir).map_err(Failed::of)?;
     }
     let addresses = [identity.peer_addresses().to_vec(), identity.ldap_addresses().to_vec()];
-    let next = found(&successor::folder(dir), addresses.clone(), clock.wall_ms() / 1000)?;
+    let folder = successor::folder(dir);
+    let mut next = found(&folder, addresses.clone(), clock.wall_ms() / 1000)?;
+    let listens = identity.listens().clone();
+    next.advertise(&RealDisk, &folder, addresses.clone(), listens).map_err(at_cluster)?;
     data.begin_anew(&remains, alone(&next, addresses)).map_err(Failed::of)?;
     take_over(&data)?;
     note!("pando cluster: this is node 1 of the new cluster {}; start it with `pando serve`", next.cluster());

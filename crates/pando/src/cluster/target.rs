@@ -32,7 +32,12 @@ pub(crate) fn ask(data: &Path, command: &Value) -> Result<Value, Failed> {
     let identity = identity(data)?;
     let body = command.to_string();
     let mut last = None;
-    for address in identity.peer_addresses() {
+    // It may not reach itself where others reach it.
+    let listens = identity.listens().peer.iter();
+    let reached = identity.peer_addresses().iter();
+    for address in
+        listens.clone().chain(reached.filter(|address| !listens.clone().any(|own| own == *address)))
+    {
         match peers::client::command(&identity, address, body.as_bytes()) {
             Ok(answer) => {
                 let answer: Value =

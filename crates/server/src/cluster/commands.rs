@@ -35,10 +35,11 @@ impl Node {
         done.or_else(|why| self.at_leader(&command).ok_or(why))
     }
 
-    /// May clients be sent to this node? It is a member, its directory is not known to be wrong, it is not drained, and it has a leader.
+    /// May clients be sent to this node? It is a member, its directory is not known to be wrong, it is not drained, and it has a leader or may be read
+    /// without one.
     fn ready(&self) -> Value {
         let why = match self.control() {
-            Some(control) => not_ready(&control.view(), self.id()),
+            Some(control) => not_ready(&control.view(), self.id(), self.reads_alone()),
             None => Some("this node has not recovered its directory yet"),
         };
         json!({ "ready": why.is_none(), "why": why })
@@ -94,7 +95,7 @@ impl Node {
 }
 
 /// Why clients are not to be sent to a node. What lasts longest comes first.
-fn not_ready(view: &View, own: ReplicaId) -> Option<&'static str> {
+fn not_ready(view: &View, own: ReplicaId, reads_alone: bool) -> Option<&'static str> {
     let reasons = [
         // One that does not know the members yet has no leader either.
         (!view.members.has(own) && view.members.all().next().is_some(), "the node is no member"),
@@ -103,7 +104,11 @@ fn not_ready(view: &View, own: ReplicaId) -> Option<&'static str> {
             "the directory of the node is not what the others have: it is made anew",
         ),
         (Facts::of(&view.members, own).drained, "the node is drained"),
-        (view.leader.is_none(), "the node knows of no leader"),
+        (
+            // One that knows no members has no directory yet.
+            view.leader.is_none() && !(reads_alone && view.members.has(own)),
+            "the node knows of no leader",
+        ),
     ];
     reasons.into_iter().find(|(is_so, _)| *is_so).map(|(_, why)| why)
 }
@@ -148,16 +153,18 @@ mod tests {
     fn who_may_not_serve_says_why() {
         let (own, other) = (ReplicaId(3), ReplicaId(4));
         let mut view = three();
-        assert_eq!(not_ready(&view, own), None);
-        assert_eq!(not_ready(&View::default(), own), Some("the node knows of no leader"));
+        assert_eq!(not_ready(&view, own, false), None);
+        assert_eq!(not_ready(&View::default(), own, false), Some("the node knows of no leader"));
         view.leader = None;
-        assert_eq!(not_ready(&view, own), Some("the node knows of no leader"));
+        assert_eq!(not_ready(&view, own, false), Some("the node knows of no leader"));
+        assert_eq!(not_ready(&view, own, true), None, "what it has may be read");
+        assert!(not_ready(&View::default(), own, true).is_some(), "it has nothing yet");
         drain(&mut view, own);
-        assert_eq!(not_ready(&view, own), Some("the node is drained"));
+        assert_eq!(not_ready(&view, own, false), Some("the node is drained"));
         view.compared.standing = Standing::Rebuilt(None);
         let anew = "the directory of the node is not what the others have: it is made anew";
-        assert_eq!(not_ready(&view, own), Some(anew));
-        assert_eq!(not_ready(&view, other), Some("the node is no member"));
+        assert_eq!(not_ready(&view, own, false), Some(anew));
+        assert_eq!(not_ready(&view, other, false), Some("the node is no member"));
     }
 
     #[test]
@@ -185,7 +192,7 @@ mod tests {
         }
         assert_eq!(error("applied"), not_yet);
         assert_eq!(ask(json!({ "command": "ready" })), json!({ "ready": false, "why": not_yet }));
-        node.begin(Control::default(), Arc::<Queue>::default());
+        node.begin(Control::default(), Arc::<Queue>::default(), Box::new(|| false));
         assert_eq!(error("move-leader"), "no node leads the cluster now: try again");
         assert_eq!(error("token"), "no member has an address");
         assert_eq!(error("announce"), "node 1 is no member");

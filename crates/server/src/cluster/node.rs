@@ -28,6 +28,9 @@ const LATE: &str = "it was asked for, and not done within ten seconds: look at `
 /// What is said while another node joins, or is given another certificate.
 const OTHER_JOINS: &str = "another node joins the cluster just now: try again";
 
+/// Says whether clients may read what a node has while no majority answers (`without-quorum`).
+pub type ReadsAlone = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// What is said before there is a replica.
 pub(super) const NOT_RECOVERED: &str = "this node has not recovered its directory yet: try again";
 
@@ -44,7 +47,7 @@ pub struct Node {
     pub(super) clock: SystemClock,
     pub(super) lags: Mutex<Lags>,
     /// There from the recovery on.
-    replica: OnceLock<(Control, Arc<Queue>)>,
+    replica: OnceLock<(Control, Arc<Queue>, ReadsAlone)>,
     /// One join at a time.
     joins: Mutex<()>,
     /// Nodes that are reached elsewhere than the log says.
@@ -126,29 +129,34 @@ impl Node {
         linked
     }
 
-    /// The replica is there: what is asked of it, and where its committer is woken.
+    /// The replica is there: what is asked of it, where its committer is woken, and whether clients may read what it has while no majority answers.
     ///
     /// # Panics
     /// If there is one already.
-    pub fn begin(&self, control: Control, queue: Arc<Queue>) {
-        assert!(self.replica.set((control, queue)).is_ok(), "a node has one replica");
+    pub fn begin(&self, control: Control, queue: Arc<Queue>, reads_alone: ReadsAlone) {
+        assert!(self.replica.set((control, queue, reads_alone)).is_ok(), "a node has one replica");
+    }
+
+    /// May clients read what this node has while no majority answers?
+    pub(super) fn reads_alone(&self) -> bool {
+        self.replica.get().is_some_and(|(_, _, reads_alone)| reads_alone())
     }
 
     /// Something came from others.
     pub fn wake(&self) {
-        if let Some((_, queue)) = self.replica.get() {
+        if let Some((_, queue, _)) = self.replica.get() {
             queue.wake();
         }
     }
 
     /// What is asked of the replica, once it is there.
     pub(super) fn control(&self) -> Option<&Control> {
-        self.replica.get().map(|(control, _)| control)
+        self.replica.get().map(|(control, ..)| control)
     }
 
     /// Where the committer of the replica finds updates, and who wants to read.
     pub(super) fn queue(&self) -> Option<&Queue> {
-        self.replica.get().map(|(_, queue)| &**queue)
+        self.replica.get().map(|(_, queue, _)| &**queue)
     }
 
     /// This node.

@@ -152,7 +152,7 @@ impl Pair {
 
     fn node(&self, id: u64) -> Node {
         let node = node(&self.folder.path().join(format!("node{id}")), id);
-        node.begin(self.control(id), Arc::<Queue>::default());
+        node.begin(self.control(id), Arc::<Queue>::default(), Box::new(|| false));
         node
     }
 

@@ -79,7 +79,7 @@ impl Listener {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn parse(line: &str) -> Result<Listener, String> {
+    pub fn parse(line: &str) -> Result<Listener, String> {
         let (mut url, mut name, mut tls, mut clients) = (None, None, None, None);
         let (mut proxy, mut proxy_tls) = (Vec::new(), false);
         for (key, value) in words::parse(line)? {
