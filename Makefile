@@ -68,8 +68,9 @@ fuzz: ## Fuzz every target for 60 s each (SECONDS_EACH=n); needs a C++ compiler
 	.ci/fuzz $(SECONDS_EACH)
 
 .PHONY: sim
-sim: ## Simulate servers on disks that fail, from 10,000 seeds (SEEDS=FROM..TO)
+sim: ## Simulate servers on disks that fail, and clusters, from 10,000 seeds each (SEEDS=FROM..TO)
 	cargo run --profile quick --package pando-sim --locked -- --seeds $(SEEDS)
+	cargo run --profile quick --package pando-sim --locked -- --seeds $(SEEDS) --faults cluster
 
 .PHONY: soak
 soak: build ## What takes longer than make test may (STEPS="flat log", PERCENT=10): see docs/testing.md

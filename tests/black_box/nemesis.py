@@ -1,5 +1,6 @@
 """What goes wrong at the nodes of a cluster: processes, links between them and disks, at moments that follow from a seed."""
 
+import json
 import shutil
 import signal
 import time
@@ -110,7 +111,7 @@ class Nemesis:
         self.begun = time.monotonic()
         self.kinds = [
             self.kill, self.kill_leader, self.stand_still, self.isolate, self.hear_nothing, self.say_nothing, self.break_link,
-            self.late, self.slow_disk, self.full_disk, self.broken_disk, self.move_leader, self.restart, self.replace,
+            self.late, self.slow_disk, self.full_disk, self.broken_disk, self.move_leader, self.restart, self.drain, self.replace,
         ]
         self.due = []
         # Nodes with a fault.
@@ -260,6 +261,17 @@ class Nemesis:
         self.cluster.nodes.pop(number).end()
         return lambda: self.start(number)
 
+    def drain(self):
+        """A node is prepared for its end, which does not come."""
+        number = self.any()
+        self.say("drain", number, self.cluster.command(number, "drain", number, code=None).err)
+        return lambda: self.asks(number, "drain", number, "--undo")
+
+    def asks(self, at, *command):
+        """Until it is done: an election may be in progress."""
+        self.say(*command)
+        wait_for(lambda: self.cluster.command(at, *command, code=None).code == 0, command[0])
+
     def replace(self):
         """A node and its disk are lost."""
         number = self.any()
@@ -281,9 +293,20 @@ class Nemesis:
         """Another node takes the place of one that is lost, and its address for clients."""
         new = max(self.cluster.ports) + 1
         at = self.well()[0]
+        token = ["-o", self.cluster.folder / f"token{new}"]
+        # The operator removes it, or lets the new one take its place.
+        by_itself = self.chance.random() < 0.5
+        self.asks(at, *(["replace", number] if by_itself else ["token"]), *token)
         self.say("join", new)
-        wait_for(lambda: self.cluster.command(at, "token", "-o", self.cluster.folder / f"token{new}", code=None).code == 0, "a token")
         listen, _ = self.cluster.addresses.pop(number)
         self.cluster.ports.pop(number)
         wait_for(lambda: self.joins(new, listen), "it joins")
-        wait_for(lambda: self.cluster.command(at, "remove", number, code=None).code == 0, "the lost one is removed")
+        if by_itself:
+            wait_for(lambda: not self.knows(at, number), "the new one takes its place")
+        else:
+            self.asks(at, "remove", number)
+
+    def knows(self, at, number):
+        """Is it a member, as far as a node can say?"""
+        said = self.cluster.command(at, "status", "--json", code=None)
+        return bool(said.code) or number in [node["id"] for node in json.loads(said.out)["nodes"]]

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import base64
 import re
 import select
 import shutil
@@ -85,6 +86,16 @@ def test_a_backup_of_a_follower_has_all_that_was_acknowledged_anywhere(cluster):
     backups = sorted((cluster.folder / "backups").iterdir())
     first = next(path for path in backups if path.name != "lock")
     assert (first / "backup").exists() and not (first / "cluster").exists()
+    # The keys of the cluster are in no other file than theirs.
+    folder = cluster.folder / "n3/data"
+    keys = {path.name: path.read_bytes().split(b"-----")[2].replace(b"\n", b"") for path in (folder / "cluster").glob("*.key")}
+    assert sorted(keys) == ["ca.key", "node.key"]
+    secrets = [form for key in keys.values() for form in (key[40:], base64.b64decode(key)[40:])]
+    others = [path for place in (folder, cluster.folder / "backups") for path in place.rglob("*") if path.is_file() and path.suffix != ".key"]
+    assert len(others) > 10
+    for path in [*others, cluster.folder / "n3/log"]:
+        content = path.read_bytes().replace(b"\n", b"")
+        assert not any(secret in content for secret in secrets), path
     dump = run(PANDO, "dump", "--data", first).out
     added = re.findall(r"^# command (1:\d+\.\d+) .*\ndn: cn=(w\d+),", dump, re.MULTILINE)
     assert len(added) > 20 and before <= {name for _, name in added}

@@ -13,7 +13,7 @@ from test_histories import pytestmark as needs_histories
 from test_porcupine import porcupine
 
 # For how long the nodes are disturbed.
-SECONDS = float(os.environ.get("PANDO_NEMESIS_SECONDS", "80"))
+SECONDS = float(os.environ.get("PANDO_NEMESIS_SECONDS", "90"))
 
 pytestmark = needs_histories
 __all__ = ["porcupine"]

@@ -44,6 +44,15 @@ fn nothing_is_lost_and_nothing_else_appears() {
     }
 }
 
+/// One of nine seeds is a world of a cluster. These all are.
+#[test]
+fn clusters_lose_nothing() {
+    let plan = Some(("cluster".to_owned(), Plan::named("cluster").expect("it comes with the simulator")));
+    let choice = Choice { plan, ..Choice::default() };
+    let (_, failures) = choice.run_all(seeds(), task::cores(), 10, &|_, _| ());
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
 /// In seed 1125 a record that was not synced was followed, and went with the power while a start was cut short.
 #[test]
 fn what_is_not_promised_may_go_while_a_start_is_cut_short() {
