@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 
@@ -53,6 +54,29 @@ def test_a_leader_that_no_node_can_follow_stays(cluster):
     # A learner could get its vote, but another node that votes has to lead before.
     stays = "no other node that votes has caught up: none can lead"
     wait_for(lambda: said(cluster, 1, "remove", 1) == stays, "the learner has caught up")
+
+
+def test_the_leader_is_not_moved_to_a_node_that_is_gone(cluster):
+    three(cluster)
+    cluster.kill(3)
+    wait_for(lambda: cluster.roles(1)[3] == "down" and cluster.leader(1) in (1, 2), "the others have noticed")
+    assert said(cluster, 1, "move-leader", 3) == "node 3 does not answer"
+
+
+def test_a_node_that_cannot_listen_for_others_does_not_join(cluster):
+    cluster.first()
+    cluster.token("token")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        (cluster.folder / "n2").mkdir()
+        own = ["--listen", f"ldap://127.0.0.1:{free_port()}", "--peer", f"127.0.0.1:{port}"]
+        err = run(PANDO, "serve", "--data", cluster.folder / "n2/data", *own, "--join", cluster.folder / "token", code=1).err
+        assert f"--peer 127.0.0.1:{port}: Address already in use" in err
+    assert list(cluster.roles(1)) == [1]
+    # The token is not used up.
+    cluster.begin(2, "--join", cluster.folder / "token")
 
 
 def test_commands_are_refused_that_would_end_the_cluster(cluster):
@@ -158,7 +182,7 @@ def test_starts_that_make_no_node_are_refused(cluster, tmp_path):
     imports = "--import: fill the directory first, then make it a node; or load into the cluster"
     assert imports in serve("n1", "--import", "/dev/null", code=1)
     same = "a setting of the directory is the same on all nodes: change it over LDAP, in cn=config, and take it out of this start"
-    assert same in serve("n1", "--txn-age-max", 5000, code=1)
+    assert f"the settings: `txn-age-max`: {same}" in serve("n1", "--txn-age-max", 5000, code=1)
     everywhere = "it is the same on all nodes. Leave it out of this start; definitions are added over LDAP, to the subschema, and all else takes a new cluster, made of an export"
     for key, made, other in (("suffix", SUFFIX, "dc=org"), ("schema", "the standard one", "dvtds"), ("schema-check", "on", "off")):
         differs = f"`{key}` is {made} in this data directory, but {other} is configured: {everywhere}"

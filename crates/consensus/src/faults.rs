@@ -1,5 +1,7 @@
 //! Faults of a replica that tests plant.
 
+pub mod holes;
+
 env::faults! {
     /// A vote is given before it is on the disk.
     VOTE_NOT_SYNCED = "vote-not-synced";

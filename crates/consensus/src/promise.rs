@@ -2,7 +2,7 @@
 //! nor helps another to. The time is that of its own clock, and no number of ticks. A transfer of the leadership breaks the promise, so a
 //! leader that has asked for one has no lease any more ([`crate::lease`]).
 
-use crate::faults;
+use crate::faults::{self, holes};
 use env::planted;
 
 /// Milliseconds that a promise holds.
@@ -19,7 +19,7 @@ pub(crate) struct Promise {
 impl Promise {
     /// Of a replica that starts: it has forgotten what it promised.
     pub(crate) fn of_start() -> Promise {
-        Promise { is_new: true, ..Promise::default() }
+        Promise { is_new: !planted::is(holes::VOTE_RIGHT_AFTER_START), ..Promise::default() }
     }
 
     /// A step begins. Whatever was taken before was taken by now; that the clock was looked at before it came would make the

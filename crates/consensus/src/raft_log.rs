@@ -267,7 +267,9 @@ impl RaftLog {
         }
         let metadata = message.get_snapshot().get_metadata();
         let at = Position { index: Index(metadata.index), term: metadata.term };
-        if raft.raft_log.match_term(at.index.0, at.term) || at.index.0 <= raft.raft_log.committed {
+        let is_early = planted::is(faults::holes::SNAPSHOT_STEPPED_EARLY);
+        let log = &raft.raft_log;
+        if log.match_term(at.index.0, at.term) || at.index.0 <= log.committed || is_early {
             return self.step(message);
         }
         let wanted = WantedSnapshot { from: ReplicaId(message.from), at };
@@ -588,5 +590,25 @@ fn is_sent_early(message: &Message) -> bool {
         MessageType::MsgRequestVoteResponse => planted::is(faults::VOTE_NOT_SYNCED),
         MessageType::MsgAppendResponse => planted::is(faults::APPEND_ACKED_BEFORE_SYNC),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wal::Ticket;
+
+    /// The answer to what a replica asked before it was started again may come behind that.
+    #[test]
+    fn a_question_of_an_earlier_run_is_no_other_one() {
+        let asked = |run| {
+            let mut reads = Reads::new(ReplicaId(3), of_run(run));
+            reads.ask();
+            let question = reads.question(0, 1).expect("nothing was asked before");
+            (reads, question)
+        };
+        let ((_, earlier), (mut reads, _)) = (asked(1), asked(2));
+        reads.on_answer(&earlier, 9);
+        assert_eq!(reads.passed().0, Ticket(0));
     }
 }

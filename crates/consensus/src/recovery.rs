@@ -1,10 +1,11 @@
 //! What the write-ahead log of a replica came to: its records, read in order after a snapshot.
 
 use crate::entries::{Entries, changed};
+use crate::faults::{self, holes};
 use crate::mark::SnapshotMark;
 use crate::member::Base;
 use crate::record::{HardState, decode_entry};
-use crate::{change, faults, trace};
+use crate::{change, trace};
 use env::planted;
 use raft::eraftpb::{Entry, EntryType};
 use raft::{Config, RawNode, Storage as _};
@@ -157,7 +158,8 @@ impl Recovery {
                 ));
             }
         }
-        let record = entries.record(base.index).ok().filter(|_| is_same);
+        let is_kept = is_same || planted::is(holes::TAIL_OF_OTHER_HISTORY);
+        let record = entries.record(base.index).ok().filter(|_| is_kept);
         if term < base.term {
             (term, vote) = (base.term, 0);
         }
@@ -169,6 +171,9 @@ impl Recovery {
     /// The hard state of the files; term and vote of the mark if those are later.
     fn hard_state_after(&self, mark: &SnapshotMark) -> HardState {
         let HardState { term, vote, commit } = self.hard_state;
+        if planted::is(holes::HEADS_NOT_CARRIED_OVER) {
+            return self.hard_state;
+        }
         match term.cmp(&mark.term) {
             Ordering::Less => HardState { term: mark.term, vote: mark.vote, commit },
             Ordering::Equal => HardState { term, vote: vote.max(mark.vote), commit },

@@ -1,5 +1,7 @@
 //! Faults of commit, recovery, indexes, backup and restore that tests plant.
 
+pub mod holes;
+
 env::faults! {
     /// Commands are applied, and so can be read, before they are safe.
     PUBLISHED_BEFORE_SYNC = "published-before-sync";

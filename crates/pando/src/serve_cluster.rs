@@ -22,7 +22,8 @@ use schema::Schema;
 use server::cluster::{Beside, Facts, JoinBody, Node};
 use server::config::{Config, Listener, OnLogFailure};
 use server::{Ended, Endpoints, Logged, directory};
-use std::net::SocketAddr;
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,7 +117,7 @@ impl NodeArgs {
         if is_new && !is_later && self.addresses(config)[1].iter().any(is_wide) {
             faults.push(format!("--listen: {elsewhere} --advertise"));
         }
-        if is_new && self.peer.is_empty() {
+        if is_new && !is_later && self.peer.is_empty() {
             faults.push("--peer is missing: where do other nodes reach this one?".to_owned());
         }
         faults
@@ -299,6 +300,11 @@ fn join(args: &NodeArgs, config: &Config, dir: &Path, token: &Path) -> Result<()
     if serve_data::is_made(dir) && data.has_snapshot().map_err(refused)? {
         return Err(Failed::at("--join", "this directory has entries: a node that joins begins with none"));
     }
+    // A node that cannot listen for others is not to become a member.
+    let own: Vec<Address> = args.peer.iter().filter_map(|text| Address::parse(text)).collect();
+    for address in resolved(&own)? {
+        TcpListener::bind(address).map_err(|error| Failed::at(format!("--peer {address}"), error))?;
+    }
     let folder = peers::folder(dir);
     let key = NodeKey::load_or_make(&RealDisk, &folder).map_err(at_cluster)?;
     let [peer_addresses, ldap_addresses] = args.addresses(config);
@@ -428,7 +434,10 @@ fn take_up(
     settled.map_err(|what| Failed::at(data.dir().display(), what))?;
     if record.values != before.values {
         let text = "a setting of the directory is the same on all nodes: change it over LDAP, in cn=config, and take it out of this start";
-        return Err(Failed::at("the settings", text));
+        let keys: BTreeSet<_> = record.values.keys().chain(before.values.keys()).collect();
+        let differs = |key: &&&String| record.values.get(**key) != before.values.get(**key);
+        let differ: Vec<String> = keys.iter().filter(differs).map(|key| format!("`{key}`")).collect();
+        return Err(Failed::at(format!("the settings: {}", differ.join(", ")), text));
     }
     fits(&config, schema)?;
     // What this start gave is of no other node, and so not recorded.
@@ -447,10 +456,14 @@ fn take_up(
 
 /// Where this node listens for others.
 fn listen(boot: &Boot) -> Result<Vec<SocketAddr>, Failed> {
-    let own = match &boot.identity.listens().peer[..] {
+    resolved(match &boot.identity.listens().peer[..] {
         [] => boot.identity.peer_addresses(),
         recorded => recorded,
-    };
+    })
+}
+
+/// What addresses of this node stand for.
+fn resolved(own: &[Address]) -> Result<Vec<SocketAddr>, Failed> {
     let mut all = Vec::new();
     for address in own {
         let resolved = net::resolve(address.host(), address.port());

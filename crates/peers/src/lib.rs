@@ -10,6 +10,7 @@ mod authority;
 mod certificate;
 pub mod client;
 mod codec;
+mod faults;
 mod files;
 pub mod frame;
 pub mod hello;

@@ -4,12 +4,14 @@
 //! A start that was not seen before is on the disk before its hello is answered. What nodes acknowledge moves all the time, and is written
 //! when [`Seen::save`] is called.
 
+use crate::faults;
 use crate::files::{self, FileError};
 use crate::hello::Hello;
 use crate::id::{RunId, hex};
 use crate::wire::Ended;
 use consensus::Extent;
 use env::disk::Disk;
+use env::planted;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -160,10 +162,10 @@ fn is_same(node: &Node, hello: &Hello) -> bool {
 
 /// May this run follow the one that was seen last? In a later term than that in which something was acknowledged, a leader may have replaced it.
 fn check(node: &Node, hello: &Hello) -> Result<(), Ended> {
-    if hello.boots <= node.boots {
+    if hello.boots <= node.boots && !planted::is(faults::SAME_BOOT_IMAGE) {
         return Err(Ended::Stranger("it started from an earlier state of its data directory"));
     }
-    if hello.extent < node.extent {
+    if hello.extent < node.extent && !planted::is(faults::OLD_IMAGE_ACCEPTED) {
         return Err(Ended::Stranger(
             "it started from an earlier state of its data directory: it lacks what it has acknowledged",
         ));

@@ -156,8 +156,7 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::LEASE_OVER_TRANSFER, "cluster", None, properties::LEASES),
     (consensus::faults::TICK_DEBT, "cluster", None, properties::LEASES),
     (node::faults::SLOW_LEADER_STAYS, "cluster", None, properties::WORSE),
-    // `lease-after-aborted-transfer` and `read-context-again` are not in this list: these worlds do not find them. The models have both
-    // (`crates/models/tests/reads/`).
+    // `lease-after-aborted-transfer` and `read-context-again` are not in this list: these worlds do not find them. Tests of replicas do (`xtask/holes.toml`).
     (node::faults::MINORITY_CHAIN_WINS, "cluster", None, properties::LEAVES),
     (node::faults::NEVER_COMPARED, "cluster", None, properties::REBUILT),
     (node::faults::SLICES_NOT_COMPARED, "cluster", None, properties::REBUILT),

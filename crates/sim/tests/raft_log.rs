@@ -11,7 +11,7 @@ use sim::disk::{Faults, SimDisk};
 use sim::network::Network;
 use std::path::Path;
 use std::sync::Arc;
-use wal::{Index, Kind, Position, Refused, Role, ShardLog, SyncJob, Ticket, Write, Writer};
+use wal::{Index, Kind, Position, ReadMode, Refused, Role, ShardLog, SyncJob, Ticket, Write, Writer};
 
 /// More than an election takes, in steps of all.
 const LONG: usize = 1000;
@@ -641,4 +641,62 @@ fn the_only_replica_that_votes_says_nothing_in_a_term_that_its_disk_has_not() {
     group.log(1).sync_done(kept.take().expect("its term is on its way to the disk").run()).unwrap();
     group.steps(100);
     assert!(synced(&mut group) > 0);
+}
+
+/// The disk of the leader has not yet the entry with which its term begins.
+#[test]
+fn a_leader_answers_no_question_before_its_term_has_begun() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    let [follower, next] = group.others(old)[..] else { panic!("there are three") };
+    group.propose(old, "all have it").unwrap();
+    group.steps(20);
+    group.log(old).control().ask(Request::Transfer(ReplicaId(next))).unwrap();
+    let mut kept = None;
+    loop {
+        group.step(next, &mut kept);
+        let log = group.log(next);
+        if log.status().leads {
+            break;
+        }
+        kept.take().into_iter().for_each(|job: SyncJob| log.sync_done(job.run()).unwrap());
+    }
+    group.kill(old);
+    (0..10).for_each(|_| group.step(next, &mut kept));
+    let status = group.log(next).status();
+    assert!(status.leads && status.commit < status.last, "{status:?}");
+    let barrier = group.log(follower).barrier();
+    (0..20).for_each(|_| group.step(next, &mut kept));
+    assert!(group.log(follower).passed().0 < barrier);
+    let job = kept.take().expect("its entry is on its way to the disk");
+    group.log(next).sync_done(job.run()).unwrap();
+    group.steps(20);
+    assert_eq!(group.log(follower).passed().0, barrier);
+}
+
+/// The other one may get the request to lead at any later time, and need not keep its promise then.
+#[test]
+fn a_leader_that_gave_up_a_transfer_has_no_lease() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let leader = group.leader();
+    group.log(leader).set_read_mode(ReadMode { by_lease: true, ..ReadMode::default() });
+    let lease = group.log(leader).lease().expect("a replica has one");
+    let holds = |group: &mut Group| {
+        group.log(leader).barrier();
+        group.steps(20);
+        lease.holds(group.now_ms * 1_000_000)
+    };
+    assert!(holds(&mut group), "a majority has answered");
+    let to = group.others(leader)[0];
+    group.cut_off(to);
+    group.log(leader).control().ask(Request::Transfer(ReplicaId(to))).unwrap();
+    let term = group.log(leader).status().term;
+    for _ in 0..100 {
+        assert!(!holds(&mut group));
+    }
+    let status = group.log(leader).status();
+    assert!(status.leads && status.term == term, "{status:?}");
+    assert!(group.propose(leader, "it has given that up").is_ok());
 }

@@ -1,7 +1,9 @@
 //! Questions of other replicas after the end of the log, which a leader can answer by itself.
 
 use super::RaftLog;
+use crate::faults::holes;
 use crate::member::ReplicaId;
+use env::planted;
 use raft::eraftpb::{Message, MessageType};
 
 impl RaftLog {
@@ -24,7 +26,8 @@ impl RaftLog {
         // Of the core the term is that of a message of its own.
         let known = std::mem::take(&mut message.term);
         let raft = &self.core.raft;
-        let can_answer = self.leads() && raft.commit_to_current_term();
+        let has_begun = raft.commit_to_current_term() || planted::is(holes::READ_BEFORE_OWN_TERM);
+        let can_answer = self.leads() && has_begun;
         if !can_answer || known != raft.term || !self.is_majority_with(ReplicaId(message.from)) {
             return Some(message);
         }

@@ -2,6 +2,8 @@
 //! moment would date all later changes, for ever. Times that are too far ahead are not followed: changes are taken with
 //! the last good time, as they are where a clock goes back. To refuse them would stop a service whose data is well.
 
+use crate::faults::holes::CLOCK_NOT_CLAMPED;
+use env::planted;
 use model::csn::EPOCH_UNIX_MS;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
@@ -35,7 +37,9 @@ impl Wall {
         let expected_ms = self.last_ms.saturating_add(passed_ms.unwrap_or(0));
         // A machine without a battery begins in 1970 and is set right later.
         let is_known = self.last_ms > EPOCH_UNIX_MS;
-        let is_beyond = is_known && wall_ms > expected_ms.saturating_add(FOLLOWED_MS) || wall_ms > END_MS;
+        let is_clamped = !planted::is(CLOCK_NOT_CLAMPED);
+        let is_beyond =
+            is_clamped && (is_known && wall_ms > expected_ms.saturating_add(FOLLOWED_MS) || wall_ms > END_MS);
         let now_ms = if is_beyond { expected_ms.clamp(EPOCH_UNIX_MS, END_MS) } else { wall_ms };
         if is_beyond && !self.is_reported {
             let (clock, given) = (model::timestamp(wall_ms), model::timestamp(now_ms));

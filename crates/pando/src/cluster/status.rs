@@ -54,8 +54,13 @@ pub(super) fn run(args: &Args) -> Result<(), Failed> {
     }
     upgrade(&status, nodes).iter().for_each(|line| text.push_str(line));
     let term = &status["term"];
+    let is_leader = |node: &Value| node["role"] == "leader";
     text.push_str(&match status["can_lose_one"].as_bool() {
         Some(true) => format!("term {term}; one more node can be lost\n"),
+        // What others are is known to the leader.
+        _ if !nodes.iter().any(is_leader) => {
+            format!("term {term}; this node knows of no leader, and nothing of the others\n")
+        }
         _ => format!("term {term}; no node can be lost\n"),
     });
     print(&text)

@@ -1,0 +1,14 @@
+//! Faults of which each is found by one test: xtask/holes.toml says which.
+
+env::faults! {
+    /// A start gives votes at once, though it has forgotten what it promised.
+    VOTE_RIGHT_AFTER_START = "vote-right-after-start";
+    /// Term and vote that stand in the mark of a snapshot alone are forgotten, when the files that had them are gone.
+    HEADS_NOT_CARRIED_OVER = "heads-not-carried-over";
+    /// Behind a snapshot of another replica the log goes on with entries that are of another history.
+    TAIL_OF_OTHER_HISTORY = "tail-of-other-history";
+    /// The core hears of a snapshot before its files are there.
+    SNAPSHOT_STEPPED_EARLY = "snapshot-stepped-early";
+    /// A leader answers a question before it has committed anything in its term.
+    READ_BEFORE_OWN_TERM = "read-before-own-term";
+}
