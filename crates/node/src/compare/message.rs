@@ -37,7 +37,7 @@ pub(crate) enum Said {
     Wrong(u64),
     /// What has the receiver in the slice of the directory that begins with this id, when it has applied that entry and none after it?
     AsksSlice(u32),
-    /// The digest of the slice that was asked for last.
+    /// The first id of a slice that was asked for, and 32 bits of its digest.
     Slice(u64),
     /// As [`Said::Wrong`], of the slice.
     WrongSlice(u64),

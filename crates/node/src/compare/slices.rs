@@ -63,7 +63,7 @@ impl Slices {
         let Some(mut reader) = reader else { return };
         let ids = wanted.first..wanted.first.saturating_add(SLICE_IDS);
         let digest = reader.pin().read_point().digest_of(ids);
-        self.digested = Some((wanted, (digest >> 64) as u64 ^ digest as u64));
+        self.digested = Some((wanted, said_of(wanted.first, digest)));
     }
 
     /// The leader wants the digest of a slice.
@@ -77,9 +77,10 @@ impl Slices {
         self.on_applied(now.chain.last().0, now.shard);
     }
 
-    /// Does this replica have said something else of an entry than what a majority has?
+    /// Does this replica have said something else of a slice at an entry than what a majority has?
     pub(super) fn has_said_other(&self, index: u64, value: u64) -> bool {
-        self.said.is_some_and(|(at, said)| at == index && said != value)
+        let is_of_slice = |said: u64| first_of(said) == first_of(value);
+        self.said.is_some_and(|(at, said)| at == index && is_of_slice(said) && said != value)
     }
 
     /// Says what was digested. True if this replica leads, and it is another than that of a majority.
@@ -101,7 +102,10 @@ impl Slices {
         (term, index, digest): (u64, u64, u64),
         send: &mut dyn FnMut(ReplicaId, Message),
     ) -> bool {
-        let Some((round, _)) = self.round.as_mut().filter(|(round, _)| round.index == index) else {
+        // What was said of an earlier slice at the same entry may come late.
+        let is_of_slice = self.first == first_of(digest);
+        let Some((round, _)) = self.round.as_mut().filter(|(round, _)| round.index == index && is_of_slice)
+        else {
             return false;
         };
         round.note(from, Value::Is(digest));
@@ -157,5 +161,42 @@ impl Slices {
         self.is_doubted |= round.is_doubted();
         self.round = None;
         true
+    }
+}
+
+/// What a replica says of a slice: its first id, and 32 bits of its digest. Where nothing comes several slices are compared at one entry.
+fn said_of(first: u32, digest: u128) -> u64 {
+    let bits = [96, 64, 32, 0].map(|shift| (digest >> shift) as u32);
+    u64::from(first) << 32 | u64::from(bits.into_iter().fold(0, |all, part| all ^ part))
+}
+
+/// Which slice something was said of.
+fn first_of(said: u64) -> u32 {
+    (said >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_late_of_a_slice_is_not_of_the_next_one_at_the_same_entry() {
+        let ids = [1, 2, 3].map(ReplicaId);
+        let mut slices = Slices { first: SLICE_IDS, ..Slices::default() };
+        slices.round = Some((Round::new(9, Members::of_voters(ids)), 0));
+        let mut wrong = Vec::new();
+        let mut say = |from: ReplicaId, first, digest| {
+            let send = &mut |to, message: Message| wrong.push((to, message.said));
+            assert!(!slices.on_digest(ids[0], from, (5, 9, said_of(first, digest)), send));
+            std::mem::take(&mut wrong)
+        };
+        assert_eq!(say(ids[0], SLICE_IDS, 7), []);
+        assert_eq!(say(ids[1], SLICE_IDS, 7), []);
+        assert_eq!(say(ids[2], 0, 5), [], "it was asked for that one before");
+        let right = said_of(SLICE_IDS, 7);
+        assert_eq!(say(ids[2], SLICE_IDS, 8), [(ids[2], Said::WrongSlice(right))]);
+        slices.said = Some((9, said_of(0, 5)));
+        assert!(!slices.has_said_other(9, right) && slices.has_said_other(9, said_of(0, 6)));
+        assert!(!slices.has_said_other(8, said_of(0, 6)));
     }
 }
