@@ -56,13 +56,6 @@ def test_a_leader_that_no_node_can_follow_stays(cluster):
     wait_for(lambda: said(cluster, 1, "remove", 1) == stays, "the learner has caught up")
 
 
-def test_the_leader_is_not_moved_to_a_node_that_is_gone(cluster):
-    three(cluster)
-    cluster.kill(3)
-    wait_for(lambda: cluster.roles(1)[3] == "down" and cluster.leader(1) in (1, 2), "the others have noticed")
-    assert said(cluster, 1, "move-leader", 3) == "node 3 does not answer"
-
-
 def test_a_node_that_cannot_listen_for_others_does_not_join(cluster):
     cluster.first()
     cluster.token("token")

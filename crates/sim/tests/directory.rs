@@ -12,6 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SEEDS: u64 = 300;
+/// So many of clusters besides.
+const CLUSTERS: u64 = 100;
 /// Within so many seeds each fault must be found.
 const PLANTED_SEEDS: u64 = 1000;
 /// Worlds from which on faults are looked for that few worlds find: the first that does. The search ends behind it as any other.
@@ -24,8 +26,12 @@ const SEEDS_KNOWN: [(Fault, u64); 3] = [
 const OPERATED: Option<&str> = Some("operated");
 
 fn seeds() -> Range<u64> {
+    seeds_of(SEEDS)
+}
+
+fn seeds_of(usual: u64) -> Range<u64> {
     let of = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    of("PANDO_SEED").map_or(0..of("PANDO_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1)
+    of("PANDO_SEED").map_or(0..of("PANDO_SEEDS").unwrap_or(usual), |seed| seed..seed + 1)
 }
 
 #[test]
@@ -49,7 +55,7 @@ fn nothing_is_lost_and_nothing_else_appears() {
 fn clusters_lose_nothing() {
     let plan = Some(("cluster".to_owned(), Plan::named("cluster").expect("it comes with the simulator")));
     let choice = Choice { plan, ..Choice::default() };
-    let (_, failures) = choice.run_all(seeds(), task::cores(), 10, &|_, _| ());
+    let (_, failures) = choice.run_all(seeds_of(CLUSTERS), task::cores(), 10, &|_, _| ());
     assert!(failures.is_empty(), "{failures:?}");
 }
 

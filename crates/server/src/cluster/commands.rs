@@ -113,7 +113,7 @@ fn not_ready(view: &View, own: ReplicaId, reads_alone: bool) -> Option<&'static 
     reasons.into_iter().find(|(is_so, _)| *is_so).map(|(_, why)| why)
 }
 
-/// A node that is to lead has a vote, answers, is not drained, and its directory is not known to be wrong.
+/// A node that is to lead has a vote, is not drained, and its directory is not known to be wrong.
 ///
 /// # Errors
 /// In words, what it lacks.
@@ -123,9 +123,6 @@ fn must_be_able_to_lead(view: &View, to: ReplicaId) -> Result<(), String> {
     }
     if Facts::of(&view.members, to).drained {
         return Err(format!("node {to} is drained: `pando cluster drain {to} --undo` ends that"));
-    }
-    if view.others.iter().any(|other| other.id == to && !other.is_active) {
-        return Err(format!("node {to} does not answer"));
     }
     if view.compared.wrong.contains(&to) {
         return Err(format!("the directory of node {to} is made anew: it cannot lead before"));
@@ -137,7 +134,7 @@ fn must_be_able_to_lead(view: &View, to: ReplicaId) -> Result<(), String> {
 mod tests {
     use super::super::tests;
     use super::*;
-    use consensus::{Compared, Control, Members, Other, Standing};
+    use consensus::{Compared, Control, Members, Standing};
     use node::commit::Queue;
     use std::sync::Arc;
 
@@ -180,8 +177,6 @@ mod tests {
         drain(&mut view, ReplicaId(2));
         assert!(said(&view, 2).is_some_and(|why| why.starts_with("node 2 is drained: `pando cluster")));
         assert_eq!(said(&view, 4).as_deref(), Some("node 4 has no vote"));
-        view.others = vec![Other { id: ReplicaId(3), matched: 9, is_active: false, fetches: false }];
-        assert_eq!(said(&view, 3).as_deref(), Some("node 3 does not answer"));
     }
 
     /// A node that starts, and one whose replica knows nobody yet.
