@@ -1,8 +1,8 @@
 """Backups of a node of a cluster, what is made of them, and a cluster that has lost its majority for ever."""
 
+import base64
 import os
 import pty
-import base64
 import re
 import select
 import shutil

@@ -141,7 +141,7 @@ impl RaftLog {
             persist: Persist::new(writer, started),
             links,
             ticks: Ticks::new(seeds.next_u64()),
-            reads: Reads::new(id, of_run(seeds.next_u64())),
+            reads: Reads::new(id, seeds.next_u64()),
             notice: CommitNotice::default(),
             delayed: Delayed::default(),
             read_mode: ReadMode::default(),
@@ -579,36 +579,11 @@ impl RaftLog {
     }
 }
 
-/// What this run's questions are known by.
-fn of_run(random: u64) -> u64 {
-    if planted::is(faults::READ_CONTEXT_AGAIN) { 0 } else { random }
-}
-
 /// Is a fault planted by which this message does not wait for the disk?
 fn is_sent_early(message: &Message) -> bool {
     match message.get_msg_type() {
         MessageType::MsgRequestVoteResponse => planted::is(faults::VOTE_NOT_SYNCED),
         MessageType::MsgAppendResponse => planted::is(faults::APPEND_ACKED_BEFORE_SYNC),
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use wal::Ticket;
-
-    /// The answer to what a replica asked before it was started again may come behind that.
-    #[test]
-    fn a_question_of_an_earlier_run_is_no_other_one() {
-        let asked = |run| {
-            let mut reads = Reads::new(ReplicaId(3), of_run(run));
-            reads.ask();
-            let question = reads.question(0, 1).expect("nothing was asked before");
-            (reads, question)
-        };
-        let ((_, earlier), (mut reads, _)) = (asked(1), asked(2));
-        reads.on_answer(&earlier, 9);
-        assert_eq!(reads.passed().0, Ticket(0));
     }
 }

@@ -1,9 +1,11 @@
 //! Questions after the end of the log: a reader that must see all that was acknowledged anywhere waits for an answer (Raft thesis 6.4,
 //! ReadIndex). One question is for all readers that came before it was sent.
 
+use crate::faults;
 use crate::lease::Question;
 use crate::member::ReplicaId;
 use crate::message::QUESTION_BYTES;
+use env::planted;
 use std::collections::VecDeque;
 use wal::{Index, Ticket};
 
@@ -35,7 +37,9 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
+    /// Of a replica; its questions of this run are known by the number `run`.
     pub(crate) fn new(replica: ReplicaId, run: u64) -> Reads {
+        let run = if planted::is(faults::READ_CONTEXT_AGAIN) { 0 } else { run };
         Reads {
             replica,
             run,
@@ -149,6 +153,20 @@ mod tests {
         reads.on_answer(&context, 11);
         assert_eq!(reads.passed(), (third, Index(12)), "the end never goes back");
         assert_eq!(reads.question(1000, 1), None);
+    }
+
+    /// The answer to what a replica asked before it was started again may come behind that.
+    #[test]
+    fn a_question_of_an_earlier_run_is_no_other_one() {
+        let asked = |run| {
+            let mut reads = Reads::new(ReplicaId(3), run);
+            reads.ask();
+            let question = reads.question(0, 1).expect("nothing was asked before");
+            (reads, question)
+        };
+        let ((_, earlier), (mut reads, _)) = (asked(1), asked(2));
+        reads.on_answer(&earlier, 9);
+        assert_eq!(reads.passed().0, Ticket(0));
     }
 
     #[test]

@@ -88,7 +88,6 @@ impl NodeArgs {
 
     /// What is wrong with them, and with the addresses of `config` beside them.
     pub(crate) fn faults(&self, config: &Config) -> Vec<String> {
-        let parse = |text: &str| Address::parse(text).filter(|address| address.port() != 0);
         let mut faults = Vec::new();
         for (flag, texts, scheme) in [
             ("peer", &self.peer, ""),
@@ -96,7 +95,7 @@ impl NodeArgs {
             ("advertise", &self.advertise, CLIENTS),
         ] {
             for text in texts {
-                match text.strip_prefix(scheme).and_then(parse) {
+                match text.strip_prefix(scheme).and_then(Address::parse) {
                     None => faults.push(format!("--{flag}: `{text}` is not {scheme}HOST:PORT")),
                     Some(address) if is_wide(&address) && flag != "peer" => {
                         faults.push(format!("--{flag}: `{text}` says nothing of where this node is reached"));
@@ -107,9 +106,7 @@ impl NodeArgs {
         }
         let is_new = self.init_cluster || self.join.is_some();
         let elsewhere = "an address that is reached from elsewhere must be named by";
-        if self.peer_advertise.is_empty()
-            && self.peer.iter().filter_map(|text| parse(text)).any(|a| is_wide(&a))
-        {
+        if self.peer_advertise.is_empty() && self.peers().iter().any(is_wide) {
             faults.push(format!("--peer: {elsewhere} --peer-advertise"));
         }
         // A later start keeps the address that is known.
@@ -121,6 +118,11 @@ impl NodeArgs {
             faults.push("--peer is missing: where do other nodes reach this one?".to_owned());
         }
         faults
+    }
+
+    /// Where it is to listen for other nodes.
+    fn peers(&self) -> Vec<Address> {
+        self.peer.iter().filter_map(|text| Address::parse(text)).collect()
     }
 
     fn addresses(&self, config: &Config) -> [Vec<Address>; 2] {
@@ -157,10 +159,10 @@ impl NodeArgs {
 
     /// Where it listens, for a later start that does not say it.
     fn listens(&self, config: &Config, identity: &Identity) -> Listens {
-        let named: Vec<Address> = self.peer.iter().filter_map(|text| Address::parse(text)).collect();
+        let named = self.peers();
         Listens {
             peer: if named.is_empty() { identity.listens().peer.clone() } else { named },
-            clients: config.listeners().iter().map(|listener| said(config, listener)).collect(),
+            clients: config.listeners_as_said().map(|listener| listener.to_string()).collect(),
         }
     }
 }
@@ -194,12 +196,6 @@ pub(crate) fn listen_as_before(config: &mut Config, dir: &Path) {
         true => (listeners.into_iter().map(|listener| listener.url).collect(), Vec::new()),
         false => (Vec::new(), listeners),
     };
-}
-
-/// What a configuration says of a listener, as [`Listener::parse`] reads it.
-fn said(config: &Config, listener: &Listener) -> String {
-    let own = config.listener.iter().find(|own| (&own.url, &own.name) == (&listener.url, &listener.name));
-    own.map_or_else(|| Listener::of(&listener.url).to_string(), ToString::to_string)
 }
 
 pub(crate) fn at_cluster(error: impl ToString) -> Failed {
@@ -301,8 +297,7 @@ fn join(args: &NodeArgs, config: &Config, dir: &Path, token: &Path) -> Result<()
         return Err(Failed::at("--join", "this directory has entries: a node that joins begins with none"));
     }
     // A node that cannot listen for others is not to become a member.
-    let own: Vec<Address> = args.peer.iter().filter_map(|text| Address::parse(text)).collect();
-    for address in resolved(&own)? {
+    for address in resolved(&args.peers())? {
         TcpListener::bind(address).map_err(|error| Failed::at(format!("--peer {address}"), error))?;
     }
     let folder = peers::folder(dir);

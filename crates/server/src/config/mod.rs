@@ -288,11 +288,16 @@ impl Config {
 
     /// All that is listened on. The address of `listen` that nobody named does not stand beside a `[[listener]]`.
     pub fn listeners(&self) -> Vec<Listener> {
-        let is_named = self.listener.is_empty() || self.given.contains_key("listen");
-        let listen = self.listen.iter().filter(|_| is_named).map(Listener::of);
         let clients = self.client_certificate;
-        let all = listen.chain(self.listener.iter().cloned());
+        let all = self.listeners_as_said();
         all.map(|listener| Listener { clients: listener.clients.or(Some(clients)), ..listener }).collect()
+    }
+
+    /// The same, without what other settings say of them.
+    pub fn listeners_as_said(&self) -> impl Iterator<Item = Listener> {
+        let is_named = self.listener.is_empty() || self.given.contains_key("listen");
+        let listen = self.listen.iter().filter(move |_| is_named).map(Listener::of);
+        listen.chain(self.listener.iter().cloned())
     }
 
     /// What secures connections; `None` without a certificate.
