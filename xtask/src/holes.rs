@@ -99,10 +99,19 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
     Ok(faults)
 }
 
+/// Builds what [`run`] needs.
+pub(crate) fn build_only(root: &Path) -> Result<Vec<Fault>, String> {
+    Built::new(root, &tests_of(&list(root)?)).map(|_| Vec::new())
+}
+
+fn tests_of(holes: &[Hole]) -> BTreeSet<Test> {
+    holes.iter().map(|hole| hole.test.clone()).collect()
+}
+
 /// Builds with faults, and runs each test with its hole, by which it must fail, and without, by which it must pass.
 pub(crate) fn run(root: &Path) -> Result<Vec<Fault>, String> {
     let holes = list(root)?;
-    let tests: BTreeSet<Test> = holes.iter().map(|hole| hole.test.clone()).collect();
+    let tests = tests_of(&holes);
     let built = Built::new(root, &tests)?;
     // Black-box tests without holes are run by their own step, which takes long enough.
     let of_cargo = tests.iter().filter(|test| test.package != BLACK_BOX);

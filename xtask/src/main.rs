@@ -35,12 +35,13 @@ impl Fault {
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix]
-       cargo xtask holes
+       cargo xtask holes [--no-run]
 
 tidy   check layers, import circles, forbidden calls, unsafe, file sizes, links in documents, files that they show, registered fuzz targets and their lock file,
        assertions, share of comments, retired words, tests of security requirements and holes planted for them
        --fix  tighten the entries of circles.toml, floors.toml, ratchet.toml and words.toml in xtask/ to what the files are now
-holes  build with the holes of holes.toml, and see that the test of each fails with it and passes without";
+holes  build with the holes of holes.toml, and see that the test of each fails with it and passes without
+       --no-run  only build";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         ["tidy"] => report(tidy(&root(), false)),
         ["tidy", "--fix"] => report(tidy(&root(), true)),
         ["holes"] => report(holes::run(&root())),
+        ["holes", "--no-run"] => report(holes::build_only(&root())),
         ["--help"] | ["help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

@@ -3,6 +3,7 @@
 mod group;
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Raises the number of descriptors that this process may hold to what the system allows it, and returns it.
 pub fn raise_descriptor_limit() -> u64 {
@@ -39,11 +40,14 @@ pub fn threads() -> Option<u64> {
 }
 
 /// Bytes of memory of the machine, or of the control group that this process is in, or of one above it, when that is less.
-/// `None` where the system does not say.
+/// `None` where the system does not say. It is read once: every directory that is begun asks, of which a simulator begins thousands.
 pub fn memory_bytes() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok();
-    let machine = meminfo.as_deref().and_then(|text| kib_field(text, "MemTotal:"));
-    machine.into_iter().chain(group::memory_limit(Path::new("/"))).min()
+    static BYTES: OnceLock<Option<u64>> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let meminfo = std::fs::read_to_string("/proc/meminfo").ok();
+        let machine = meminfo.as_deref().and_then(|text| kib_field(text, "MemTotal:"));
+        machine.into_iter().chain(group::memory_limit(Path::new("/"))).min()
+    })
 }
 
 /// Bytes of memory of this process that are resident now. `None` where the system does not say.

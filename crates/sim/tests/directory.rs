@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SEEDS: u64 = 300;
 /// So many of clusters besides.
-const CLUSTERS: u64 = 100;
+const CLUSTERS: u64 = 300;
 /// Within so many seeds each fault must be found.
 const PLANTED_SEEDS: u64 = 1000;
 /// Worlds from which on faults are looked for that few worlds find: the first that does. The search ends behind it as any other.
