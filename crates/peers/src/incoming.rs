@@ -1,5 +1,5 @@
 //! Connections that this node accepts: it receives over those of members, answers their commands, and takes the join of a node that has no
-//! certificate yet. All else ends a connection, with one line in the log.
+//! certificate yet. All else ends a connection, with one line in the log; with one a minute, of a node that is refused and comes again.
 
 use crate::acknowledged;
 use crate::frame::{ANSWER_BYTES_MAX, Kind, REASON_BYTES_MAX};
@@ -128,6 +128,13 @@ async fn serve(shared: Arc<Shared>, pending: TcpPending, from: PeerAddress, plac
                 ended => tracing::warn!("the link from node {node} for {class} ended: {ended}"),
             }
         }
+        Ok(First::Refused(node, ended)) => {
+            let (from, why) = (name(from), ended.to_string());
+            match shared.refusals.is_news(node, &why, shared.clock.monotonic_ns() / 1_000_000) {
+                true => tracing::warn!("node {node} at {from} is refused: {why}"),
+                false => tracing::debug!("node {node} at {from} is refused: {why}"),
+            }
+        }
         Ok(First::Join(body, stream)) => match place.during(admit(&shared, &body, stream)).await {
             Ok(node) => tracing::info!("node {node} joins from {}", name(from)),
             Err(ended) => tracing::warn!("a join from {} failed: {ended}", name(from)),
@@ -140,6 +147,8 @@ async fn serve(shared: Arc<Shared>, pending: TcpPending, from: PeerAddress, plac
 enum First {
     Link(Arc<Link>, TlsStream<Socket>, Heard),
     Join(Bytes, TlsStream<Socket>),
+    /// Of a node with a certificate of the CA, and why it is not linked.
+    Refused(u64, Ended),
 }
 
 async fn begin(shared: &Shared, pending: TcpPending) -> Result<First, Ended> {
@@ -153,7 +162,9 @@ async fn begin(shared: &Shared, pending: TcpPending) -> Result<First, Ended> {
         };
         let (_, body) = wire::read(&mut stream, |kind| kind == Kind::Hello).await?;
         let hello = Hello::decode(&body)?;
-        shared.admit(&hello, &holder).await?;
+        if let Err(ended) = shared.admit(&hello, &holder).await {
+            return Ok(First::Refused(holder.node, ended));
+        }
         wire::send(&mut stream, Kind::Hello, &shared.own(hello.class).await.encode()).await?;
         // Only now: a connection that has gone meanwhile replaces none.
         let link = shared.table.accept(&hello, holder.fingerprint)?;

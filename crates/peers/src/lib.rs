@@ -21,6 +21,7 @@ mod join;
 mod links;
 mod member;
 mod outgoing;
+mod refusals;
 mod secure;
 mod seen;
 mod service;

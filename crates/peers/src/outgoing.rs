@@ -10,6 +10,7 @@ use crate::socket::{Dialer, Heard, Socket};
 use crate::table::Link;
 use crate::wire::{self, ALIVE_MS, Ended};
 use env::task;
+use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncWriteExt as _, BufWriter, ReadHalf, WriteHalf};
 use tokio_rustls::TlsConnector;
@@ -67,7 +68,7 @@ async fn open(shared: &Shared, dialer: &mut Dialer, member: &Member, class: Clas
             return Err(Ended::Stranger("its certificate is not that of the member"));
         }
         wire::send(&mut stream, Kind::Hello, &own.encode()).await?;
-        let (_, body) = wire::read(&mut stream, |kind| kind == Kind::Hello).await?;
+        let (_, body) = wire::read(&mut stream, |kind| kind == Kind::Hello).await.map_err(refused)?;
         let hello = Hello::decode(&body)?;
         if hello.class != class {
             return Err(Ended::Stranger("its hello is of another class"));
@@ -77,6 +78,18 @@ async fn open(shared: &Shared, dialer: &mut Dialer, member: &Member, class: Clas
         Ok((link, stream, heard))
     })
     .await
+}
+
+/// A node that is no member any more, or whose disk was set back, is sent nothing, and hears of it by this alone.
+fn refused(ended: Ended) -> Ended {
+    let is_end = match &ended {
+        Ended::Closed => true,
+        Ended::Io(error) => {
+            matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
+        }
+        _ => false,
+    };
+    if is_end { Ended::Stranger("it does not take this node: its log says why") } else { ended }
 }
 
 async fn run(shared: &Shared, link: &Link, stream: TlsStream<Socket>, heard: &Heard) -> Ended {

@@ -3,6 +3,7 @@
 use crate::authority::Authority;
 use crate::certificate::Holder;
 use crate::hello::{Class, Hello};
+use crate::refusals::Refusals;
 use crate::secure::Configs;
 use crate::seen::Seen;
 use crate::service::Service;
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     calls: Arc<Semaphore>,
     records: Arc<Semaphore>,
     pub(crate) seen: Arc<Seen>,
+    /// Nodes whose links this node refused.
+    pub(crate) refusals: Refusals,
     /// Says how far the disk of this node goes, once that is known.
     durable: watch::Sender<Option<Durable>>,
 }
@@ -56,6 +59,7 @@ impl Shared {
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             records: Arc::new(Semaphore::new(RECORDS_MAX)),
             seen,
+            refusals: Refusals::default(),
             durable: watch::Sender::new(None),
         }
     }

@@ -78,6 +78,19 @@ fn each_wrong_connection_has_one_line_and_no_line_has_a_secret() {
     let good = Token::issue(&cluster.authority, &addresses, now_s(), &mut SystemEntropy);
     client::join(&good, &request("1")).unwrap();
     cluster.check();
+    // A node that was removed comes again and again with each of its links. It has a line at each end, and reads where the reason is.
+    cluster.nodes[0].peers.set_members(&cluster.members()[..1]);
+    let refused = |level: &str| {
+        let of = |line: &&str| {
+            line.contains(level) && line.contains("is refused: its certificate is of no member")
+        };
+        lines.text().lines().filter(of).count()
+    };
+    until("it has tried a few times", || refused("DEBUG") >= 5);
+    assert_eq!(refused("WARN"), 1, "{}", lines.text());
+    assert!(
+        lines.text().contains("no link to node 1 for messages: it does not take this node: its log says why")
+    );
     drop(cluster);
     let text = lines.text();
     for token in [&expired, &good] {
