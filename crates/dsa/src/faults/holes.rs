@@ -109,4 +109,7 @@ env::faults! {
     /// A replica refuses what the log has for want of memory of its own, and so cannot go on.
     /// A follower with less memory than the leader, or with older readers, would stop.
     MEMORY_STOPS_FOLLOWER = "memory-stops-follower";
+    /// A replica refuses what the log has where its own table has too many sets of attribute options.
+    /// Which sets a table has depends on the start: one that began with a snapshot has no sets of shapes that no entry has any more.
+    OPTIONS_BY_ONE = "options-by-one";
 }
