@@ -69,7 +69,9 @@ impl Applier {
     /// For a directory; `None` when there are too many readers of it. From then on the memory limit is for who logs the
     /// commands: what is logged is applied, whatever memory that takes ([`store::Shard::waive_limit`]).
     pub fn new(dsa: &Arc<Dsa>) -> Option<Applier> {
-        dsa.shard.waive_limit();
+        if !planted::is(faults::holes::MEMORY_STOPS_FOLLOWER) {
+            dsa.shard.waive_limit();
+        }
         let mut worker = Worker::new(dsa)?;
         let trail = dsa.trail.get().cloned();
         worker.scratch.notes = trail.as_ref().map(|_| Box::default());

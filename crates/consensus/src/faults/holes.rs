@@ -11,4 +11,6 @@ env::faults! {
     SNAPSHOT_STEPPED_EARLY = "snapshot-stepped-early";
     /// A leader answers a question before it has committed anything in its term.
     READ_BEFORE_OWN_TERM = "read-before-own-term";
+    /// The number of a node that was removed is given to the next one that joins.
+    REPLICA_ID_USED_AGAIN = "replica-id-used-again";
 }

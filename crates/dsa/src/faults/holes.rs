@@ -2,7 +2,7 @@
 //! no part of [`super::ALL`], for no property of the simulator is about them.
 //!
 //! Each is a check left out, as it might be by a mistake in the place where it is planted. So a hole says which test would notice that mistake; a
-//! check without a hole may go without any test noticing.
+//! check without a hole may go without any test noticing. The last ones are faults of replicas, which one test each finds, too.
 
 env::faults! {
     /// What follows StartTLS in the clear is kept, and taken for what came under TLS (row T3).
@@ -106,4 +106,10 @@ env::faults! {
     /// A search by a value that no entry has is over at once, also if its client may not test the attribute (row X2).
     /// A right guess at a hidden value would take longer than a wrong one.
     GUESS_ANSWERED_EARLY = "guess-answered-early";
+    /// A replica refuses what the log has for want of memory of its own, and so cannot go on.
+    /// A follower with less memory than the leader, or with older readers, would stop.
+    MEMORY_STOPS_FOLLOWER = "memory-stops-follower";
+    /// A replica refuses what the log has where its own table has too many sets of attribute options.
+    /// Which sets a table has depends on the start: one that began with a snapshot has no sets of shapes that no entry has any more.
+    OPTIONS_BY_ONE = "options-by-one";
 }

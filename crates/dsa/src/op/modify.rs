@@ -7,13 +7,15 @@
 mod superclass;
 
 use crate::context::Writing;
+use crate::faults::holes;
 use crate::outcome::{self, Refusal};
 use crate::policy;
+use env::planted;
 use model::{Description, EntryId, ResultCode, TypeId, short};
 use proto::Outline;
 use proto::op::modify::{self, Change, Modify, ModifyKind, Replacements, only_replacement};
 use proto::tag::{MODIFY, MODIFY_RESPONSE};
-use schema::{HeldDescriptions, Schema};
+use schema::{DescriptionError, HeldDescriptions, Schema};
 use smallvec::SmallVec;
 use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 
@@ -129,6 +131,9 @@ fn translate<'a>(
     change: &Change<'a>,
 ) -> Result<store::Change<'a>, Refusal> {
     let text = change.modification.description;
+    if planted::is(holes::OPTIONS_BY_ONE) && schema.is_one_set_too_many(text) {
+        return Err(outcome::undescribed(schema, text, DescriptionError::TooManyOptionSets));
+    }
     let description =
         descriptions.describe(text).map_err(|error| outcome::undescribed(schema, text, error))?;
     let values: SmallVec<[&[u8]; 1]> = change.modification.values.iter().collect();

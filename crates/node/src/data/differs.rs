@@ -26,6 +26,12 @@ pub(crate) struct DiffersFile {
 }
 
 impl DiffersFile {
+    /// Of a directory that is not known to be wrong.
+    #[cfg(test)]
+    pub(crate) fn none(dir: &std::path::Path) -> DiffersFile {
+        DiffersFile { disk: Arc::new(env::disk::RealDisk), dir: dir.to_owned(), generation: 0, entry: None }
+    }
+
     /// The directory is wrong, with everything up to this entry. Durable when it returns.
     ///
     /// # Errors

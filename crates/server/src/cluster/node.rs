@@ -3,10 +3,12 @@
 use super::facts::{self, Facts, until_s};
 use super::lags::Lags;
 use super::moves::Moves;
+use consensus::faults::holes;
 use consensus::{Change, Control, Members, Refusal, ReplicaId, Request, View};
 use dsa::behaviour::Versions;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
+use env::planted;
 use node::commit::Queue;
 use node::data::JoinFiles;
 use peers::{
@@ -316,12 +318,13 @@ fn refused(refusal: Refusal) -> NotDone {
     }
 }
 
-/// The number of the node that joins with this token and this key.
+/// The number of the node that joins with this token and this key: later than that of each node that there ever was.
 ///
 /// # Errors
 /// The token was used for another key.
-fn number_for(view: &View, token: &str, key: &str) -> Result<ReplicaId, String> {
-    let known: Vec<(ReplicaId, Facts)> = facts::known(&view.members).collect();
+pub(super) fn number_for(members: &Members, token: &str, key: &str) -> Result<ReplicaId, String> {
+    let counts = |id: &ReplicaId| !planted::is(holes::REPLICA_ID_USED_AGAIN) || members.has(*id);
+    let known: Vec<(ReplicaId, Facts)> = facts::known(members).filter(|(id, _)| counts(id)).collect();
     match known.iter().find(|(_, facts)| facts.token == token) {
         Some((id, facts)) if facts.key == key => Ok(*id),
         Some((id, _)) => Err(format!("the token was used: it has become node {id}")),
@@ -355,7 +358,7 @@ impl Service for Node {
             {
                 return Ok(None);
             }
-            let id = number_for(view, &token, &key)?;
+            let id = number_for(&view.members, &token, &key)?;
             let certificate = self.authority.issue(&request, id.0, now_s, &mut SystemEntropy);
             let certificate = certificate.map_err(|error| error.to_string())?;
             let known = Facts::of(&view.members, id);

@@ -1,6 +1,7 @@
 //! What a node refuses that its replica does not do: each text, of a replica that is in the state that it is about.
 
-use super::node::Node;
+use super::facts::Facts;
+use super::node::{Node, number_for};
 use bytes::Bytes;
 use consensus::links::Links;
 use consensus::{
@@ -318,4 +319,20 @@ fn a_node_that_another_one_follows_as_leader_says_if_that_one_does_not_answer() 
     // Nobody knows its address.
     let outcome = follower.step_down(&BTreeSet::new(), &json!({ "command": "drain" }));
     assert_eq!(outcome, Err(format!("node {leader} leads now, and does not answer: try again")));
+}
+
+#[test]
+fn the_number_of_a_node_is_never_that_of_another_one() {
+    let known_by = |token: &str| Facts { token: token.to_owned(), key: token.to_owned(), ..Facts::default() };
+    let mut members = Members::of_voters([1, 2, 3].map(ReplicaId));
+    for (id, token) in [(1, ""), (2, "b"), (3, "c"), (4, "d")] {
+        members.facts.insert(ReplicaId(id), known_by(token).encode());
+    }
+    assert!(!members.has(ReplicaId(4)), "the last one was removed");
+    assert_eq!(number_for(&members, "e", "e"), Ok(ReplicaId(5)));
+    // A join whose answer was lost is asked for again.
+    assert_eq!(number_for(&members, "c", "c"), Ok(ReplicaId(3)));
+    let used = |id| Err(format!("the token was used: it has become node {id}"));
+    assert_eq!(number_for(&members, "c", "e"), used(3));
+    assert_eq!(number_for(&members, "d", "e"), used(4), "also of a node that is gone");
 }
