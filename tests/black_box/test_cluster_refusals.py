@@ -93,6 +93,9 @@ def test_commands_are_refused_that_would_end_the_cluster(cluster):
     assert refused.count(f"no node takes this one yet: it asks again. {elsewhere}") == 1
     assert refused.endswith(f"pando serve: --join: the node refuses: {elsewhere}")
     cluster.command(1, "move-leader", 1)
+    at_two = cluster.addresses[2][1]
+    refused = run(*join(cluster, 4, "early", "--peer-advertise", at_two), code=1).err
+    assert refused.endswith(f"{at_two} is the address of node 2: give this one another, or remove node 2 first\n"), refused
     assert said(cluster, 1, "move-leader", 9) == "node 9 has no vote"
     cluster.command(1, "drain", 3)
     assert said(cluster, 1, "move-leader", 3) == "node 3 is drained: `pando cluster drain 3 --undo` ends that"

@@ -332,6 +332,28 @@ pub(super) fn number_for(members: &Members, token: &str, key: &str) -> Result<Re
     }
 }
 
+/// Refuses a node that would be reached where another member is: links would reach one or the other. It may take the place of that very member.
+///
+/// # Errors
+/// Another member has one of these addresses.
+pub(super) fn no_other_is_at(
+    members: &Members,
+    id: ReplicaId,
+    peer: &[Address],
+    replaces: Option<ReplicaId>,
+) -> Result<(), String> {
+    let others = facts::known(members)
+        .filter(|(other, _)| members.has(*other) && *other != id && Some(*other) != replaces);
+    for (other, facts) in others {
+        if let Some(address) = peer.iter().find(|address| facts.peer.contains(address)) {
+            return Err(format!(
+                "{address} is the address of node {other}: give this one another, or remove node {other} first"
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Service for Node {
     fn join(&self, token: &Token, request: JoinRequest) -> Result<JoinAnswer, NotDone> {
         let key = request.key().ok_or("the request for a certificate cannot be read")?.to_string();
@@ -362,6 +384,8 @@ impl Service for Node {
             let certificate = self.authority.issue(&request, id.0, now_s, &mut SystemEntropy);
             let certificate = certificate.map_err(|error| error.to_string())?;
             let known = Facts::of(&view.members, id);
+            let replaces = facts::replaced_by(&view.members, &token).or(known.replaces);
+            no_other_is_at(&view.members, id, &peer, replaces)?;
             let facts = Facts {
                 peer: peer.clone(),
                 ldap: ldap.clone(),
@@ -369,7 +393,7 @@ impl Service for Node {
                 token: token.clone(),
                 version: version.clone(),
                 newest: Some(newest),
-                replaces: facts::replaced_by(&view.members, &token).or(known.replaces),
+                replaces,
                 // With the certificate that an earlier try got: its answer may have come.
                 ..known
             };

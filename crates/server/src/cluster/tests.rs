@@ -1,7 +1,7 @@
 //! What a node refuses that its replica does not do: each text, of a replica that is in the state that it is about.
 
 use super::facts::Facts;
-use super::node::{Node, number_for};
+use super::node::{Node, no_other_is_at, number_for};
 use bytes::Bytes;
 use consensus::links::Links;
 use consensus::{
@@ -335,4 +335,23 @@ fn the_number_of_a_node_is_never_that_of_another_one() {
     let used = |id| Err(format!("the token was used: it has become node {id}"));
     assert_eq!(number_for(&members, "c", "e"), used(3));
     assert_eq!(number_for(&members, "d", "e"), used(4), "also of a node that is gone");
+}
+
+#[test]
+fn a_node_joins_where_no_other_member_is_or_where_that_is_which_it_replaces() {
+    let at = |port| [Address::parse(&format!("127.0.0.1:{port}")).unwrap()];
+    let mut members = Members::of_voters([1, 2].map(ReplicaId));
+    for (id, port) in [(1, 4891), (2, 4892), (3, 4893)] {
+        let facts = Facts { peer: at(port).to_vec(), ..Facts::default() };
+        members.facts.insert(ReplicaId(id), facts.encode());
+    }
+    let joins = |port, replaces| no_other_is_at(&members, ReplicaId(4), &at(port), replaces);
+    let taken = "127.0.0.1:4892 is the address of node 2: give this one another, or remove node 2 first";
+    assert_eq!(joins(4892, None), Err(taken.to_owned()));
+    assert_eq!(joins(4892, Some(ReplicaId(1))), Err(taken.to_owned()));
+    assert_eq!(joins(4892, Some(ReplicaId(2))), Ok(()));
+    assert_eq!(joins(4893, None), Ok(()), "node 3 was removed");
+    assert_eq!(joins(4894, None), Ok(()));
+    // A join whose answer was lost is asked for again.
+    assert_eq!(no_other_is_at(&members, ReplicaId(2), &at(4892), None), Ok(()));
 }
