@@ -700,3 +700,29 @@ fn a_leader_that_gave_up_a_transfer_has_no_lease() {
     assert!(status.leads && status.term == term, "{status:?}");
     assert!(group.propose(leader, "it has given that up").is_ok());
 }
+
+/// Two of five have an entry: the leader and a follower.
+#[test]
+fn a_follower_shows_nothing_that_no_majority_has() {
+    let mut group = Group::of(5);
+    group.steps(LONG);
+    let leader = group.leader();
+    let others = group.others(leader);
+    let (follower, majority) = (others[0], &others[1..]);
+    for id in majority {
+        for one in [leader, follower] {
+            group.network.cut(ReplicaId(one), ReplicaId(*id));
+            group.network.cut(ReplicaId(*id), ReplicaId(one));
+        }
+    }
+    let lost = group.propose(leader, "lost").unwrap();
+    group.steps(20);
+    assert_eq!(group.log(follower).control().view().durable.index, lost.index.0, "it has the entry");
+    assert!((1..=5).all(|id| group.texts(id).is_empty()), "nobody shows it");
+    group.steps(LONG);
+    let new = group.leader();
+    group.propose(new, "kept").unwrap();
+    group.network.mend();
+    group.steps(LONG);
+    assert!((1..=5).all(|id| group.texts(id) == ["kept"]));
+}

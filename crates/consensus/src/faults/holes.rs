@@ -11,4 +11,6 @@ env::faults! {
     SNAPSHOT_STEPPED_EARLY = "snapshot-stepped-early";
     /// A leader answers a question before it has committed anything in its term.
     READ_BEFORE_OWN_TERM = "read-before-own-term";
+    /// A follower takes for committed what the leader has sent it.
+    APPLIED_BEFORE_COMMITTED = "applied-before-committed";
 }
