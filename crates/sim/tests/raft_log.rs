@@ -726,3 +726,36 @@ fn a_follower_shows_nothing_that_no_majority_has() {
     group.steps(LONG);
     assert!((1..=5).all(|id| group.texts(id) == ["kept"]));
 }
+
+/// Sessions of it look at the clock, which does not stand still with it.
+#[test]
+fn a_leader_that_stands_still_has_no_lease_when_another_one_leads() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    group.log(old).set_read_mode(ReadMode { by_lease: true, ..ReadMode::default() });
+    let lease = group.log(old).lease().expect("a replica has one");
+    let holds = |group: &Group| lease.holds(group.now_ms * 1_000_000);
+    group.log(old).barrier();
+    group.steps(20);
+    assert!(holds(&group), "a majority has answered");
+    let stopped = group.all[old as usize - 1].log.take();
+    let other_leads =
+        |group: &Group| group.all.iter().filter_map(|one| one.log.as_ref()).any(|log| log.status().leads);
+    while !other_leads(&group) {
+        group.steps(1);
+    }
+    assert!(!holds(&group), "it has not taken a step since");
+    let new = group.leader();
+    let later = group.propose(new, "later").unwrap();
+    group.steps(20);
+    assert_eq!(group.texts(new), ["later"]);
+    // It goes on, and hears first what it was sent before it stood still.
+    group.all[old as usize - 1].log = stopped;
+    let barrier = group.log(old).barrier();
+    while group.log(old).passed().0 < barrier {
+        assert!(!holds(&group));
+        group.steps(1);
+    }
+    assert!(group.log(old).passed().1 >= later.index);
+}

@@ -13,4 +13,6 @@ env::faults! {
     READ_BEFORE_OWN_TERM = "read-before-own-term";
     /// A follower takes for committed what the leader has sent it.
     APPLIED_BEFORE_COMMITTED = "applied-before-committed";
+    /// A lease has no end but that its leader takes it back, which one that stands still does not.
+    LEASE_OVER_FREEZE = "lease-over-freeze";
 }
