@@ -3,4 +3,7 @@
 env::faults! {
     /// Changes are dated by the clock of the machine, however far that is ahead.
     CLOCK_NOT_CLAMPED = "clock-not-clamped";
+    /// What became of updates that an earlier run of this server has sent, or another server, is the answer to those of this run with the same
+    /// number, which are of another session.
+    ANSWER_OF_ANOTHER_SESSION = "answer-of-another-session";
 }
