@@ -106,4 +106,7 @@ env::faults! {
     /// A search by a value that no entry has is over at once, also if its client may not test the attribute (row X2).
     /// A right guess at a hidden value would take longer than a wrong one.
     GUESS_ANSWERED_EARLY = "guess-answered-early";
+    /// Reads that wait with updates are answered in front of these (row cluster).
+    /// A client that takes answers in the order of its requests would take one for another.
+    ANSWERS_OUT_OF_ORDER = "answers-out-of-order";
 }
