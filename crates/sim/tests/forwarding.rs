@@ -2,8 +2,8 @@
 //! was lost, came from another replica, or is in the log of the next leader though the one that proposed it does not know that yet.
 
 use consensus::links::Channel;
-use consensus::{ReplicaId, Retention};
-use model::ResultCode;
+use consensus::{ReplicaId, Request, Retention};
+use model::{ResultCode, Scope};
 use node::data::Replication;
 use proto::op::ModifyKind;
 use sim::answers::Answer;
@@ -160,6 +160,13 @@ fn describe(text: &str) -> Bundle {
     bundle
 }
 
+fn add(name: &str) -> Bundle {
+    let mut bundle = Bundle::default();
+    let attributes = [("objectClass", "device"), ("cn", name)];
+    bundle.add(&format!("cn={name},{SUFFIX}"), &attributes, Sent::Other);
+    bundle
+}
+
 /// The server that took it from its client sends it again, and nobody else.
 #[test]
 fn what_came_from_another_replica_is_not_sent_again_by_a_leader_that_was_deposed() {
@@ -174,4 +181,37 @@ fn what_came_from_another_replica_is_not_sent_again_by_a_leader_that_was_deposed
     group.settle();
     assert_eq!(group.codes(front), [ResultCode::Success]);
     assert_eq!([front, other].map(|id| group.times_logged(id, text)), [1; 2]);
+}
+
+/// Another entry has them by then.
+#[test]
+fn what_a_leader_has_lost_it_sends_without_the_ids_that_it_had() {
+    let mut group = Group::new();
+    let (old, [_, other]) = group.leader();
+    group.silence(old);
+    group.send(old, &add("lost"));
+    group.step_until(|group| group.times_logged(old, "lost") > 0);
+    group.step_until(|group| group.has_other_leader(old));
+    group.send(other, &add("another"));
+    group.step_until(|group| !group.node(other).waits(0));
+    assert_eq!((group.codes(other), group.codes(old)), (vec![ResultCode::Success], vec![]));
+    group.settle();
+    assert_eq!(group.codes(old), [ResultCode::Success]);
+    // It knows which ids are free when it leads again.
+    let (leader, _) = group.leader();
+    group.node(leader).recovered.control.as_ref().unwrap().ask(Request::Transfer(old)).unwrap();
+    group.step_until(|group| group.leads(old));
+    group.send(old, &add("third"));
+    group.step_until(|group| !group.node(old).waits(0));
+    assert_eq!(group.codes(old), [ResultCode::Success]);
+    group.settle();
+    for id in ALL {
+        let mut all = Bundle::default();
+        all.search(SUFFIX, Scope::Subtree, "(cn=*)", &["cn"], Sent::Other);
+        group.send(id, &all);
+        group.step_until(|group| !group.node(id).waits(0));
+        let answers = group.node(id).answers(0);
+        let entries = answers.iter().filter(|answer| matches!(answer, Answer::Entry(..)));
+        assert_eq!(entries.count(), 3, "{answers:?}");
+    }
 }
