@@ -118,6 +118,11 @@ impl Group {
         ALL.into_iter().filter(|other| *other != id).for_each(|other| self.network.cut(id, other));
     }
 
+    /// A replica hears nothing of others. They hear it.
+    fn deafen(&self, id: ReplicaId) {
+        ALL.into_iter().filter(|other| *other != id).for_each(|other| self.network.cut(other, id));
+    }
+
     fn send(&mut self, id: ReplicaId, bundle: &Bundle) {
         let clock = self.clock;
         self.node(id).send(0, &bundle.bytes, &clock);
@@ -214,4 +219,21 @@ fn what_a_leader_has_lost_it_sends_without_the_ids_that_it_had() {
         let entries = answers.iter().filter(|answer| matches!(answer, Answer::Entry(..)));
         assert_eq!(entries.count(), 3, "{answers:?}");
     }
+}
+
+/// The others have it, and the leader does not hear that before another one leads: it may come true, and does.
+#[test]
+fn what_may_be_in_the_log_of_the_next_leader_is_not_sent_to_it_again() {
+    let mut group = Group::new();
+    let (old, [one, two]) = group.leader();
+    group.deafen(old);
+    let text = "nobody says that it is there";
+    group.send(old, &describe(text));
+    group.step_until(|group| group.times_logged(one, text) == 1 && group.times_logged(two, text) == 1);
+    group.step_until(|group| !group.node(old).recovered.committer.leads());
+    group.steps(1);
+    assert_eq!(group.codes(old), [], "its outcome is not known");
+    group.settle();
+    assert_eq!(group.codes(old), [ResultCode::Success]);
+    assert_eq!(ALL.map(|id| group.times_logged(id, text)), [1; 3]);
 }

@@ -6,4 +6,6 @@ env::faults! {
     /// What became of updates that an earlier run of this server has sent, or another server, is the answer to those of this run with the same
     /// number, which are of another session.
     ANSWER_OF_ANOTHER_SESSION = "answer-of-another-session";
+    /// A leader that was deposed sends what it has proposed and not seen committed, though the next one may commit it.
+    LIMBO_SENT_TWICE = "limbo-sent-twice";
 }
