@@ -3,7 +3,7 @@
 
 use consensus::links::Channel;
 use consensus::{
-    Base, Change, Fetch, Members, RaftLog, Recovery, ReplicaId, Request, Retention, SnapshotMark,
+    Base, Change, Fetch, Members, RaftLog, Recovery, Refusal, ReplicaId, Request, Retention, SnapshotMark,
     WantedSnapshot,
 };
 use env::entropy::SeededEntropy;
@@ -758,4 +758,27 @@ fn a_leader_that_stands_still_has_no_lease_when_another_one_leads() {
         group.steps(1);
     }
     assert!(group.log(old).passed().1 >= later.index);
+}
+
+/// Each of them is made of the members that there were before.
+#[test]
+fn of_several_changes_of_the_same_members_one_is_made() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let leader = group.leader();
+    let control = group.log(leader).control();
+    let view = control.view();
+    let with = |id: u64| {
+        let mut change = Change::of(&view.members);
+        change.learners.insert(ReplicaId(id));
+        Request::Change(change, view.members_index)
+    };
+    let asked = [4, 5].map(|id| control.ask(with(id)).unwrap());
+    group.steps(40);
+    assert_eq!(asked.map(|number| control.refusal(number)), [None, Some(Refusal::OtherChange)]);
+    // The first one is done by now.
+    let late = control.ask(with(6)).unwrap();
+    group.steps(40);
+    assert_eq!(control.refusal(late), Some(Refusal::OtherChange));
+    assert!((1..=3).all(|id| group.members(id).learners == [ReplicaId(4)]));
 }

@@ -15,4 +15,6 @@ env::faults! {
     APPLIED_BEFORE_COMMITTED = "applied-before-committed";
     /// A lease has no end but that its leader takes it back, which one that stands still does not.
     LEASE_OVER_FREEZE = "lease-over-freeze";
+    /// A change of members is taken that was made of other members than there are, or while another one is in progress.
+    TWO_CHANGES_AT_ONCE = "two-changes-at-once";
 }
