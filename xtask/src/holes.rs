@@ -16,7 +16,7 @@ const DECLARED: [&str; 4] = [
     "crates/peers/src/faults.rs",
 ];
 /// Other faults, of which most are found by the simulator.
-const OTHERS: &str = "crates/consensus/src/faults.rs";
+const OTHERS: [&str; 2] = ["crates/consensus/src/faults.rs", "crates/node/src/faults.rs"];
 /// The variable that a process is started with which has a hole: `env::planted` reads it.
 const VARIABLE: &str = "PANDO_PLANTED";
 /// Builds the project's own crates with faults.
@@ -73,7 +73,7 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
             files.iter().filter(|file| paths.contains(&&file.path[..])).flat_map(|file| file.text.lines());
         lines.filter_map(|line| line.trim().split_once(" = \"")?.1.strip_suffix("\";")).collect()
     };
-    let (declared, others) = (declared_in(&DECLARED), declared_in(&[OTHERS]));
+    let (declared, others) = (declared_in(&DECLARED), declared_in(&OTHERS));
     let mut faults = Vec::new();
     let mut fault = |text: String| faults.push(Fault::new(LIST, text));
     for hole in &holes {

@@ -4,7 +4,7 @@
 //! keeps its [`crate::promise`], which is longer by more than clocks differ. What else followers say has neither a number nor
 //! a time, so it renews nothing.
 
-use crate::faults;
+use crate::faults::{self, holes};
 use crate::promise::PROMISE_MS;
 use env::planted;
 use std::sync::Arc;
@@ -94,7 +94,11 @@ impl OwnLease {
     /// Publishes it. `leads`: the term, if this replica leads and has applied all that others may know to be committed.
     pub(crate) fn publish(&self, leads: Option<u64>) {
         let holds = leads.is_some_and(|term| self.term == term && self.is_given(term));
-        self.shared.set(if holds { self.until_ms * 1_000_000 } else { 0 });
+        let until_ns = match planted::is(holes::LEASE_OVER_FREEZE) {
+            true => u64::MAX,
+            false => self.until_ms * 1_000_000,
+        };
+        self.shared.set(if holds { until_ns } else { 0 });
     }
 }
 

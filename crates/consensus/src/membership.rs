@@ -3,7 +3,7 @@
 use crate::change::{self, Change};
 use crate::control::{Other, Refusal, Request, Standing};
 use crate::entries::changed;
-use crate::faults;
+use crate::faults::{self, holes};
 use crate::member::{FACTS_BYTES_MAX, KNOWN_MAX, ReplicaId, VOTERS_MAX};
 use crate::raft_log::RaftLog;
 use crate::transfers::Fetch;
@@ -64,7 +64,7 @@ impl RaftLog {
 
     fn change(&mut self, wanted: &Change, at: u64) -> Result<(), Refusal> {
         let (made_at, now) = self.core.store().members();
-        if now.is_joint() || made_at != at {
+        if (now.is_joint() || made_at != at) && !planted::is(holes::TWO_CHANGES_AT_ONCE) {
             return Err(Refusal::OtherChange);
         }
         let is_new = |id: &&ReplicaId| !now.facts.contains_key(id);
@@ -90,7 +90,7 @@ impl RaftLog {
         if !self.leads() || !raft.commit_to_current_term() {
             return Err(Refusal::NotLeader);
         }
-        if raft.has_pending_conf() {
+        if raft.has_pending_conf() && !planted::is(holes::TWO_CHANGES_AT_ONCE) {
             return Err(Refusal::OtherChange);
         }
         if self.persist.is_full() || self.must_have_room(CHANGE_BYTES + change.context.len()).is_err() {

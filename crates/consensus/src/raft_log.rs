@@ -373,6 +373,9 @@ impl RaftLog {
         });
         let count = fits.count();
         message.entries.truncate(count);
+        if planted::is(faults::holes::APPLIED_BEFORE_COMMITTED) {
+            message.commit = u64::MAX;
+        }
         (count > 0).then_some(message)
     }
 

@@ -17,7 +17,7 @@ mod taken;
 use self::message::{Message, Name, Outcome, TIMES_MAX};
 use self::taken::{RUN_BITS, Taken};
 use crate::compare;
-use crate::faults;
+use crate::faults::{self, holes};
 use consensus::ReplicaId;
 use consensus::links::Links;
 use dsa::Waking;
@@ -215,7 +215,8 @@ impl Forward {
     }
 
     fn on_outcome(&mut self, from: ReplicaId, name: Name, outcome: Outcome<'_>, now_ms: u64) {
-        let is_ours = name.run == self.run && self.sent.get(&name.number).is_some_and(|sent| sent.to == from);
+        let is_ours =
+            self.is_own_run(name.run) && self.sent.get(&name.number).is_some_and(|sent| sent.to == from);
         // A server that started anew does not know what it did before: that it does not lead says something of the first message only.
         if !is_ours || (outcome == Outcome::NotLeader && name.again > 0) {
             return;
@@ -235,6 +236,11 @@ impl Forward {
             Outcome::NotLeader => self.try_again(sent, now_ms + RETRY_MS, LEADERLESS),
             Outcome::NotProposed => self.try_again(sent, now_ms + RETRY_FULL_MS, LEADER_FULL),
         }
+    }
+
+    /// Is it the name of this run of this server? Another one has numbers of its own.
+    fn is_own_run(&self, run: u64) -> bool {
+        run == self.run || planted::is(holes::ANSWER_OF_ANOTHER_SESSION)
     }
 
     /// They are not in the log, and never will be by this try.
@@ -300,7 +306,7 @@ impl Forward {
     /// The log brings a command that this server took from its client, if it is of this run: the updates, if they wait for their outcome.
     /// They are to be answered by who applies them.
     pub(crate) fn take_logged(&mut self, front: Option<Front>) -> Option<Updates> {
-        let front = front.filter(|front| front.node == self.run)?;
+        let front = front.filter(|front| self.is_own_run(front.node))?;
         self.sent.remove(&front.number).map(|sent| sent.updates)
     }
 

@@ -6,11 +6,16 @@ use proto::{Reply, Request, Response};
 
 /// A delete whose outcome goes to `returns`.
 pub(crate) fn delete(returns: &Returns) -> Updates {
+    delete_of(1, returns)
+}
+
+/// The same of one of several clients, which is known by the number.
+pub(crate) fn delete_of(number: u64, returns: &Returns) -> Updates {
     let mut messages = Vec::new();
     Request::Delete(b"cn=a").encode(&mut messages, 1, &[]);
     let (what, origin) = (What::Updates, Origin::default());
     let forwarded = Forwarded { what, actor: b"", messages: &messages, conditions: b"", origin };
-    Updates::received(&forwarded, Front { node: 7, number: 1 }, returns).unwrap()
+    Updates::received(&forwarded, Front { node: 7, number }, returns).unwrap()
 }
 
 /// The code and the text of each that was refused since the last look.

@@ -3,7 +3,7 @@
 
 use consensus::links::Channel;
 use consensus::{
-    Base, Change, Fetch, Members, RaftLog, Recovery, ReplicaId, Request, Retention, SnapshotMark,
+    Base, Change, Fetch, Members, RaftLog, Recovery, Refusal, ReplicaId, Request, Retention, SnapshotMark,
     WantedSnapshot,
 };
 use env::entropy::SeededEntropy;
@@ -699,4 +699,86 @@ fn a_leader_that_gave_up_a_transfer_has_no_lease() {
     let status = group.log(leader).status();
     assert!(status.leads && status.term == term, "{status:?}");
     assert!(group.propose(leader, "it has given that up").is_ok());
+}
+
+/// Two of five have an entry: the leader and a follower.
+#[test]
+fn a_follower_shows_nothing_that_no_majority_has() {
+    let mut group = Group::of(5);
+    group.steps(LONG);
+    let leader = group.leader();
+    let others = group.others(leader);
+    let (follower, majority) = (others[0], &others[1..]);
+    for id in majority {
+        for one in [leader, follower] {
+            group.network.cut(ReplicaId(one), ReplicaId(*id));
+            group.network.cut(ReplicaId(*id), ReplicaId(one));
+        }
+    }
+    let lost = group.propose(leader, "lost").unwrap();
+    group.steps(20);
+    assert_eq!(group.log(follower).control().view().durable.index, lost.index.0, "it has the entry");
+    assert!((1..=5).all(|id| group.texts(id).is_empty()), "nobody shows it");
+    group.steps(LONG);
+    let new = group.leader();
+    group.propose(new, "kept").unwrap();
+    group.network.mend();
+    group.steps(LONG);
+    assert!((1..=5).all(|id| group.texts(id) == ["kept"]));
+}
+
+/// Sessions of it look at the clock, which does not stand still with it.
+#[test]
+fn a_leader_that_stands_still_has_no_lease_when_another_one_leads() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let old = group.leader();
+    group.log(old).set_read_mode(ReadMode { by_lease: true, ..ReadMode::default() });
+    let lease = group.log(old).lease().expect("a replica has one");
+    let holds = |group: &Group| lease.holds(group.now_ms * 1_000_000);
+    group.log(old).barrier();
+    group.steps(20);
+    assert!(holds(&group), "a majority has answered");
+    let stopped = group.all[old as usize - 1].log.take();
+    let other_leads =
+        |group: &Group| group.all.iter().filter_map(|one| one.log.as_ref()).any(|log| log.status().leads);
+    while !other_leads(&group) {
+        group.steps(1);
+    }
+    assert!(!holds(&group), "it has not taken a step since");
+    let new = group.leader();
+    let later = group.propose(new, "later").unwrap();
+    group.steps(20);
+    assert_eq!(group.texts(new), ["later"]);
+    // It goes on, and hears first what it was sent before it stood still.
+    group.all[old as usize - 1].log = stopped;
+    let barrier = group.log(old).barrier();
+    while group.log(old).passed().0 < barrier {
+        assert!(!holds(&group));
+        group.steps(1);
+    }
+    assert!(group.log(old).passed().1 >= later.index);
+}
+
+/// Each of them is made of the members that there were before.
+#[test]
+fn of_several_changes_of_the_same_members_one_is_made() {
+    let mut group = Group::of(3);
+    group.steps(LONG);
+    let leader = group.leader();
+    let control = group.log(leader).control();
+    let view = control.view();
+    let with = |id: u64| {
+        let mut change = Change::of(&view.members);
+        change.learners.insert(ReplicaId(id));
+        Request::Change(change, view.members_index)
+    };
+    let asked = [4, 5].map(|id| control.ask(with(id)).unwrap());
+    group.steps(40);
+    assert_eq!(asked.map(|number| control.refusal(number)), [None, Some(Refusal::OtherChange)]);
+    // The first one is done by now.
+    let late = control.ask(with(6)).unwrap();
+    group.steps(40);
+    assert_eq!(control.refusal(late), Some(Refusal::OtherChange));
+    assert!((1..=3).all(|id| group.members(id).learners == [ReplicaId(4)]));
 }

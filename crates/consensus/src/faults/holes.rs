@@ -13,4 +13,10 @@ env::faults! {
     READ_BEFORE_OWN_TERM = "read-before-own-term";
     /// The number of a node that was removed is given to the next one that joins.
     REPLICA_ID_USED_AGAIN = "replica-id-used-again";
+    /// A follower takes for committed what the leader has sent it.
+    APPLIED_BEFORE_COMMITTED = "applied-before-committed";
+    /// A lease has no end but that its leader takes it back, which one that stands still does not.
+    LEASE_OVER_FREEZE = "lease-over-freeze";
+    /// A change of members is taken that was made of other members than there are, or while another one is in progress.
+    TWO_CHANGES_AT_ONCE = "two-changes-at-once";
 }

@@ -112,4 +112,7 @@ env::faults! {
     /// A replica refuses what the log has where its own table has too many sets of attribute options.
     /// Which sets a table has depends on the start: one that began with a snapshot has no sets of shapes that no entry has any more.
     OPTIONS_BY_ONE = "options-by-one";
+    /// Reads that wait with updates are answered in front of these (row cluster).
+    /// A client that takes answers in the order of its requests would take one for another.
+    ANSWERS_OUT_OF_ORDER = "answers-out-of-order";
 }

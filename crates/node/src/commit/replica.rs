@@ -4,7 +4,7 @@
 use super::{Failed, LogEnd, Status};
 use crate::data::snapshot::{LogState, Point};
 use crate::data::{AddedFile, Rules, SettingsFile, settings};
-use crate::faults;
+use crate::faults::{self, holes};
 use crate::forward::Forward;
 use crate::parcels;
 use dsa::audit::What;
@@ -482,6 +482,9 @@ impl Replica {
             self.limbo_since_ms = None;
             return;
         }
+        if planted::is(holes::LIMBO_SENT_TWICE) {
+            return self.lose_limbo();
+        }
         let since_ms = *self.limbo_since_ms.get_or_insert(now_ms);
         if now_ms.saturating_sub(since_ms) < LIMBO_MS {
             return;
@@ -490,6 +493,16 @@ impl Replica {
             for mut updates in proposed.commands.drain(..) {
                 proposed.ids.append(updates.ids());
                 updates.refuse(ResultCode::Unavailable, LEADER_LOST);
+            }
+        }
+    }
+
+    /// For a planted fault: what is proposed here counts as lost.
+    fn lose_limbo(&mut self) {
+        for proposed in &mut self.proposed {
+            for mut updates in proposed.commands.drain(..) {
+                proposed.ids.append(updates.ids());
+                self.lost.push(updates);
             }
         }
     }

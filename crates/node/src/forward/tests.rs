@@ -112,3 +112,35 @@ fn what_there_is_no_room_for_is_busy_at_once() {
     assert_eq!(fixture.refusal(), Some((51, text.to_owned())));
     assert_eq!(fixture.forward.counts(), [1, 0]);
 }
+
+/// A server numbers what it sends from one on in each of its runs, and the leader may answer what an earlier one has sent.
+#[test]
+fn each_session_gets_what_became_of_its_own_updates() {
+    let mut fixture = Fixture::new();
+    for number in [1, 2, 3] {
+        let update = test_updates::delete_of(number, &fixture.returns);
+        fixture.forward.await_leader(update, 0, 0);
+    }
+    let names: Vec<Name> = fixture.step(FIRST, 0).into_iter().map(|(_, _, name)| name).collect();
+    let [first, second, third] = names[..] else { panic!("each is sent") };
+    // What an earlier run has sent under the same number, and then another server.
+    for run in [first.run - 1, 3 << RUN_BITS] {
+        fixture.receive(2, Name { run, ..first }, Outcome::Applied(b"another's"), 10);
+        fixture.receive(2, Name { run, ..second }, Outcome::Refused(b"another's"), 10);
+        fixture.receive(2, Name { run, ..third }, Outcome::NotProposed, 10);
+        assert!(fixture.forward.take_logged(Some(Front { node: run, number: second.number })).is_none());
+    }
+    // Nor does a server answer for the one that has got them.
+    fixture.receive(3, first, Outcome::Applied(b"another's"), 20);
+    assert_eq!((fixture.returns.take(), fixture.forward.counts()), (vec![], [0, 3]));
+    fixture.receive(2, second, Outcome::Applied(b"second"), 30);
+    fixture.receive(2, first, Outcome::Refused(b"first"), 30);
+    let logged = fixture.forward.take_logged(Some(Front { node: third.run, number: third.number }));
+    logged.expect("the log brings it").answer(b"third".to_vec(), &mut Waking::default());
+    let of = |(front, outcome): (Front, journal::Outcome)| match outcome {
+        journal::Outcome::Applied(answer) | journal::Outcome::Refused(answer) => (front.number, answer),
+        journal::Outcome::NotProposed => panic!("it is answered"),
+    };
+    let answered: Vec<(u64, Vec<u8>)> = fixture.returns.take().into_iter().map(of).collect();
+    assert_eq!(answered, [(2, b"second".to_vec()), (1, b"first".to_vec()), (3, b"third".to_vec())]);
+}
