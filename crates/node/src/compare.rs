@@ -121,8 +121,8 @@ impl Compare {
     /// not waited for: it waits for its readers itself, before it applies what sets ids free.
     pub(crate) fn free_before(&self, now_ms: u64) -> u64 {
         // Each replica that is there has said something by then.
-        let is_early = self.leads_since_ms.is_none_or(|since_ms| now_ms < since_ms + FORGOTTEN_MS);
-        if is_early && !planted::is(holes::FREE_BEFORE_AFTER_FAILOVER) {
+        let is_planted = planted::is(holes::FREE_BEFORE_AFTER_FAILOVER);
+        if self.leads_since_ms.is_none_or(|since_ms| now_ms < since_ms + FORGOTTEN_MS && !is_planted) {
             return 0;
         }
         let known = self.forgotten.values().filter(|(_, said_ms)| now_ms < said_ms + FORGOTTEN_MS);

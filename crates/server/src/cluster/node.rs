@@ -321,12 +321,12 @@ fn refused(refusal: Refusal) -> NotDone {
 /// The number of the node that joins with this token and this key: later than that of each node that there ever was.
 ///
 /// # Errors
-/// The token was used for another key.
+/// The token was used for another key, or for a node that was removed.
 pub(super) fn number_for(members: &Members, token: &str, key: &str) -> Result<ReplicaId, String> {
     let counts = |id: &ReplicaId| !planted::is(holes::REPLICA_ID_USED_AGAIN) || members.has(*id);
     let known: Vec<(ReplicaId, Facts)> = facts::known(members).filter(|(id, _)| counts(id)).collect();
     match known.iter().find(|(_, facts)| facts.token == token) {
-        Some((id, facts)) if facts.key == key => Ok(*id),
+        Some((id, facts)) if facts.key == key && members.has(*id) => Ok(*id),
         Some((id, _)) => Err(format!("the token was used: it has become node {id}")),
         None => Ok(ReplicaId(known.iter().map(|(id, _)| id.0).max().unwrap_or(0) + 1)),
     }

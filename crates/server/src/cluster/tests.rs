@@ -335,6 +335,7 @@ fn the_number_of_a_node_is_never_that_of_another_one() {
     let used = |id| Err(format!("the token was used: it has become node {id}"));
     assert_eq!(number_for(&members, "c", "e"), used(3));
     assert_eq!(number_for(&members, "d", "e"), used(4), "also of a node that is gone");
+    assert_eq!(number_for(&members, "d", "d"), used(4), "which does not come again itself");
 }
 
 #[test]
