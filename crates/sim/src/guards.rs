@@ -32,6 +32,15 @@ pub(crate) struct Guard {
     control: Option<Control>,
 }
 
+/// What a leader says of the disks of all.
+struct Said {
+    /// When it comes.
+    at_ns: u64,
+    term: u64,
+    /// Pairs of replica and last entry.
+    indexes: Vec<(u64, u64)>,
+}
+
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Guards {
@@ -40,8 +49,8 @@ pub(crate) struct Guards {
     still: BTreeSet<ReplicaId>,
     /// Links that have begun.
     links: BTreeSet<Way>,
-    /// What leaders say of the disks of all: when it comes, the term, and pairs of replica and last entry.
-    said: BTreeMap<Way, (u64, u64, Vec<(u64, u64)>)>,
+    /// What leaders have said and others have not heard.
+    said: BTreeMap<Way, Said>,
     /// Replicas whose disks were set back.
     set_back: BTreeSet<ReplicaId>,
     /// Replicas that could not write what they have seen, and have not since: power may take some of it.
@@ -189,7 +198,7 @@ impl Guards {
     pub(crate) fn say(&mut self, from: ReplicaId, now_ns: u64, term: u64, indexes: &[(u64, u64)]) {
         self.of.get(&from).iter().for_each(|guard| guard.seen.acknowledge(term, indexes));
         for way in self.links.iter().filter(|way| way.0 == from) {
-            self.said.insert(*way, (now_ns + SAY_NS, term, indexes.to_vec()));
+            self.said.insert(*way, Said { at_ns: now_ns + SAY_NS, term, indexes: indexes.to_vec() });
         }
     }
 
@@ -197,7 +206,7 @@ impl Guards {
     pub(crate) fn hear(&mut self, to: ReplicaId, now_ns: u64) {
         let Guards { of, said, .. } = self;
         let Some(guard) = of.get(&to) else { return };
-        said.retain(|way, (at_ns, term, indexes)| {
+        said.retain(|way, Said { at_ns, term, indexes }| {
             let has_come = way.1 == to && *at_ns <= now_ns;
             if has_come {
                 guard.seen.acknowledge(*term, indexes);
