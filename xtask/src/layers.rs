@@ -114,6 +114,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "pando-dsa",
             "pando-node",
             "pando-consensus",
+            "pando-peers",
         ],
     ),
     ("xtask", &[]),

@@ -150,6 +150,15 @@ pub struct View {
     pub others: Vec<Other>,
 }
 
+impl View {
+    /// What a leader says of the disks of all replicas, with its own one, which is `own`: pairs of replica and last entry. Of one that has not answered in this
+    /// term nothing is known: it may never have heard of the term.
+    pub fn acknowledged(&self, own: ReplicaId) -> Vec<(u64, u64)> {
+        let others = self.others.iter().map(|other| (other.id.0, other.matched));
+        others.chain([(own.0, self.synced)]).filter(|(_, index)| *index > 0).collect()
+    }
+}
+
 /// Another replica, as a leader sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {

@@ -8,7 +8,6 @@ use crate::faults;
 use crate::files::{self, FileError};
 use crate::hello::Hello;
 use crate::id::{RunId, hex};
-use crate::wire::Ended;
 use consensus::Extent;
 use env::disk::Disk;
 use env::planted;
@@ -51,6 +50,15 @@ pub struct Seen {
     writes: Mutex<()>,
 }
 
+/// Why a run is not linked.
+#[derive(Debug)]
+pub enum NotAdmitted {
+    /// It may not follow what was seen: in words, why.
+    Stranger(&'static str),
+    /// It could not be written down.
+    NotRecorded(FileError),
+}
+
 impl std::fmt::Debug for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Seen").field("dir", &self.dir).finish_non_exhaustive()
@@ -80,12 +88,15 @@ impl Seen {
     }
 
     /// Is it the run that was seen last?
-    pub(crate) fn is_last(&self, hello: &Hello) -> bool {
+    pub fn is_last(&self, hello: &Hello) -> bool {
         self.state().nodes.get(&hello.node).is_some_and(|node| is_same(node, hello))
     }
 
     /// Takes a run that may follow the one that was seen last; it is on the disk when this returns.
-    pub(crate) fn admit(&self, hello: &Hello) -> Result<(), Ended> {
+    ///
+    /// # Errors
+    /// It may not follow that, there are too many nodes, or what the disk says.
+    pub fn admit(&self, hello: &Hello) -> Result<(), NotAdmitted> {
         let _writes = self.lock_writes();
         let mut nodes = {
             let state = self.state();
@@ -95,14 +106,14 @@ impl Seen {
                 }
                 check(node, hello)?;
             } else if state.nodes.len() == NODES_MAX {
-                return Err(Ended::Stranger("too many nodes were seen already"));
+                return Err(NotAdmitted::Stranger("too many nodes were seen already"));
             }
             state.nodes.clone()
         };
         let earlier = nodes.get(&hello.node).map_or(Extent::default(), |node| node.extent);
         let node = Node { boots: hello.boots, run: hello.run, extent: earlier.max(hello.extent) };
         nodes.insert(hello.node, node);
-        self.write(&nodes).map_err(|error| Ended::Refused(format!("it cannot be recorded: {error}")))?;
+        self.write(&nodes).map_err(NotAdmitted::NotRecorded)?;
         // What was acknowledged meanwhile stays.
         let mut state = self.state();
         let kept = state.nodes.get(&hello.node).map_or(Extent::default(), |node| node.extent);
@@ -111,7 +122,7 @@ impl Seen {
     }
 
     /// The disks of these nodes have at least the entries up to these, and know of `term`, in which that was said.
-    pub(crate) fn acknowledge(&self, term: u64, indexes: &[(u64, u64)]) {
+    pub fn acknowledge(&self, term: u64, indexes: &[(u64, u64)]) {
         let mut state = self.state();
         for (id, index) in indexes.iter().copied() {
             if !state.nodes.contains_key(&id) && state.nodes.len() == NODES_MAX {
@@ -131,7 +142,7 @@ impl Seen {
     ///
     /// # Errors
     /// What the disk says; it may be called again.
-    pub(crate) fn save(&self) -> Result<(), FileError> {
+    pub fn save(&self) -> Result<(), FileError> {
         let _writes = self.lock_writes();
         let nodes = {
             let mut state = self.state();
@@ -161,12 +172,12 @@ fn is_same(node: &Node, hello: &Hello) -> bool {
 }
 
 /// May this run follow the one that was seen last? In a later term than that in which something was acknowledged, a leader may have replaced it.
-fn check(node: &Node, hello: &Hello) -> Result<(), Ended> {
+fn check(node: &Node, hello: &Hello) -> Result<(), NotAdmitted> {
     if hello.boots <= node.boots && !planted::is(faults::SAME_BOOT_IMAGE) {
-        return Err(Ended::Stranger("it started from an earlier state of its data directory"));
+        return Err(NotAdmitted::Stranger("it started from an earlier state of its data directory"));
     }
     if hello.extent < node.extent && !planted::is(faults::OLD_IMAGE_ACCEPTED) {
-        return Err(Ended::Stranger(
+        return Err(NotAdmitted::Stranger(
             "it started from an earlier state of its data directory: it lacks what it has acknowledged",
         ));
     }

@@ -95,7 +95,7 @@ impl Shared {
             return Ok(());
         }
         let (seen, hello) = (Arc::clone(&self.seen), *hello);
-        beside(&self.records, move || seen.admit(&hello)).await?
+        Ok(beside(&self.records, move || seen.admit(&hello)).await??)
     }
 
     /// From now on it is known how far the disk goes: links may be made.

@@ -2,6 +2,7 @@
 
 use crate::codec::Malformed;
 use crate::frame::{HEAD_BYTES, Kind, decode_head, head};
+use crate::seen::NotAdmitted;
 use crate::socket::Heard;
 use bytes::{Bytes, BytesMut};
 use env::task;
@@ -75,6 +76,15 @@ impl fmt::Display for Ended {
 impl From<io::Error> for Ended {
     fn from(error: io::Error) -> Ended {
         Ended::Io(error)
+    }
+}
+
+impl From<NotAdmitted> for Ended {
+    fn from(why: NotAdmitted) -> Ended {
+        match why {
+            NotAdmitted::Stranger(what) => Ended::Stranger(what),
+            NotAdmitted::NotRecorded(error) => Ended::Refused(format!("it cannot be recorded: {error}")),
+        }
     }
 }
 

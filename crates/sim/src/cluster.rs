@@ -6,6 +6,7 @@ mod clients;
 mod copies;
 mod damage;
 mod floors;
+mod images;
 mod ledger;
 mod membership;
 mod nemesis;
@@ -15,6 +16,7 @@ mod programs;
 mod replica;
 mod same_settings;
 mod sent;
+mod set_back;
 mod settings;
 mod snapshots;
 mod transactions;
@@ -41,6 +43,7 @@ use dsa::reads::{self, Reads, WithoutQuorum};
 use dsa::settings::Texts;
 use env::clock::Clock as _;
 use floors::Floors;
+use images::Images;
 use ledger::Ledger;
 use node::commit::Failed;
 use replica::{Damage, Replica};
@@ -112,6 +115,7 @@ pub struct Cluster {
     /// Chances of what becomes another in memory.
     damages: Random,
     upgrades: Upgrades,
+    images: Images,
     /// Time that has passed, and when a change of members was last asked for.
     now_ns: u64,
     changed_ns: u64,
@@ -167,10 +171,14 @@ impl Cluster {
             .zip(disks)
             .map(|(id, disk)| Replica::of_member(id, disk, &mut random))
             .collect();
+        let (network, images) = (Network::new(random.number()), Images::new(seed));
+        if images.are_taken {
+            network.say_hello();
+        }
         Ok(Cluster {
             seed,
             plan: setting.plan.clone(),
-            network: Network::new(random.number()),
+            network,
             random,
             log,
             retention,
@@ -196,6 +204,7 @@ impl Cluster {
             copies: Random::new(!seed),
             damages: Random::new(seed.rotate_left(32)),
             upgrades: Upgrades::new(seed),
+            images,
             now_ns: 0,
             changed_ns: 0,
             trace,
@@ -216,6 +225,7 @@ impl Cluster {
                 self.try_leases()?;
                 self.calm()?;
             }
+            self.try_image()?;
             self.has_ambush = self.random.chance(500);
             if self.has_ambush && self.random.chance(500) {
                 // They begin with an election.
@@ -249,10 +259,13 @@ impl Cluster {
             self.damage();
         }
         self.upgrade()?;
+        self.act_on_images()?;
         match self.random.below(100) {
             0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
-            18 if self.random.chance(100) && !self.has_damage() => self.change_members(),
+            18 if self.random.chance(100) && !self.has_damage() && !self.has_old_image() => {
+                self.change_members()
+            }
             19 => {
                 let at = self.random.below(self.replicas.len() as u64) as usize;
                 self.keep_up(at)?;
@@ -290,6 +303,10 @@ impl Cluster {
         self.network.pass_ns(ns);
         self.now_ns += ns;
         self.replicas.iter_mut().for_each(|replica| replica.pass_ns(ns));
+        self.network.with_guards(|guards, _| {
+            let still = self.replicas.iter().filter(|replica| replica.takes_pause());
+            guards.stand_still(still.map(|replica| replica.id).collect());
+        });
     }
 
     /// A replica takes a step, if it runs.
@@ -320,6 +337,9 @@ impl Cluster {
         self.look_at(at)?;
         for session in 0..SESSIONS {
             self.take_answers(at, session)?;
+        }
+        if self.images.are_taken {
+            self.keep_seen(at);
         }
         self.write_snapshot(at);
         let node = self.replicas[at].node.as_ref();

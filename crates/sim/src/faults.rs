@@ -4,10 +4,15 @@ use env::planted::Fault;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = Fault> {
-    [wal::faults::ALL, consensus::faults::ALL, store::faults::ALL, dsa::faults::ALL, node::faults::ALL]
-        .into_iter()
-        .flatten()
-        .copied()
+    let of_crates = [
+        wal::faults::ALL,
+        consensus::faults::ALL,
+        store::faults::ALL,
+        dsa::faults::ALL,
+        node::faults::ALL,
+        peers::faults::ALL,
+    ];
+    of_crates.into_iter().flatten().copied()
 }
 
 #[cfg(test)]

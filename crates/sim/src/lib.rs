@@ -9,6 +9,7 @@ pub mod counted;
 pub mod disk;
 pub mod faults;
 pub mod faulty;
+mod guards;
 pub mod hooked;
 pub mod late;
 pub mod network;

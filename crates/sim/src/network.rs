@@ -1,10 +1,12 @@
 //! The links between simulated replicas. Messages are late; those of one link come in order, those of different links in any. A link
 //! that breaks loses all that is on its way; one that is cut, in one direction or both, loses all that is sent until it is mended.
 
+use crate::guards::{Guard, Guards, Way};
 use crate::random::Random;
 use bytes::Bytes;
 use consensus::links::{Channel, Links};
 use consensus::{MessageType, ReplicaId, message};
+use peers::hello::Hello;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,8 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const DELAY_NS: u64 = 500_000;
 const DELAY_NS_MAX: u64 = 80_000_000;
 
-/// From a replica to another.
-type Way = (ReplicaId, ReplicaId);
+/// A message on its way.
+#[derive(Debug)]
+struct Sent {
+    /// When it comes.
+    at_ns: u64,
+    /// What the sender had said of itself, where replicas say hello.
+    by: Option<Hello>,
+    message: Bytes,
+}
 
 /// All links. Clones are the same.
 #[derive(Clone, Debug)]
@@ -23,8 +32,10 @@ pub struct Network(Arc<Mutex<State>>);
 struct State {
     random: Random,
     now_ns: u64,
-    /// What is on its way, each with when it comes.
-    ways: BTreeMap<(Way, Channel), VecDeque<(u64, Bytes)>>,
+    /// What is on its way.
+    ways: BTreeMap<(Way, Channel), VecDeque<Sent>>,
+    /// Where links begin with hellos.
+    guards: Option<Guards>,
     cut: BTreeSet<Way>,
     slow: BTreeSet<Way>,
     delivered: u64,
@@ -50,6 +61,7 @@ impl Network {
             random: Random::new(seed),
             now_ns: 0,
             ways: BTreeMap::new(),
+            guards: None,
             cut: BTreeSet::new(),
             slow: BTreeSet::new(),
             delivered: 0,
@@ -100,7 +112,7 @@ impl Network {
         let mut ways =
             state.ways.iter().filter(|((way, channel), _)| way.1 == to && *channel == Channel::Consensus);
         ways.any(|(_, way)| {
-            let mut read = way.iter().filter_map(|(_, message)| message::decode(message).ok());
+            let mut read = way.iter().filter_map(|sent| message::decode(&sent.message).ok());
             read.any(|message| is_such(message.get_msg_type()))
         })
     }
@@ -125,7 +137,8 @@ impl Network {
     /// The process of a replica has ended: its links break. What it had sent may still come.
     pub fn on_end_of(&self, id: ReplicaId) {
         let mut state = self.lock();
-        let State { random, ways, .. } = &mut *state;
+        let State { random, ways, guards, .. } = &mut *state;
+        guards.iter_mut().for_each(|guards| guards.on_end_of(id));
         for (((from, to), _), way) in ways.iter_mut() {
             match (*from == id, *to == id) {
                 (_, true) => way.clear(),
@@ -133,6 +146,22 @@ impl Network {
                 _ => {}
             }
         }
+    }
+
+    /// From now on links begin with hellos, and replicas refuse those whose disks were set back.
+    pub(crate) fn say_hello(&self) {
+        self.lock().guards = Some(Guards::default());
+    }
+
+    /// A process of a replica has begun.
+    pub(crate) fn begin(&self, guard: Guard) {
+        self.with_guards(|guards, _| guards.begin(guard));
+    }
+
+    /// Does something with what replicas know of each other, at this time, where they say hello.
+    pub(crate) fn with_guards<T>(&self, act: impl FnOnce(&mut Guards, u64) -> T) -> Option<T> {
+        let State { guards, now_ns, .. } = &mut *self.lock();
+        guards.as_mut().map(|guards| act(guards, *now_ns))
     }
 
     /// The links of a replica for one channel.
@@ -145,6 +174,19 @@ impl State {
     /// What is on this way is lost.
     fn break_link(&mut self, way: Way) {
         self.ways.retain(|(other, _), _| *other != way);
+        self.guards.iter_mut().for_each(|guards| guards.break_link(way));
+    }
+
+    /// What the sender has said of itself over a link, which is made if there is none; `None` without hellos.
+    ///
+    /// # Errors
+    /// There is no link.
+    fn link(&mut self, way: Way) -> Result<Option<Hello>, ()> {
+        let State { guards, cut, .. } = self;
+        let Some(guards) = guards else { return Ok(None) };
+        // The answer has to come back.
+        let is_cut = cut.contains(&(way.1, way.0));
+        guards.link(way, is_cut).map(Some).ok_or(())
     }
 }
 
@@ -163,25 +205,36 @@ impl Links for End {
         if state.cut.contains(&way) {
             return;
         }
+        let Ok(by) = state.link(way) else { return };
         let delay_max = if state.slow.contains(&way) { DELAY_NS_MAX } else { DELAY_NS };
-        let at = state.now_ns + 1 + state.random.below(delay_max);
+        let at_ns = state.now_ns + 1 + state.random.below(delay_max);
         let way = state.ways.entry((way, self.channel)).or_default();
-        let at = way.back().map_or(at, |(before, _)| at.max(*before));
-        way.push_back((at, message.into()));
+        let at_ns = way.back().map_or(at_ns, |before| at_ns.max(before.at_ns));
+        way.push_back(Sent { at_ns, by, message: message.into() });
     }
 
     fn receive(&mut self) -> Option<(ReplicaId, Bytes)> {
         let mut state = self.network.lock();
-        let State { random, now_ns, ways, delivered, given, .. } = &mut *state;
-        let come = |way: &VecDeque<(u64, Bytes)>| way.front().is_some_and(|(at, _)| at <= now_ns);
+        let State { random, now_ns, ways, guards, delivered, given, .. } = &mut *state;
+        guards.iter_mut().for_each(|guards| guards.hear(self.id, *now_ns));
+        let come = |way: &VecDeque<Sent>| way.front().is_some_and(|sent| sent.at_ns <= *now_ns);
         let is_ours = |((_, to), channel): &(Way, Channel)| *to == self.id && *channel == self.channel;
-        let ready: Vec<Way> =
-            ways.iter().filter(|(key, way)| is_ours(key) && come(way)).map(|((way, _), _)| *way).collect();
-        if ready.is_empty() {
-            return None;
-        }
-        let way = *random.one_of(&ready);
-        let (_, message) = ways.get_mut(&(way, self.channel))?.pop_front()?;
+        let (way, message) = loop {
+            let ready: Vec<Way> = ways
+                .iter()
+                .filter(|(key, way)| is_ours(key) && come(way))
+                .map(|((way, _), _)| *way)
+                .collect();
+            if ready.is_empty() {
+                return None;
+            }
+            let way = *random.one_of(&ready);
+            let Sent { by, message, .. } = ways.get_mut(&(way, self.channel))?.pop_front()?;
+            let is_over = |by: &Hello| guards.as_ref().is_some_and(|guards| !guards.is_last(self.id, by));
+            if !by.as_ref().is_some_and(is_over) {
+                break (way, message);
+            }
+        };
         *delivered += 1;
         if self.channel == Channel::Consensus
             && let Ok(read) = message::decode(&message)

@@ -121,6 +121,8 @@ pub const REBUILT: &str = "a replica that differs is found and made anew";
 /// See [`AGREEMENT`].
 pub const WORSE: &str = "a leader whose disk is slow, or whose clock is wrong, leads no more before long";
 /// See [`AGREEMENT`].
+pub const SET_BACK: &str = "a replica is refused if its disk was set back, and only then";
+/// See [`AGREEMENT`].
 pub const FORWARD: &str = "a snapshot goes forward";
 
 /// Of a reader that lasts, by name.

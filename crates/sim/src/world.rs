@@ -153,6 +153,10 @@ pub struct Tally {
     pub upgrades_refused: u64,
     /// See `upgrades`.
     pub outdated: u64,
+    /// Disks that were set back to an image.
+    pub set_back: u64,
+    /// Links that were refused to replicas with such.
+    pub links_refused: u64,
     /// Calms in which all replicas were compared.
     pub calms: u64,
     /// Replicas that began another group.
@@ -207,12 +211,14 @@ impl Tally {
         self.changes += other.changes;
         self.kept_up += other.kept_up;
         self.worse += other.worse;
+        self.set_back += other.set_back;
+        self.links_refused += other.links_refused;
         self.calms += other.calms;
         self.anew += other.anew;
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 47] {
+    pub fn rows(&self) -> [(&'static str, u64); 49] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -259,6 +265,8 @@ impl Tally {
             ("changes of members", self.changes),
             ("changes that leaders wanted", self.kept_up),
             ("leaders that got worse", self.worse),
+            ("disks set back", self.set_back),
+            ("links refused for that", self.links_refused),
             ("calms", self.calms),
             ("other groups begun", self.anew),
         ]

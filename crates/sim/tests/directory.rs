@@ -158,6 +158,7 @@ const PLANTED: &[Planted] = &[
     (consensus::faults::CHANGES_APPLIED_AT_START, "cluster", None, properties::MEMBERS),
     (consensus::faults::DELAYED_SAYS_ALL_IS_COMMITTED, "cluster", None, properties::CURRENT),
     (consensus::faults::BARRIER_NOT_AWAITED, "cluster", None, properties::CURRENT),
+    (peers::faults::OLD_IMAGE_ACCEPTED, "cluster", None, properties::AGREEMENT),
     (consensus::faults::LEASE_BY_ANY_ANSWER, "cluster", None, properties::LEASES),
     (consensus::faults::LEASE_OVER_TRANSFER, "cluster", None, properties::LEASES),
     (consensus::faults::TICK_DEBT, "cluster", None, properties::LEASES),

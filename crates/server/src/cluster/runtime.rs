@@ -165,10 +165,7 @@ impl Work {
         }
         self.seen_ms = now_ms;
         if view.leader == Some(node.id()) {
-            let others = view.others.iter().map(|other| (other.id.0, other.matched));
-            // Of a node that has not answered in this term nothing is known: it may never have heard of the term.
-            let all = others.chain([(node.id().0, view.synced)]);
-            let indexes: Vec<(u64, u64)> = all.filter(|(_, index)| *index > 0).collect();
+            let indexes = view.acknowledged(node.id());
             if indexes != self.acknowledged {
                 self.links.acknowledged(view.term, &indexes);
                 self.acknowledged = indexes;

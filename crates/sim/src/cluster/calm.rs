@@ -35,6 +35,7 @@ impl Cluster {
         }
         for _ in 0..CALM_WITHIN {
             self.pass_time();
+            self.replace_old()?;
             let at = self.random.below(self.replicas.len() as u64) as usize;
             self.join(at)?;
             if self.random.chance(50) {
@@ -58,7 +59,8 @@ impl Cluster {
                 self.end_by(at, false);
                 self.start(at)?;
             }
-            let is_calm = self.is_calm() && self.has_same_members() && !self.has_damage();
+            let is_calm =
+                self.is_calm() && self.has_same_members() && !self.has_damage() && !self.has_old_image();
             if is_calm && self.undone().is_none() && self.look_at_votes().is_ok() {
                 return self.look_at_all();
             }

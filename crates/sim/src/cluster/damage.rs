@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 /// Nanoseconds after a change of members was asked for in which nothing is damaged: one against one would be left, or none.
-const APART_NS: u64 = 3_000_000_000;
+pub(super) const APART_NS: u64 = 3_000_000_000;
 
 /// Milliseconds by which a change that no entry has made is in the future.
 const LATER_MS: u64 = 100_000_000;
@@ -28,7 +28,12 @@ impl Cluster {
         let Some((leader, control)) = self.leading() else { return };
         let members = control.view().members;
         let is_quiet = self.now_ns >= self.changed_ns + APART_NS && self.undone().is_none();
-        if members.voters.len() < 3 || members.is_joint() || !is_quiet || self.has_damage() {
+        if members.voters.len() < 3
+            || members.is_joint()
+            || !is_quiet
+            || self.has_damage()
+            || self.has_old_image()
+        {
             return;
         }
         let runs = |replica: &Replica| replica.node.is_some() && members.has(replica.id);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use wal::{Index, Position};
 
 /// Replicas that a world has at most, with those that have gone.
-const REPLICAS_MAX: usize = 8;
+pub(super) const REPLICAS_MAX: usize = 8;
 /// A replica has caught up that lacks no more entries than this.
 const CAUGHT_UP: u64 = 4;
 
@@ -142,6 +142,14 @@ impl Cluster {
                 return Ok(());
             };
             let transfer = data.transfer(self.network.links_of(id, Channel::Files));
+            if self.images.are_taken {
+                let Some(guard) = self.count_start(at)? else {
+                    self.end(at);
+                    return Ok(());
+                };
+                self.network.begin(guard);
+            }
+            let replica = &mut self.replicas[at];
             replica.joining = Some(Joining { transfer, from, _data: data });
         }
         let replica = &mut self.replicas[at];

@@ -22,6 +22,16 @@ impl Cluster {
         if self.copies.chance(100) {
             self.begin_anew(at)?;
         }
+        let guard = match self.images.are_taken {
+            false => None,
+            true => match self.count_start(at)? {
+                Some(guard) => Some(guard),
+                None => {
+                    self.end(at);
+                    return Ok(());
+                }
+            },
+        };
         let super::replica::Replica { id, disk, clock, versions, .. } = &self.replicas[at];
         let (id, disk, clock, versions) = (*id, Arc::new(disk.clone()), *clock, *versions);
         let dir = Path::new(DIR);
@@ -61,6 +71,8 @@ impl Cluster {
         });
         node.sync_beside(self.random.number());
         let transfer = node.transfer(self.network.links_of(id, Channel::Files));
+        let begun = guard.map(|guard| guard.with(node.recovered.control.clone()));
+        begun.into_iter().for_each(|guard| self.network.begin(guard));
         let replica = &mut self.replicas[at];
         (replica.node, replica.seen, replica.paused_ns) = (Some(node), 0, 0);
         replica.transfer = Some(transfer);
@@ -88,6 +100,9 @@ impl Cluster {
         let id = replica.id;
         self.trace.note(format_args!("  replica {id} ends, by the power: {loses_power}"));
         self.network.on_end_of(id);
+        if loses_power {
+            self.network.with_guards(|guards, _| guards.on_power_loss_of(id));
+        }
         self.forget_sent_to(at);
     }
 }

@@ -55,6 +55,8 @@ pub(super) struct Replica {
     pub(super) written: Option<Written>,
     /// The last entry of the snapshot with which it last started.
     pub(super) snapshot: u64,
+    /// When it last wrote what it has seen of others, by its clock.
+    pub(super) seen_ms: u64,
     /// The last entry at which it was compared with the model.
     pub(super) seen: u64,
     /// Whether its directory is another than that of the others.
@@ -86,6 +88,7 @@ impl Replica {
             transfer: None,
             written: None,
             snapshot: 0,
+            seen_ms: 0,
             seen: 0,
             damage: Damage::default(),
             has_started: false,

@@ -120,7 +120,7 @@ impl Cluster {
         Some((leader, ids.filter(|id| *id != self.replicas[leader].id).collect()))
     }
 
-    fn pass_ms(&mut self, ms: usize) -> Result<(), Violation> {
+    pub(super) fn pass_ms(&mut self, ms: usize) -> Result<(), Violation> {
         self.pass_until(ms * TURNS_PER_S / 1_000, |_| false).map(|_| ())
     }
 
