@@ -9,6 +9,7 @@ use crate::hello::{Class, Hello, VERSION};
 use crate::id::RunId;
 use crate::identity::Identity;
 use crate::join::{self, JoinAnswer, JoinRequest};
+use crate::runs::Runs;
 use crate::secure::{self, Configs, no_name};
 use crate::service::NotDone;
 use crate::shared::holder;
@@ -160,6 +161,7 @@ pub fn command(identity: &Identity, address: &Address, body: &[u8]) -> Result<By
         boots: identity.boots(),
         run: RunId::random(&mut SystemEntropy),
         extent: Extent::default(),
+        earlier: Runs::default(),
     };
     let is_ours = |holder: &Holder| holder.cluster == identity.cluster();
     match waiting(ask(address, &config, is_ours, Question::Command(&hello, body)))? {

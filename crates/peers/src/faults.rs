@@ -7,4 +7,6 @@ env::faults! {
     OLD_IMAGE_ACCEPTED = "old-image-accepted";
     /// A node is linked that counts its start as one that was seen in another run.
     SAME_BOOT_IMAGE = "same-boot-image";
+    /// A node is linked whose earlier runs are others than were seen.
+    SECOND_START_OF_IMAGE = "second-start-of-image";
 }

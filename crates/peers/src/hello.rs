@@ -2,17 +2,20 @@
 
 use crate::codec::{Malformed, Reader};
 use crate::id::{ClusterId, RunId};
+use crate::runs::Runs;
 use consensus::Extent;
 use consensus::links::Channel;
 use std::fmt;
 
 /// The latest version that is spoken. Two ends speak the lesser of what both say ([`Hello::agreed`]). A later version says first what this one says, and
 /// then more, which is not read here.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The earliest that is spoken.
 pub const OLDEST: u32 = 3;
 /// From this version on a node that joins knows [`crate::frame::Kind::NotNow`].
 pub(crate) const WITH_NOT_NOW: u32 = 4;
+/// From this version on a hello names the runs before.
+const WITH_RUNS: u32 = 5;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +74,8 @@ pub struct Hello {
     pub run: RunId,
     /// How far its disk goes; nothing, of commands.
     pub extent: Extent,
+    /// Its runs before this one, as far as it says.
+    pub earlier: Runs,
 }
 
 impl Hello {
@@ -84,6 +89,10 @@ impl Hello {
         out.extend_from_slice(&self.run.0);
         out.extend_from_slice(&self.extent.term.to_le_bytes());
         out.extend_from_slice(&self.extent.index.to_le_bytes());
+        if self.version >= WITH_RUNS {
+            out.extend_from_slice(&[self.earlier.names().len() as u8, 0, 0, 0]);
+            self.earlier.names().iter().for_each(|run| out.extend_from_slice(&run.0));
+        }
         out
     }
 
@@ -106,6 +115,7 @@ impl Hello {
             boots: reader.u64()?,
             run: RunId(reader.array()?),
             extent: Extent { term: reader.u64()?, index: reader.u64()? },
+            earlier: if version >= WITH_RUNS { runs(&mut reader)? } else { Runs::default() },
         };
         end(reader, version)?;
         if hello.node == 0 { Err(Malformed::Value) } else { Ok(hello) }
@@ -115,6 +125,14 @@ impl Hello {
     pub fn agreed(&self) -> u32 {
         self.version.min(VERSION)
     }
+}
+
+fn runs(reader: &mut Reader<'_>) -> Result<Runs, Malformed> {
+    let count = reader.u8()?;
+    reader.zeros::<3>()?;
+    let names: Vec<RunId> =
+        (0..count).map(|_| reader.array().map(RunId)).collect::<Result<_, Malformed>>()?;
+    Runs::of(&names).ok_or(Malformed::Value)
 }
 
 /// The version with which a frame begins.
@@ -143,7 +161,8 @@ mod tests {
         let (cluster, run) = (ClusterId([1; 16]), RunId([2; 16]));
         let hello = |version| {
             let extent = Extent { term: 5, index: 6 };
-            Hello { version, class: Class::Files, cluster, node: 3, boots: 4, run, extent }
+            let earlier = Runs::of(&[RunId([8; 16]), RunId([9; 16])]).expect("they are few");
+            Hello { version, class: Class::Files, cluster, node: 3, boots: 4, run, extent, earlier }
         };
         for version in [VERSION, VERSION + 1] {
             assert_eq!(Hello::decode(&hello(version).encode()), Ok(hello(version)));
@@ -153,5 +172,13 @@ mod tests {
         assert_eq!(Hello::decode(&longer(VERSION + 1)), Ok(hello(VERSION + 1)));
         assert_eq!(Hello::decode(&longer(VERSION)), Err(Malformed::Length));
         assert_eq!(Hello::decode(&hello(OLDEST - 1).encode()), Err(Malformed::Version));
+        // One that does not name the runs before, and is as long as it was.
+        let without = Hello { earlier: Runs::default(), ..hello(WITH_RUNS - 1) };
+        assert_eq!(Hello::decode(&hello(WITH_RUNS - 1).encode()), Ok(without));
+        let mut too_many = hello(VERSION).encode();
+        let at = too_many.len() - 36;
+        too_many[at] = crate::runs::RUNS_MAX as u8 + 1;
+        too_many.resize(at + 4 + 16 * (crate::runs::RUNS_MAX + 1), 0);
+        assert_eq!(Hello::decode(&too_many), Err(Malformed::Value));
     }
 }

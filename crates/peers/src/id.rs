@@ -11,7 +11,7 @@ pub(crate) const ID_BYTES: usize = 16;
 pub struct ClusterId(pub [u8; ID_BYTES]);
 
 /// Names one run of a server: 128 random bits, new at each start.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub [u8; ID_BYTES]);
 
 impl ClusterId {
@@ -28,7 +28,7 @@ impl ClusterId {
 
 impl RunId {
     /// From its text; `None` if it is none.
-    pub(crate) fn parse(text: &str) -> Option<RunId> {
+    pub fn parse(text: &str) -> Option<RunId> {
         unhex(text).map(RunId)
     }
 
@@ -45,6 +45,12 @@ impl fmt::Display for ClusterId {
 }
 
 impl fmt::Debug for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex(&self.0))
     }

@@ -6,6 +6,7 @@ use crate::authority::{Authority, CERTIFICATE_FILE as AUTHORITY_FILE};
 use crate::certificate::{self, Holder};
 use crate::files::{self, FileError};
 use crate::id::{ClusterId, RunId};
+use crate::runs::Runs;
 use env::disk::Disk;
 use env::entropy::Entropy;
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
@@ -94,6 +95,8 @@ struct Facts {
     ldap_addresses: Vec<Address>,
     listens: Listens,
     boots: u64,
+    /// The last start, once there was one, and those before; nothing of those that an earlier program counted.
+    runs: Runs,
 }
 
 /// Where a node listened when it was started last: a start that names no addresses takes these. Where it is reached may be elsewhere.
@@ -115,6 +118,7 @@ impl Facts {
         self.listens.peer.iter().for_each(|address| _ = writeln!(text, "listen-peer {address}"));
         self.listens.clients.iter().for_each(|url| _ = writeln!(text, "listen {url}"));
         let _ = writeln!(text, "boots {}", self.boots);
+        self.runs.names().iter().for_each(|run| _ = writeln!(text, "run {run}"));
         let _ = writeln!(text, "crc32c {:08x}", crc32c::crc32c(text.as_bytes()));
         text
     }
@@ -128,7 +132,9 @@ impl Facts {
             ldap_addresses: Vec::new(),
             listens: Listens::default(),
             boots: 0,
+            runs: Runs::default(),
         };
+        let mut runs = Vec::new();
         if text.lines().next() != Some(FIRST_LINE) {
             return Err("it is of another version, or no such file");
         }
@@ -154,6 +160,10 @@ impl Facts {
                     facts.boots = value.parse().map_err(|_| "its number of starts is none")?;
                     continue;
                 }
+                "run" => {
+                    runs.push(RunId::parse(value).ok_or("one of its runs is none")?);
+                    continue;
+                }
                 "crc32c" => continue,
                 _ => return Err("it has an unknown line"),
             };
@@ -162,6 +172,7 @@ impl Facts {
             }
             addresses.push(Address::parse(value).ok_or("one of its addresses is none")?);
         }
+        facts.runs = Runs::of(&runs).ok_or("it has too many runs")?;
         // Lines that are missing, twice, or elsewhere, and a wrong checksum, all make another text.
         match facts.text() == text && facts.node != 0 {
             true => Ok(facts),
@@ -186,6 +197,8 @@ pub struct Boot {
     pub identity: Identity,
     /// Names this run.
     pub run: RunId,
+    /// Those before it.
+    pub earlier: Runs,
 }
 
 impl Identity {
@@ -207,7 +220,8 @@ impl Identity {
             return Err(wrong("it is of another cluster"));
         }
         let (cluster, node, listens) = (holder.cluster, holder.node, Listens::default());
-        let facts = Facts { cluster, node, peer_addresses, ldap_addresses, listens, boots: 0 };
+        let facts =
+            Facts { cluster, node, peer_addresses, ldap_addresses, listens, boots: 0, runs: Runs::default() };
         let identity = Identity { facts, key, certificate, authority: authority.certificate().clone() };
         identity.check(dir)?;
         authority.save(disk, dir)?;
@@ -245,7 +259,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Reads it for a server that starts, and counts the start: durable when this returns.
+    /// Reads it for a server that starts, counts the start and names it: durable when this returns.
     ///
     /// # Errors
     /// As [`Identity::load`], or what the disk says.
@@ -254,8 +268,10 @@ impl Identity {
         let boots = identity.facts.boots.checked_add(1);
         identity.facts.boots =
             boots.ok_or_else(|| FileError::content(dir, FACTS_FILE, "it cannot count more starts"))?;
+        let (run, earlier) = (RunId::random(entropy), identity.facts.runs);
+        identity.facts.runs = earlier.with(run);
         identity.save_facts(disk, dir)?;
-        Ok(Boot { identity, run: RunId::random(entropy) })
+        Ok(Boot { identity, run, earlier })
     }
 
     /// The certificate by which the present one is to be replaced: the one that was made before, if it is later than the present one, else
@@ -433,6 +449,7 @@ mod tests {
                 clients: vec!["ldaps://0.0.0.0:636".to_owned(), "ldapi://%2Frun%2Fpando".to_owned()],
             },
             boots: 17,
+            runs: Runs::of(&[RunId([5; 16]), RunId([4; 16])]).expect("they are few"),
         };
         let text = facts.text();
         assert_eq!(Facts::parse(&text), Ok(facts));

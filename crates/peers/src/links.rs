@@ -72,7 +72,8 @@ impl Peers {
     /// # Errors
     /// An address is taken or none of this machine; the certificate and its key cannot be used; the system has no thread left.
     pub fn start(options: Options) -> io::Result<Peers> {
-        let Options { listen, boot: Boot { identity, run }, authority, seen, service, wake } = options;
+        let Options { listen, boot: Boot { identity, run, earlier }, authority, seen, service, wake } =
+            options;
         if listen.len() > LISTENERS_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -90,6 +91,7 @@ impl Peers {
             boots: identity.boots(),
             run,
             extent: Extent::default(),
+            earlier,
         };
         let seen = Arc::new(seen);
         let table = Table::new(own, Arc::clone(&seen), wake);

@@ -176,6 +176,12 @@ fn check(node: &Node, hello: &Hello) -> Result<(), NotAdmitted> {
     if hello.boots <= node.boots && !planted::is(faults::SAME_BOOT_IMAGE) {
         return Err(NotAdmitted::Stranger("it started from an earlier state of its data directory"));
     }
+    // A disk that was set back is refused by its number of starts until that has grown.
+    if !hello.earlier.may_follow(hello.boots, node.boots, node.run)
+        && !planted::is(faults::SECOND_START_OF_IMAGE)
+    {
+        return Err(NotAdmitted::Stranger("it started from an earlier state of its data directory"));
+    }
     if hello.extent < node.extent && !planted::is(faults::OLD_IMAGE_ACCEPTED) {
         return Err(NotAdmitted::Stranger(
             "it started from an earlier state of its data directory: it lacks what it has acknowledged",
@@ -212,6 +218,7 @@ mod tests {
     use super::*;
     use crate::hello::Class;
     use crate::id::ClusterId;
+    use crate::runs::Runs;
     use env::disk::{File, Lock, RealDisk};
     use std::io;
     use std::path::Path;
@@ -267,7 +274,8 @@ mod tests {
     fn hello(boots: u64, run: u8, term: u64, index: u64) -> Hello {
         let (class, cluster, run) = (Class::Messages, ClusterId([1; 16]), RunId([run; 16]));
         let version = crate::hello::VERSION;
-        Hello { version, class, cluster, node: 2, boots, run, extent: Extent { term, index } }
+        let (extent, earlier) = (Extent { term, index }, Runs::default());
+        Hello { version, class, cluster, node: 2, boots, run, extent, earlier }
     }
 
     fn load(dir: &Path) -> Seen {
@@ -303,6 +311,29 @@ mod tests {
         assert!(seen.is_last(&hello(8, 3, 0, 0)));
         assert!(seen.admit(&hello(9, 4, 5, 999)).is_err());
         seen.admit(&hello(9, 4, 6, 50)).expect("it has what it had");
+    }
+
+    /// It counts further with each start, and has nothing less than it acknowledged to those that it meets.
+    #[test]
+    fn a_disk_that_was_set_back_is_known_at_later_starts_too() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let before = |runs: &[u8]| Runs::of(&runs.iter().map(|run| RunId([*run; 16])).collect::<Vec<_>>());
+        let hello = |boots, run, runs: &[u8]| Hello {
+            earlier: before(runs).expect("they are few"),
+            ..hello(boots, run, 3, 10)
+        };
+        load(dir.path()).admit(&hello(6, 6, &[5, 4])).expect("nobody was seen before");
+        load(dir.path()).admit(&hello(7, 7, &[6, 5, 4])).expect("it is the next start");
+        // Of an image of run 6: its first start, and two more.
+        for image in [hello(7, 17, &[6, 5]), hello(8, 18, &[17, 6, 5]), hello(9, 19, &[18, 17, 6])] {
+            assert!(load(dir.path()).admit(&image).is_err());
+        }
+        let seen = load(dir.path());
+        seen.admit(&hello(9, 9, &[8, 7, 6])).expect("it was not heard at the start between");
+        seen.admit(&hello(10, 10, &[])).expect("of an earlier program");
+        // A leader spoke of it, and it was not heard.
+        seen.acknowledge(3, &[(3, 5)]);
+        seen.admit(&Hello { node: 3, ..hello(4, 4, &[3, 2, 1]) }).expect("nothing is known of its runs");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use consensus::links::Channel;
 use env::entropy::SeededEntropy;
 use peers::frame::{Kind, decode_head, head};
 use peers::hello::{Class, Hello};
-use peers::{Address, Authority, ClusterId, Malformed, RunId, Token, TokenError};
+use peers::{Address, Authority, ClusterId, Malformed, RUNS_MAX, RunId, Runs, Token, TokenError};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -52,10 +52,15 @@ proptest! {
     }
 
     #[test]
-    fn hellos_come_back(class in 0..3usize, cluster: [u8; 16], node in 1u64.., boots: u64, run: [u8; 16], term: u64, index: u64) {
+    fn hellos_come_back(
+        (class, cluster, node, boots, run) in (0..3usize, any::<[u8; 16]>(), 1u64.., any::<u64>(), any::<[u8; 16]>()),
+        (term, index, earlier) in (any::<u64>(), any::<u64>(), prop::collection::vec(any::<[u8; 16]>(), 0..=RUNS_MAX)),
+    ) {
         let (cluster, run, extent) = (ClusterId(cluster), RunId(run), Extent { term, index });
         let version = peers::hello::VERSION;
-        let hello = Hello { version, class: CLASSES[class], cluster, node, boots, run, extent };
+        let earlier = Runs::of(&earlier.into_iter().map(RunId).collect::<Vec<_>>()).unwrap();
+        let hello = Hello { version, class: CLASSES[class], cluster, node, boots, run, extent, earlier };
+        prop_assert!(hello.encode().len() <= Kind::Hello.bytes_max());
         let bytes = hello.encode();
         prop_assert_eq!(Hello::decode(&bytes), Ok(hello));
         prop_assert_eq!(Hello::decode(&bytes[..bytes.len() - 1]), Err(Malformed::Length));
@@ -65,7 +70,7 @@ proptest! {
     #[test]
     fn any_bytes_are_a_hello_or_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..96), class in 0u8..5) {
         let _ = Hello::decode(&bytes);
-        bytes.splice(..0, [2, 0, 0, 0, class, 0, 0, 0]);
+        bytes.splice(..0, [peers::hello::VERSION as u8, 0, 0, 0, class, 0, 0, 0]);
         if let Ok(hello) = Hello::decode(&bytes) {
             prop_assert_eq!(hello.encode(), bytes);
         }

@@ -8,7 +8,7 @@ use env::disk::RealDisk;
 use env::entropy::SystemEntropy;
 use nodes::{Cluster, Node, create, now_s, until};
 use peers::hello::{Class, Hello};
-use peers::{Authority, Holder, Identity, NodeKey, NotDone, RunId, Token};
+use peers::{Authority, Holder, Identity, NodeKey, NotDone, RunId, Runs, Token};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -94,7 +94,8 @@ fn hello_frame(hello: &Hello) -> Vec<u8> {
 fn hello(cluster: &Cluster, node: u64, boots: u64) -> Hello {
     let (cluster, run) = (cluster.authority.cluster(), RunId::random(&mut SystemEntropy));
     let version = peers::hello::VERSION;
-    Hello { version, class: Class::Messages, cluster, node, boots, run, extent: Extent::default() }
+    let (class, extent, earlier) = (Class::Messages, Extent::default(), Runs::default());
+    Hello { version, class, cluster, node, boots, run, extent, earlier }
 }
 
 /// Sends bytes, and reads until the end: that comes, and these bytes before it.
@@ -262,6 +263,8 @@ fn a_node_whose_disk_was_set_back_gets_nothing_also_from_one_that_has_started_si
         Hello { extent: extent(5, 99), ..right },
         Hello { extent: extent(4, 500), ..right },
         Hello { boots: 1, extent: extent(5, 100), ..right },
+        // One that was started before, and refused: its run before this one was another than that which was seen.
+        Hello { extent: extent(5, 100), earlier: Runs::of(&[right.run]).unwrap(), ..right },
     ] {
         gets_nothing(connect(third, Some(&of_two)), &hello_frame(&image));
     }

@@ -6,13 +6,14 @@ use consensus::{Control, Extent, ReplicaId};
 use env::disk::{Disk as _, replace_file};
 use env::entropy::SeededEntropy;
 use peers::hello::{Class, Hello, VERSION};
-use peers::{ClusterId, FileError, NotAdmitted, RunId, Seen, folder};
+use peers::{ClusterId, FileError, NotAdmitted, RunId, Runs, Seen, folder};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file that counts the starts of a replica. A server has that number in a file with names and addresses, which replicas have none of.
+/// The file with the number of starts of a replica and the names of its last runs. A server has them in a file with names and addresses, which replicas
+/// have none of.
 const STARTS: &str = "starts";
 /// The file of what was seen: `docs/formats/peers.md`.
 const SEEN: &str = "seen";
@@ -76,9 +77,11 @@ impl Guard {
     /// What the disk says, or a file is damaged.
     pub(crate) fn start(disk: &SimDisk, data: &Path, id: ReplicaId, run: u64) -> Result<Guard, FileError> {
         let dir = folder(data);
-        let boots = starts(disk, data)? + 1;
+        let (boots, earlier) = starts(disk, data)?;
+        let (boots, run) = (boots + 1, RunId::random(&mut SeededEntropy::new(run)));
         disk.create_dir(&dir)?;
-        replace_file(disk, &dir, STARTS, boots.to_string().as_bytes())?;
+        let names = earlier.with(run).names().iter().map(RunId::to_string).collect::<Vec<_>>();
+        replace_file(disk, &dir, STARTS, format!("{boots} {}", names.join(" ")).as_bytes())?;
         disk.sync_dir(&dir)?;
         let own = Hello {
             version: VERSION,
@@ -86,8 +89,9 @@ impl Guard {
             cluster: CLUSTER,
             node: id.0,
             boots,
-            run: RunId::random(&mut SeededEntropy::new(run)),
+            run,
             extent: Extent::default(),
+            earlier,
         };
         Ok(Guard { disk: disk.clone(), seen: Seen::load(Arc::new(disk.clone()), dir)?, own, control: None })
     }
@@ -247,25 +251,27 @@ impl Guards {
     }
 }
 
-/// How often a replica was started, by its disk.
+/// How often a replica was started, by its disk, and its last runs.
 ///
 /// # Errors
-/// What the disk says, or the file is no number.
-fn starts(disk: &SimDisk, data: &Path) -> Result<u64, FileError> {
-    let dir = folder(data);
-    let Some(text) = text(disk, &dir, STARTS) else { return Ok(0) };
+/// What the disk says, or the file is of something else.
+pub(crate) fn starts(disk: &SimDisk, data: &Path) -> Result<(u64, Runs), FileError> {
+    let Some(text) = text(disk, &folder(data), STARTS) else { return Ok(Default::default()) };
+    let mut words = text.split(' ');
+    let boots = words.next().and_then(|word| word.parse().ok());
+    let runs = words.map(RunId::parse).collect::<Option<Vec<_>>>().and_then(|names| Runs::of(&names));
     let wrong = || io::Error::new(io::ErrorKind::InvalidData, "the number of starts is none");
-    Ok(text.parse().map_err(|_| wrong())?)
+    Ok(boots.zip(runs).ok_or_else(wrong)?)
 }
 
-/// What the file of a disk says of another replica: how far its disk goes at least. It is read here by itself: what a world
+/// What the file of a disk says of another replica: its starts, and how far its disk goes at least. It is read here by itself: what a world
 /// expects does not hang on the code that it tests.
-pub(crate) fn seen_of(disk: &SimDisk, data: &Path, id: ReplicaId) -> Option<Extent> {
+pub(crate) fn seen_of(disk: &SimDisk, data: &Path, id: ReplicaId) -> Option<(u64, Extent)> {
     let text = text(disk, &folder(data), SEEN)?;
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("node {id} boots ")))?;
     let words: Vec<&str> = line.split(' ').collect();
-    let [_, _, _, _, term, _, index] = words[..] else { return None };
-    Some(Extent { term: term.parse().ok()?, index: index.parse().ok()? })
+    let [boots, _, _, _, term, _, index] = words[..] else { return None };
+    Some((boots.parse().ok()?, Extent { term: term.parse().ok()?, index: index.parse().ok()? }))
 }
 
 fn text(disk: &SimDisk, dir: &Path, name: &str) -> Option<String> {

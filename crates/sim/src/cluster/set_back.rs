@@ -1,8 +1,8 @@
 //! The disk of a replica is set back: a machine is started again from an image of an earlier state. The others refuse it, so it does not lead, and nobody's
 //! acknowledgement is forgotten; an operator has another one take its place.
 //!
-//! A world does that only where every other replica knows better, on its disk: no more is promised (`docs/cluster.md`, "A lost disk"). What is known must be
-//! what it has acknowledged. The number of starts does not do: an old image that is started once more has a higher one again.
+//! A world does that only where every other replica knows better, on its disk: no more is promised (`docs/cluster.md`, "A lost disk"). It knows a later run
+//! of the replica, or that its disk went further.
 
 use super::images::{Image, Old};
 use super::membership::REPLICAS_MAX;
@@ -10,7 +10,7 @@ use super::replica::{Damage, Replica};
 use super::votes::{REPLACES, wishes};
 use super::{Cluster, DIR, TRANSACTION_MS, broken};
 use crate::disk::{Faults, SimDisk};
-use crate::guards::{Guard, seen_of};
+use crate::guards::{Guard, seen_of, starts};
 use crate::network::Network;
 use crate::node::{StartOptions, start_replica};
 use crate::properties;
@@ -29,8 +29,12 @@ const ACTS: u64 = 20;
 const TAKES_ANOTHER: u64 = 50;
 /// Of 1,000 turns, those in which an operator does something about a replica whose disk was set back.
 const OPERATES: u64 = 4;
-/// Of 1,000 rounds of worlds with images, those that begin with a trial of one, if there is one.
-const TRIED: u64 = 700;
+/// Of 1,000 rounds of worlds with images, those that begin with a trial of one, and of these trials, those of an image from before the last start.
+const TRIED: u64 = 600;
+const OF_START_BEFORE: u64 = 500;
+/// Milliseconds in which replicas say hello to one that has started, and turns within which another one leads.
+const HELLO_MS: usize = 200;
+const LED_WITHIN: usize = 1_500;
 /// Milliseconds in which a majority goes on with the one whose disk is to be set back, and in which the others elect a leader with it, if they admit it.
 const GO_ON_MS: usize = 500;
 const ELECT_MS: usize = 4_000;
@@ -111,6 +115,16 @@ impl Cluster {
         if !self.images.are_taken || !self.images.random.chance(TRIED) {
             return Ok(());
         }
+        if self.images.random.chance(OF_START_BEFORE) {
+            self.images.taken = None;
+            self.take_image();
+            let Some(at) = self.images.taken.as_ref().map(|image| image.at) else { return Ok(()) };
+            self.end_by(at, false);
+            self.start(at)?;
+            self.pass_ms(HELLO_MS)?;
+            // It may have led.
+            self.pass_until(LED_WITHIN, |cluster| cluster.leading().is_some())?;
+        }
         let Some(Image { at, disk }) = self.images.taken.take() else { return Ok(()) };
         let (Some((leader, _)), Some(members)) = (self.leading(), self.members()) else { return Ok(()) };
         let id = self.replicas[at].id;
@@ -168,17 +182,18 @@ impl Cluster {
         if !is_spare || self.replicas[at].damage != Damage::None {
             return false;
         }
-        let Some(extent) = self.start_of(at, image) else { return false };
+        let Some((boots, extent)) = self.start_of(at, image) else { return false };
         let knows = |other: &Replica| {
+            let seen = seen_of(&other.disk, Path::new(DIR), id);
             let is_sure = self.network.with_guards(|guards, _| !guards.is_unsure(other.id));
-            is_sure == Some(true)
-                && seen_of(&other.disk, Path::new(DIR), id).is_some_and(|went| extent < went)
+            is_sure == Some(true) && seen.is_some_and(|(seen, went)| boots <= seen || extent < went)
         };
         self.replicas.iter().filter(|other| other.id != id && other.has_started).all(knows)
     }
 
-    /// How far the disk of a replica goes that starts from an image.
-    fn start_of(&self, at: usize, image: &SimDisk) -> Option<Extent> {
+    /// What a process says of itself that starts from an image: its starts, and how far its disk goes.
+    fn start_of(&self, at: usize, image: &SimDisk) -> Option<(u64, Extent)> {
+        let boots = starts(image, Path::new(DIR)).ok()?.0 + 1;
         let (Replica { id, versions, clock, .. }, disk, nobody) =
             (&self.replicas[at], image.copy(), Network::new(0));
         let asked = StartOptions {
@@ -194,7 +209,7 @@ impl Cluster {
         let node =
             start_replica(Arc::new(disk), Path::new(DIR), self.log, asked, 1, clock, (replication, updates));
         // It may be of a program that is too old for what the log has now.
-        Some(node.ok()?.recovered.control?.view().started)
+        Some((boots, node.ok()?.recovered.control?.view().started))
     }
 
     fn set_back(&mut self, at: usize, image: &SimDisk) -> Result<(), Violation> {

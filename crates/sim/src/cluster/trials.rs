@@ -125,7 +125,11 @@ impl Cluster {
     }
 
     /// Turns in which nothing goes wrong besides, until something is so. Returns whether it is.
-    fn pass_until(&mut self, turns: usize, is_so: impl Fn(&Cluster) -> bool) -> Result<bool, Violation> {
+    pub(super) fn pass_until(
+        &mut self,
+        turns: usize,
+        is_so: impl Fn(&Cluster) -> bool,
+    ) -> Result<bool, Violation> {
         for _ in 0..turns {
             if is_so(self) {
                 return Ok(true);
