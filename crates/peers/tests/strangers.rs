@@ -336,7 +336,7 @@ fn garbage_ends_its_connection_and_nothing_else() {
         boots += 1;
         let first = hello_frame(&hello(&cluster, 2, boots));
         let read = ends(connect(to, Some(&dir)), &[&first[..], &frame(3, 4, b"good"), &wrong].concat());
-        assert_eq!(read[..8], frame(1, 72, b"")[..], "the hello is answered");
+        assert_eq!(read[..8], frame(1, 76, b"")[..], "the hello is answered");
         let (from, message) = cluster.nodes[0].next(Channel::Consensus);
         assert_eq!((from, &message[..]), (ReplicaId(2), &b"good"[..]));
     }
