@@ -130,8 +130,8 @@ class Nemesis:
                 self.due = self.chance.sample(self.kinds, len(self.kinds))
             fault = self.due.pop()
             wait_until(start + self.chance.uniform(0, BEGIN))
-            # A node joins when a majority is there again.
-            seconds = LONG if fault == self.replace else self.chance.uniform(SHORT, LONG)
+            # A node joins, and is drained no longer, when it reaches a majority again.
+            seconds = LONG if fault in (self.replace, self.drain) else self.chance.uniform(SHORT, LONG)
             ends.append((BEGIN + seconds, fault()))
         for seconds, end in sorted(ends, key=lambda pair: pair[0]):
             wait_until(start + seconds)

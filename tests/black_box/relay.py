@@ -1,5 +1,6 @@
 """A relay between the nodes of a cluster, which can hold or delay what one sends to another. It needs no rights that a network needs."""
 
+import contextlib
 import os
 import socket
 import threading
@@ -8,6 +9,8 @@ from pathlib import Path
 
 # Bytes that are handed on at once.
 CHUNK = 1 << 16
+# How often it is looked for the process that has connected. One that has gone meanwhile is not found.
+LOOKS = 5
 
 
 class Relay:
@@ -71,16 +74,13 @@ class Relay:
     def source(self, from_port, to_port):
         """The node whose process has connected from one port of this machine to another; None if it is none."""
         ends = (f"0100007F:{from_port:04X}", f"0100007F:{to_port:04X}")
-        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        sockets = {f"socket:[{fields[9]}]" for fields in lines if (fields[1], fields[2]) == ends}
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                number = self.node_of((process / "cmdline").read_bytes().split(b"\0"))
-                if number and any(os.readlink(file) in sockets for file in (process / "fd").iterdir()):
-                    return number
-            except OSError:
-                # It has gone meanwhile.
-                continue
+        # What is listed while it changes may lack a line: then the link would never be cut.
+        for _ in range(LOOKS):
+            lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+            sockets = {f"socket:[{fields[9]}]" for fields in lines if (fields[1], fields[2]) == ends}
+            for process in Path("/proc").glob("[0-9]*"):
+                if sockets & set(descriptors(process)):
+                    return self.node_of(command(process))
         return None
 
     def pump(self, source, target, way):
@@ -100,6 +100,22 @@ class Relay:
             # It has ended on that side: the other direction learns it as well.
             source.close()
             target.close()
+
+
+def command(process):
+    """The command line of a process; nothing of one that has gone."""
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def descriptors(process):
+    """What a process has open. A descriptor that is closed meanwhile is left out, and so are all of a process that has gone."""
+    with contextlib.suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                yield os.readlink(file)
 
 
 def receive(source):

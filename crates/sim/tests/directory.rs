@@ -22,6 +22,8 @@ const SEEDS_KNOWN: [(Fault, u64); 3] = [
     (consensus::faults::APPEND_ACKED_BEFORE_SYNC, 903),
     (consensus::faults::CHANGES_APPLIED_AT_START, 49),
 ];
+/// What happens in few clusters.
+const SELDOM: [&str; 3] = ["replicas outdated", "disks set back", "links refused for that"];
 /// The workload that takes backups, restores and imports.
 const OPERATED: Option<&str> = Some("operated");
 
@@ -43,8 +45,8 @@ fn nothing_is_lost_and_nothing_else_appears() {
     assert!(failures.is_empty(), "{failures:?}");
     println!("{tally:?}");
     if seeds().count() as u64 >= SEEDS {
-        // A downgrade behind the end of an upgrade is in one of some hundred clusters.
-        let is_seldom = |name: &str| name == "replicas outdated";
+        // A downgrade behind the end of an upgrade is in one of some hundred clusters, a disk that is set back in one of twenty.
+        let is_seldom = |name: &str| SELDOM.contains(&name);
         let never = tally.rows().into_iter().find(|(name, count)| *count == 0 && !is_seldom(name));
         assert_eq!(never, None, "this never happened");
     }
@@ -55,8 +57,12 @@ fn nothing_is_lost_and_nothing_else_appears() {
 fn clusters_lose_nothing() {
     let plan = Some(("cluster".to_owned(), Plan::named("cluster").expect("it comes with the simulator")));
     let choice = Choice { plan, ..Choice::default() };
-    let (_, failures) = choice.run_all(seeds_of(CLUSTERS), task::cores(), 10, &|_, _| ());
+    let (tally, failures) = choice.run_all(seeds_of(CLUSTERS), task::cores(), 10, &|_, _| ());
     assert!(failures.is_empty(), "{failures:?}");
+    if seeds_of(CLUSTERS).count() as u64 >= CLUSTERS {
+        let never = tally.rows().into_iter().find(|(name, count)| *count == 0 && SELDOM[1..].contains(name));
+        assert_eq!(never, None, "this never happened");
+    }
 }
 
 /// In seed 1125 a record that was not synced was followed, and went with the power while a start was cut short.
