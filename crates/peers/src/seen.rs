@@ -173,13 +173,11 @@ fn is_same(node: &Node, hello: &Hello) -> bool {
 
 /// May this run follow the one that was seen last? In a later term than that in which something was acknowledged, a leader may have replaced it.
 fn check(node: &Node, hello: &Hello) -> Result<(), NotAdmitted> {
-    if hello.boots <= node.boots && !planted::is(faults::SAME_BOOT_IMAGE) {
-        return Err(NotAdmitted::Stranger("it started from an earlier state of its data directory"));
-    }
-    // A disk that was set back is refused by its number of starts until that has grown.
-    if !hello.earlier.may_follow(hello.boots, node.boots, node.run)
-        && !planted::is(faults::SECOND_START_OF_IMAGE)
-    {
+    let is_counted_again = hello.boots <= node.boots && !planted::is(faults::SAME_BOOT_IMAGE);
+    // The number of starts of a disk that was set back grows: its later starts are known by the runs before.
+    let has_other_runs = !hello.earlier.may_follow(hello.boots, node.boots, node.run)
+        && !planted::is(faults::SECOND_START_OF_IMAGE);
+    if is_counted_again || has_other_runs {
         return Err(NotAdmitted::Stranger("it started from an earlier state of its data directory"));
     }
     if hello.extent < node.extent && !planted::is(faults::OLD_IMAGE_ACCEPTED) {
