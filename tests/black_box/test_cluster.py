@@ -382,6 +382,32 @@ def test_a_directory_that_was_served_alone_becomes_the_first_node(cluster, tmp_p
     assert entries(cluster.nodes[2]) == before
 
 
+def test_a_large_group_of_a_directory_that_was_served_alone_is_whole_on_every_node(cluster, tmp_path):
+    """Its members are found by normal forms of their names, and clients of each node are shown the same schema."""
+    root = ["--root-dn", ROOT, "--root-password-file", tmp_path / "root.password"]
+    (tmp_path / "n1").mkdir()
+    alone = Node(tmp_path / "n1", "--suffix", SUFFIX, *root, "--schema", "rfc2307bis", "--listen", "ldap://127.0.0.1:0")
+    alone.modify(CONTAINER, "-a")
+    names = [f"uid=p{number},{PEOPLE}" for number in range(3000)]
+    members = "".join(f"member: {name}\n" for name in names)
+    alone.modify(f"dn: cn=all,{SUFFIX}\nobjectClass: groupOfMembers\n{members}", "-a")
+    alone.end()
+    cluster.first()
+    cluster.join(2)
+    shown = set()
+    for node in cluster.nodes.values():
+        connection = connect(node, ROOT, SECRET)
+        for name in (names[0], names[-1]):
+            assert connection.compare_s(f"cn=all,{SUFFIX}", "member", name.encode()), node.url
+            assert connection.search_s(SUFFIX, ldap.SCOPE_ONELEVEL, f"(member={name})", ["1.1"]), node.url
+        shown.add(node.search("-b", "cn=Subschema", "-s", "base", "(objectClass=*)", "attributeTypes", "objectClasses").out)
+        assert "2.25." not in shown.copy().pop()
+    assert len(shown) == 1
+    # One member goes by its name, as it does in a group that was made here.
+    connection.modify_s(f"cn=all,{SUFFIX}", [(ldap.MOD_DELETE, "member", [names[7].encode()])])
+    assert not connection.compare_s(f"cn=all,{SUFFIX}", "member", names[7].encode())
+
+
 def test_a_token_is_used_once_and_for_its_own_cluster(cluster, tmp_path):
     cluster.first()
     cluster.join(2)

@@ -107,11 +107,23 @@ impl Builder {
     }
 
     /// What [`Schema::write_rules`] wrote, of this or of an earlier version, with the attributes of this server's own entries, settings apart.
+    ///
+    /// Each definition has the number that it had where it was written, if that schema had the standard files: those of the server's own entries
+    /// come behind the standard ones, in front of all others. The sets of an entry that are in a snapshot are found by normal forms, and those of
+    /// names have numbers of types in them.
     pub fn recorded(text: &str) -> Builder {
         let lacking = builtin::OWN_NEEDS.iter().filter(|(begin, _)| !text.contains(begin));
         let lacking: String = lacking.flat_map(|(begin, rest)| [*begin, *rest]).collect();
-        let own = Builder::new().builtin(builtin::OWN).expect("it is built in");
-        own.file(RECORDED, text).file("what own entries need", &lacking)
+        // Lines stay where they are, for a fault names them.
+        let of = |is_standard: bool| -> String {
+            let keep = |line: &str| {
+                if builtin::is_standard(line) == is_standard { line.to_owned() } else { "\n".to_owned() }
+            };
+            text.split_inclusive('\n').map(keep).collect()
+        };
+        let standard =
+            Builder::new().file(RECORDED, &of(true)).builtin(builtin::OWN).expect("it is built in");
+        standard.file(RECORDED, &of(false)).file("what own entries need", &lacking)
     }
 
     /// Adds a built-in file by its bare name, such as `rfc2307bis` (replaces what it shares with nis) or `dvtds`.

@@ -1,5 +1,8 @@
 //! Schema files that are part of the server, by bare name.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 macro_rules! files {
     ($($name:literal $path:literal,)*) => {
         /// Names that [`crate::Builder::builtin`] knows.
@@ -46,6 +49,33 @@ pub(crate) const OWN_NEEDS: [(&str, &str); 3] = [
         "NAME 'labeledURI' EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n",
     ),
 ];
+
+/// Is a line the definition of an OID that a standard file has, but that of the server's own entries?
+pub(crate) fn is_standard(line: &str) -> bool {
+    let others = || STANDARD.iter().filter(|name| **name != OWN).chain(&["system"]);
+    defined(line).is_some_and(|oid| others().any(|name| defines(name, oid)))
+}
+
+/// Has a built-in file a definition with this OID?
+pub(crate) fn has(oid: &str) -> bool {
+    BUILTIN_NAMES.iter().any(|name| defines(name, oid))
+}
+
+fn defines(name: &str, oid: &str) -> bool {
+    static OIDS: LazyLock<Vec<(&str, BTreeSet<&str>)>> = LazyLock::new(|| {
+        let oids = |name| text(name).unwrap_or_default().lines().filter_map(defined).collect();
+        BUILTIN_NAMES.iter().map(|name| (*name, oids(name))).collect()
+    });
+    OIDS.iter().any(|(of, oids)| *of == name && oids.contains(oid))
+}
+
+/// The OID that a line of RFC text begins to define.
+fn defined(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let is_definition =
+        matches!(words.next()?.to_ascii_lowercase().as_str(), "attributetype" | "objectclass");
+    (is_definition && words.next()? == "(").then(|| words.next()).flatten()
+}
 
 /// What the attributes are called that [`crate::Builder::settings`] makes; no path of a file is it.
 pub(crate) const SETTINGS: &str = "\0settings";

@@ -474,8 +474,8 @@ fn assemble(
 
 /// The OID that clients are shown: that of the definition, but for some of the built-in ones.
 fn shown_oid(file: &str, oid: &str) -> String {
-    let is_builtin = builtin::text(file).is_some() || file == builtin::SETTINGS;
-    let short = if is_builtin { published::short_oid(oid) } else { None };
+    // By its OID, since definitions that were recorded are of another file.
+    let short = if file == builtin::SETTINGS || builtin::has(oid) { published::short_oid(oid) } else { None };
     short.unwrap_or_else(|| oid.to_owned())
 }
 

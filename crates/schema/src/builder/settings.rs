@@ -23,7 +23,12 @@ impl Builder {
                 .expect("a String takes all");
             }
         }
-        self.file(builtin::SETTINGS, &text)
+        let mut all = self.file(builtin::SETTINGS, &text);
+        // Whenever they are added, they have the numbers behind those of the built-in file: see [`Builder::recorded`].
+        if let Some(at) = all.files.iter().position(|(name, _)| &**name == builtin::OWN) {
+            all.files[at + 1..].rotate_right(1);
+        }
+        all
     }
 }
 

@@ -14,12 +14,18 @@ use crate::resolve::push_rdn;
 use crate::segment::Object;
 use crate::shard::{ReadPoint, Shard};
 use crate::tree::Visit;
+use model::TypeId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries whose records are prefetched of the one that is looked at.
 const AHEAD: u32 = 16;
+
+/// Values of a set whose keys are compared with those of today's schema. All of them have their keys by one.
+const SET_VALUES_COMPARED: u64 = 16;
+/// A set that was made by a schema in which types have other numbers, which are in normal forms of names. Nothing in it would be found.
+const OTHER_NUMBERS: &str = "its schema numbers attribute types otherwise than that of the program that wrote it: export it there, and import it here";
 
 /// Where a tag and an id go: DN hash, children, then each index.
 pub(super) const DN: usize = 0;
@@ -185,7 +191,12 @@ impl<'d> Derive<'d> {
                     let (mut count, mut ber_bytes) = (0u64, 0);
                     self.view.tree(set.root).walk(&mut |visit| match visit {
                         Visit::Node(node) => self.mark(node),
-                        Visit::Item((_, value)) => {
+                        Visit::Item((key, value)) => {
+                            if count < SET_VALUES_COMPARED
+                                && key != self.set_key(attribute_type, value, normal)
+                            {
+                                return Err(OTHER_NUMBERS);
+                            }
                             count += 1;
                             ber_bytes += ber_octets(value.len());
                             let value = std::iter::once(value);
@@ -200,6 +211,15 @@ impl<'d> Derive<'d> {
             }
         }
         Ok(())
+    }
+
+    /// The key that a value of a set has.
+    fn set_key(&self, attribute_type: TypeId, value: &[u8], normal: &mut Vec<u8>) -> u64 {
+        normal.clear();
+        match self.shard.schema.normalise_equality(attribute_type, value, normal) {
+            Ok(()) => self.shard.value_hash(normal),
+            Err(_) => self.shard.value_hash(value),
+        }
     }
 
     /// A tree leads to this node. A node that two ways lead to would be changed by one of them and forgotten by the other.
