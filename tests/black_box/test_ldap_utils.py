@@ -119,6 +119,25 @@ def test_manage_dsa_it(reader, option):
     assert lookup(reader, option, "-b", ADA, "-s", "base", "1.1").dns == [ADA]
 
 
+def test_which_entries_a_search_sees(fresh):
+    """The options of ldapsearch that say so: subentries, domainScope and dontUseCopy."""
+    area = f"cn=area,{PEOPLE}"
+    fresh.modify(f"dn: {area}\nchangetype: add\nobjectClass: subentry\nsubtreeSpecification: {{}}\n")
+    away = f"ou=away,{SUFFIX}"
+    referral = f"dn: {away}\nchangetype: add\nobjectClass: referral\nobjectClass: extensibleObject\nref: ldap://elsewhere/{away}\n"
+    fresh.modify(referral, "-M")
+    plain = fresh.search("-b", SUFFIX, "1.1")
+    assert area not in plain.dns and f"ldap://elsewhere/{away}" in plain.out
+    only = fresh.search("-E", "!subentries=true", "-b", SUFFIX, "1.1")
+    assert only.dns == [area]
+    others = fresh.search("-E", "!subentries=false", "-b", SUFFIX, "1.1")
+    assert others.dns == plain.dns
+    here = fresh.search("-E", "!domainScope", "-b", SUFFIX, "1.1")
+    assert here.dns == plain.dns and "ldap://" not in here.out
+    original = fresh.search("-E", "!dontUseCopy", "-b", area, "-s", "base", "1.1")
+    assert original.dns == [area]
+
+
 def test_unknown_controls(reader):
     tool = lookup(reader, "-e", "!1.2.3", "-b", ADA, "-s", "base", code=12)
     assert "Critical extension is unavailable" in tool.err

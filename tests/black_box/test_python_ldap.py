@@ -131,6 +131,20 @@ def test_abandon(fresh):
     assert len(connection.search_s(PEOPLE, ldap.SCOPE_ONELEVEL, "(sn=many)", ["1.1"])) == 3000
 
 
+def test_cancel(fresh):
+    connection = connect(fresh)
+    for name, attributes in people(0, 3000):
+        connection.add(name, attributes)
+    assert connection.whoami_s()
+    message = connection.search(SUFFIX, ldap.SCOPE_SUBTREE)
+    connection.result(message, all=0)
+    # The client reads little, so most of the answer waits at the server. The library gives up the search, and reads the answer to the cancel.
+    connection.cancel_s(message)
+    with pytest.raises(ldap.NO_SUCH_OPERATION):
+        connection.cancel_s(12345)
+    assert connection.whoami_s() == f"dn:{ADMIN}"
+
+
 def test_modify(fresh):
     connection = connect(fresh)
     photo = bytes(range(256)) * 8

@@ -47,7 +47,7 @@ use env::clock::Now;
 use env::fast;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
-use proto::ext::notice_of_disconnection;
+use proto::ext::{cancel, notice_of_disconnection};
 use proto::message::{Message, Request};
 use proto::tag;
 use store::{Look, ReadPoint};
@@ -433,6 +433,9 @@ impl ReadBatch<'_> {
         pending: &Pending<'_>,
         out: &mut Vec<u8>,
     ) {
+        if behind::refuses_copy(session, rare, message, out) {
+            return;
+        }
         if let Some(identifier) = rare.transaction {
             return self.run_inside(session, identifier, message, requested, pending, out);
         }
@@ -488,19 +491,6 @@ impl ReadBatch<'_> {
             count(&self.counters.operations[SEARCHES], 1);
         }
         done
-    }
-
-    /// A bind that fails leaves the session anonymous and nothing in progress (RFC 4511 section 4.2.1), also one that
-    /// does not come as far as its operation.
-    #[cold]
-    fn forget_bind(&mut self, session: &mut Session, op_tag: Option<u8>) {
-        if op_tag == Some(tag::BIND) {
-            session.searches.clear();
-            session.transactions.clear();
-            session.exchange = None;
-            session.identity = Identity::anonymous();
-            self.classify(session);
-        }
     }
 
     /// Gives the session's identity its class, if that may be another one by now.
@@ -565,6 +555,9 @@ impl ReadBatch<'_> {
                 }
             }
             Request::Bind(bind) => self.bind(session, id, (bind, requested), pending.frame(), out),
+            Request::Extended(extended) if extended.oid == cancel::OID => {
+                op::cancel::run(&mut session.searches, id, extended.value, out);
+            }
             // Those that change something are updates, and went another way.
             Request::Extended(extended) => {
                 let active = session.stands_against_tls();

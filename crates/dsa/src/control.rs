@@ -16,6 +16,7 @@ use crate::op::extended;
 use crate::transaction;
 use model::limits::ASSERTION_ITEMS_MAX;
 use model::{Filter, ResultCode};
+use proto::control::subentries::Visible;
 use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
 use proto::error::{Error, Kind};
 use proto::message::{Message, Request};
@@ -53,10 +54,16 @@ pub(crate) struct Rare<'a> {
     pub(crate) account_usability: bool,
     /// Whose rights on the entries it wants to know, and whether the control is critical.
     pub(crate) effective_rights: Option<(RightsOf<'a>, bool)>,
+    /// Which kind of entries a search sees (RFC 3672), if not both by its scope.
+    pub(crate) visible: Option<Visible>,
+    /// A search shall return no references.
+    pub(crate) domain_scope: bool,
+    /// A read shall not be answered with what may be old (RFC 6171).
+    pub(crate) original: bool,
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 11] = [
+pub(crate) const CONTROLS: [&[u8]; 14] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
@@ -68,6 +75,9 @@ pub(crate) const CONTROLS: [&[u8]; 11] = [
     control::effective_rights::OID,
     control::account_usability::OID,
     control::queue_length::OID,
+    control::subentries::OID,
+    control::domain_scope::OID,
+    control::dont_use_copy::OID,
 ];
 
 /// Why controls stand against an operation.
@@ -157,6 +167,14 @@ fn value_of<'a>(control: &Control<'a>) -> Result<&'a [u8], ControlError<'a>> {
     control.value.ok_or(ControlError::Malformed(control.oid))
 }
 
+/// For controls that have none.
+fn no_value<'a>(control: &Control<'a>) -> Result<(), ControlError<'a>> {
+    match control.value {
+        None => Ok(()),
+        Some(_) => Err(ControlError::Malformed(control.oid)),
+    }
+}
+
 impl<'a> Requested<'a> {
     /// Takes a control that few requests have. `false` if it is none that the operation knows.
     /// Values are decoded here and kept as borrowed parts of the message.
@@ -186,6 +204,26 @@ impl<'a> Requested<'a> {
             control::account_usability::OID if !matches!(request, Search(_)) => {}
             control::password_policy::OID | control::account_usability::OID => {
                 return Err(ControlError::Malformed(oid));
+            }
+            // RFC 3672 section 3: of searches alone. Other operations see subentries by their names.
+            control::subentries::OID if matches!(request, Search(_)) => {
+                let visible = Visible::decode(value_of(control)?).map_err(|error| unfit(oid, &error))?;
+                return once(oid, self.rare.get_or_insert_default().visible.replace(visible));
+            }
+            // Nothing is looked for that would not be without it: references are left out when they would be sent.
+            control::domain_scope::OID if matches!(request, Search(_)) => {
+                no_value(control)?;
+                let is_there = &mut self.rare.get_or_insert_default().domain_scope;
+                return once(oid, std::mem::replace(is_there, true).then_some(()));
+            }
+            // RFC 6171 section 2: of what looks at the directory, and always critical.
+            control::dont_use_copy::OID if matches!(request, Search(_) | Compare(_)) => {
+                no_value(control)?;
+                if !control.critical {
+                    return Err(ControlError::NotCritical(oid));
+                }
+                let is_there = &mut self.rare.get_or_insert_default().original;
+                return once(oid, std::mem::replace(is_there, true).then_some(()));
             }
             control::effective_rights::OID if matches!(request, Search(_)) => {
                 let asked = effective_rights::read(control.value).map_err(|error| unfit(oid, &error))?;
@@ -300,6 +338,20 @@ impl<'a> Requested<'a> {
     #[inline]
     pub(crate) fn asks_usability(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.account_usability)
+    }
+
+    /// Which kind of entries a search sees, if it says so.
+    /// Without the control a subentry is seen by a search whose base it is.
+    #[inline]
+    pub(crate) fn visible(&self) -> Option<Visible> {
+        self.rare.as_ref()?.visible
+    }
+
+    /// Shall a search return references?
+    /// All do whose client does not say that it will not follow them.
+    #[inline]
+    pub(crate) fn wants_references(&self) -> bool {
+        self.rare.as_ref().is_none_or(|rare| !rare.domain_scope)
     }
 
     /// Whose rights on the entries a search shall show, and whether it must.

@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Reads(fn(&Identity, i32, Option<&[u8]>, &mut Vec<u8>)),
     /// It secures the connection, and changes the session only.
     Secures(Secures),
+    /// It ends an operation of the session.
+    Cancels,
     /// It begins or ends a transaction.
     Bounds(Bound),
     /// It changes an entry.
@@ -69,7 +71,7 @@ impl Extension {
 
     /// Does it change the directory, or has a say in what does?
     pub(crate) fn is_update(&self) -> bool {
-        !matches!(self.role, Role::Reads(_) | Role::Secures(_))
+        !matches!(self.role, Role::Reads(_) | Role::Secures(_) | Role::Cancels)
     }
 }
 

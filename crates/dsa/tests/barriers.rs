@@ -13,7 +13,8 @@ use dsa::reads::WithoutQuorum;
 use dsa::{Applier, Dsa, Session, State, Waking, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
-use proto::control::{Control, Controls, read_age};
+use proto::control::{Control, Controls, dont_use_copy, read_age};
+use proto::ext::cancel;
 use proto::list::Attributes;
 use proto::message::{Frame, frame};
 use proto::op::modify::{Changes, Modify, ModifyKind};
@@ -483,6 +484,50 @@ fn where_nobody_answers_what_is_here_is_read_with_its_age_and_nothing_is_changed
     fixture.answer(true);
     assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
     assert_eq!(ages(&fixture.out), [None], "it is current again");
+}
+
+/// RFC 6171 section 3: "the requested operation MUST be performed on original information", or there is an error.
+#[test]
+fn rfc6171_s3_what_may_be_old_is_no_answer_to_who_wants_the_original() {
+    let (mut fixture, all) = (Fixture::new(), selection(&["1.1"]));
+    let original = [dont_use_copy::control()];
+    for answer in [Some(false), None, Some(true)] {
+        fixture.send(&[(base(&all), &original[..]), (base(&all), &[])]);
+        assert_eq!(fixture.feed(), State::Waiting);
+        match answer {
+            Some(is_passed) => fixture.answer(is_passed),
+            None => {
+                let asked = std::mem::take(&mut *fixture.kept.asked.lock().unwrap());
+                asked[0].pass_without(None, &mut Waking::default());
+            }
+        }
+        assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+        let (success, busy) = (ResultCode::Success, ResultCode::Busy);
+        let expected = match answer {
+            Some(true) => [success, success],
+            Some(false) => [busy, busy],
+            None => [busy, success],
+        };
+        assert_eq!(fixture.codes(), expected, "{answer:?}");
+    }
+}
+
+/// It looks at the session and not at the directory.
+#[test]
+fn a_cancel_needs_no_barrier() {
+    let mut fixture = Fixture::new();
+    let value = cancel::encode(7);
+    let request = Request::Extended(proto::op::Extended { oid: cancel::OID, value: Some(&value) });
+    fixture.send(&[(request.clone(), &[])]);
+    assert_eq!((fixture.feed(), fixture.asked()), (State::Idle, 0));
+    assert_eq!(fixture.codes(), [ResultCode::NoSuchOperation]);
+    // Also behind what is refused for want of a majority.
+    let all = selection(&["1.1"]);
+    fixture.send(&[(base(&all), &[]), (request, &[])]);
+    assert_eq!(fixture.feed(), State::Waiting);
+    fixture.answer(false);
+    assert_eq!((fixture.poll(), fixture.feed()), (Some(State::Idle), State::Idle));
+    assert_eq!(fixture.codes(), [ResultCode::Busy, ResultCode::NoSuchOperation]);
 }
 
 /// What each message says of its age, if it says something.

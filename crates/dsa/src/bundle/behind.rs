@@ -8,15 +8,16 @@
 use super::needs::{is_update, needs_barrier};
 use super::{Pending, group, leading, transaction};
 use crate::barrier::Answer;
+use crate::control::Rare;
 use crate::engine::Dsa;
 use crate::identity::Identity;
-use crate::op;
+use crate::op::{self, extended};
 use crate::outcome::{self, FixedRefusal};
 use crate::session::{Phase, Session};
 use crate::worker::Parts;
 use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
-use proto::ext::{start_tls, who_am_i};
+use proto::ext::cancel;
 use proto::message::{Frame, Message, Request, frame};
 use proto::outline::Outline;
 use proto::tag;
@@ -147,7 +148,7 @@ fn up_to_update(input: &[u8]) -> usize {
     while let Ok(Frame::Complete { len }) = frame(&input[at..]) {
         let only_reads = match group::decode(&input[at..at + len]) {
             Ok(Message { request: Request::Extended(extended), .. }) => {
-                matches!(extended.oid, who_am_i::OID | start_tls::OID)
+                extended::find(extended.oid).is_some_and(|known| !known.is_update())
             }
             Ok(Message { request, .. }) => matches!(
                 request,
@@ -214,6 +215,22 @@ pub(super) fn wait(session: &mut Session, dsa: &Dsa) -> bool {
     waits
 }
 
+/// Refuses a read whose client wants the original (RFC 6171 section 3), where nobody knows whether what is here is all that was acknowledged:
+/// such a server has nothing but a copy. `false` if it may be read.
+#[cold]
+pub(super) fn refuses_copy(
+    session: &Session,
+    rare: &Rare<'_>,
+    message: &Message<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let is_refused = rare.original && session.read_age.is_said();
+    if is_refused && let Some(response) = tag::response_to(message.request.tag()) {
+        outcome::say(out, message.id, response, NO_MAJORITY.0, NO_MAJORITY.1);
+    }
+    is_refused
+}
+
 /// Answers requests that are not run, because nobody answers.
 #[cold]
 fn refuse(session: &mut Session, parts: &Parts<'_>, input: &[u8], out: &mut Vec<u8>) {
@@ -230,6 +247,9 @@ fn refuse(session: &mut Session, parts: &Parts<'_>, input: &[u8], out: &mut Vec<
         match &message.request {
             Request::Unbind => session.end(),
             Request::Abandon(target) => op::abandon::run(&mut session.searches, *target),
+            Request::Extended(extended) if extended.oid == cancel::OID => {
+                op::cancel::run(&mut session.searches, message.id, extended.value, out);
+            }
             request => {
                 match request {
                     // A bind that fails leaves nobody, and nothing in progress (RFC 4511 section 4.2.1).

@@ -6,6 +6,7 @@ use super::{ReadBatch, deferred, execute, noted, update};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::faults;
+use crate::identity::Identity;
 use crate::op;
 use crate::op::bind::Exchange;
 use crate::outcome;
@@ -18,6 +19,19 @@ use proto::op::bind::{Authentication, Bind};
 use proto::tag;
 
 impl ReadBatch<'_> {
+    /// A bind that fails leaves the session anonymous and nothing in progress (RFC 4511 section 4.2.1), also one that
+    /// does not come as far as its operation.
+    #[cold]
+    pub(super) fn forget_bind(&mut self, session: &mut Session, op_tag: Option<u8>) {
+        if op_tag == Some(tag::BIND) {
+            session.searches.clear();
+            session.transactions.clear();
+            session.exchange = None;
+            session.identity = Identity::anonymous();
+            self.classify(session);
+        }
+    }
+
     /// Runs a bind, whose whole message is `frame`.
     #[cold]
     pub(super) fn bind(

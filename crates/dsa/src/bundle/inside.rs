@@ -120,6 +120,9 @@ fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> O
     if requested.asks_usability() {
         return Some("a search in a transaction does not say whether accounts are usable");
     }
+    if requested.visible().is_some() {
+        return Some("a search in a transaction sees subentries by its base alone");
+    }
     if shard.has_referrals() && !requested.manage_dsa_it {
         return Some("there are referral objects: a search in a transaction needs the control ManageDsaIT");
     }

@@ -8,6 +8,7 @@ use crate::op::password_values::{is_password, may_concern};
 use crate::session::Session;
 use env::planted;
 use proto::control::{Controls, non_transaction, proxied_authorization, transaction_specification};
+use proto::ext::cancel;
 use proto::message::{Message, Request};
 use proto::outline::Outline;
 use proto::tag;
@@ -41,6 +42,7 @@ pub(super) fn needs_barrier(
     // What cannot be read is refused, whatever the directory has.
     match group::decode(message) {
         Ok(Message { request: Request::Unbind | Request::Abandon(_), .. }) | Err(_) => false,
+        Ok(Message { request: Request::Extended(extended), .. }) if extended.oid == cancel::OID => false,
         Ok(_) => !(planted::is(faults::OWN_WRITE_NOT_SEEN_AT_FOLLOWER) && session.reply.is_some()),
     }
 }

@@ -11,13 +11,13 @@ pub(crate) fn run(searches: &mut VecDeque<SuspendedSearch>, target: i32) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::system::tests::Fixture;
     use crate::{Session, State};
     use proto::Request;
 
     /// A session with a suspended search (message id 5) that has more to look at than one slice.
-    fn searching(fixture: &mut Fixture) -> (Session, Vec<u8>) {
+    pub(crate) fn searching(fixture: &mut Fixture) -> (Session, Vec<u8>) {
         for number in 0..1100 {
             let person = [("objectClass", &["person"][..]), ("sn", &["x"])];
             fixture.add(&format!("cn={number},dc=com"), &person);
@@ -36,7 +36,12 @@ mod tests {
         (session, out)
     }
 
-    fn send(fixture: &mut Fixture, session: &mut Session, request: Request<'_>) -> (State, Vec<u8>) {
+    /// Sends a request with message id 6.
+    pub(crate) fn send(
+        fixture: &mut Fixture,
+        session: &mut Session,
+        request: Request<'_>,
+    ) -> (State, Vec<u8>) {
         let (mut input, mut out) = (Vec::new(), Vec::new());
         request.encode(&mut input, 6, &[]);
         (session.feed(&mut fixture.worker, &input, &mut out).state, out)

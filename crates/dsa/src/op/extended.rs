@@ -14,12 +14,15 @@ use crate::identity::Identity;
 use crate::outcome;
 use crate::session::security::Security;
 use model::ResultCode;
+use proto::ext::cancel;
 use proto::op::Extended;
 use proto::tag::EXTENDED_RESPONSE;
 
 /// The extended operations that are known.
 pub(crate) const EXTENSIONS: &[&Extension] = &[
     &who_am_i::EXTENSION,
+    // It is run by those who have the searches of the session: see `op/cancel.rs`.
+    &Extension { oid: cancel::OID, controls: &[], role: Role::Cancels },
     &start_tls::EXTENSION,
     &password_modify::EXTENSION,
     &start_transaction::EXTENSION,
@@ -44,6 +47,7 @@ pub(crate) fn run(
     match find(request.oid).map(|extension| &extension.role) {
         Some(Role::Reads(run)) => run(identity, id, request.value, out),
         Some(Role::Secures(run)) => run(security, id, request.value, active, out),
+        Some(Role::Cancels) => unreachable!("it has a search to end, or an answer of its own"),
         Some(Role::Bounds(_) | Role::Writes(_)) => unreachable!("updates go to the writer"),
         None => {
             let text = format!("extended operation {} is not known", outcome::quoted(request.oid));
@@ -88,9 +92,9 @@ mod tests {
     fn a_member_of_a_transaction_writes() {
         for (at, extension) in EXTENSIONS.iter().enumerate() {
             assert!(EXTENSIONS[..at].iter().all(|other| other.oid != extension.oid), "one for each OID");
-            let secures = matches!(extension.role, Role::Secures(_));
+            let is_of_session = matches!(extension.role, Role::Secures(_) | Role::Cancels);
             assert!(
-                extension.knows(proxied_authorization::OID) != secures,
+                extension.knows(proxied_authorization::OID) != is_of_session,
                 "RFC 4370: any operation of an identity may"
             );
             let is_member = extension.knows(transaction_specification::OID);

@@ -150,8 +150,8 @@ pub(crate) fn run(
     // Limits do not matter here: one entry is within any of them.
     // The shortest way, which most reads take.
     let rights = effective_rights(reading, context, request, requested);
-    // What a search shows besides, it shows on the long way.
-    let is_plain = rights.is_none() && !requested.asks_usability();
+    // What a search shows besides, it shows on the long way. There a base search may find out that its base is not of the kind that it sees, too.
+    let is_plain = rights.is_none() && !requested.asks_usability() && requested.visible().is_none();
     if request.scope == Scope::Base && requested.paged.is_none() && is_plain {
         let entry = read_point.entry(base.id).expect("the base was just found");
         if run_base(reading, context, &query, &entry, (&filter, &mut restricted), out) {
@@ -185,7 +185,8 @@ pub(crate) fn run(
     running.shows_usability = requested.asks_usability();
     // Those that follow are of the first page.
     // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
-    running.references = references.filter(|_| requested.paged.is_none_or(|p| p.cookie.is_empty()));
+    running.references = references
+        .filter(|_| requested.wants_references() && requested.paged.is_none_or(|p| p.cookie.is_empty()));
     run_cursor(reading, context, &query, running, out);
 }
 
@@ -487,6 +488,12 @@ impl SuspendedSearch {
     /// An abandon names it (RFC 4511 section 4.11).
     pub(crate) fn message_id(&self) -> i32 {
         self.running.id
+    }
+
+    /// Ends it as its client wishes (RFC 3909). No entry of it may be half written.
+    pub(crate) fn cancel(self, out: &mut Vec<u8>) {
+        assert!(!self.is_in_message(), "no request is run while an entry is half written");
+        self.running.end_with(out, ResultCode::Canceled, "");
     }
 
     /// Is an entry of it half written?

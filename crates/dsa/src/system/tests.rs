@@ -248,6 +248,7 @@ fn the_root_dse_says_what_is_so() {
     assert!(root("supportedControl").contains(&"1.2.840.113556.1.4.319".to_owned()));
     let extensions = [
         "1.3.6.1.4.1.4203.1.11.3",
+        "1.3.6.1.1.8",
         "1.3.6.1.4.1.4203.1.11.1",
         "1.3.6.1.1.21.1",
         "1.3.6.1.1.21.3",

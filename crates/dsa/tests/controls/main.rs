@@ -4,8 +4,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod domain_scope;
 mod queue_length;
 mod rfc3062_password_modify;
+mod rfc3672_subentries;
 mod rfc4370_proxied_authorization;
 mod rfc4527_read_entry;
 mod rfc4528_assertion;
+mod rfc6171_dont_use_copy;

@@ -8,8 +8,10 @@ use model::filter::Assertion;
 use model::{DerefAliases, Scope};
 use proto::Request;
 use proto::control::paged_results::{self, PagedResults};
+use proto::control::subentries::{self, Visible};
 use proto::control::{
-    self as controls, Control, manage_dsa_it, proxied_authorization, transaction_specification,
+    self as controls, Control, domain_scope, dont_use_copy, manage_dsa_it, proxied_authorization,
+    transaction_specification,
 };
 use proto::ext::aborted_transaction;
 use proto::op::Compare;
@@ -275,13 +277,21 @@ fn assertions_are_judged_inside() {
 }
 
 #[test]
-fn there_are_no_pages() {
+fn there_are_no_pages_and_no_choice_of_subentries() {
     let mut client = switched(false);
     let txn = client.start();
     let mut value = Vec::new();
     PagedResults { size: 1, cookie: b"" }.encode(&mut value);
-    let controls = [transaction_specification::control(&txn), control(paged_results::OID, &value, true)];
-    assert_eq!(client.read_with(ADA, &controls).end.code, UnwillingToPerform);
+    let visible = Visible::Entries.encode();
+    for other in [control(paged_results::OID, &value, true), subentries::control(&visible, false)] {
+        let controls = [transaction_specification::control(&txn), other];
+        assert_eq!(client.read_with(ADA, &controls).end.code, UnwillingToPerform, "{other:?}");
+    }
+    // What changes nothing of such a search is taken.
+    for other in [domain_scope::control(true), dont_use_copy::control()] {
+        let controls = [transaction_specification::control(&txn), other];
+        assert_eq!(client.read_with(ADA, &controls).end.code, Success, "{other:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 pub mod account_usability;
 pub mod assertion;
+pub mod domain_scope;
+pub mod dont_use_copy;
 pub mod effective_rights;
 pub mod manage_dsa_it;
 pub mod netscape_password;
@@ -12,6 +14,7 @@ pub mod proxied_authorization;
 pub mod queue_length;
 pub mod read_age;
 pub mod read_entry;
+pub mod subentries;
 pub mod transaction_specification;
 
 use crate::ber::{self, Reader};

@@ -90,7 +90,7 @@ fn request<'a>(dsa: &Dsa, message: Message<'a>, frame: &'a [u8]) -> Request<'a> 
         message::Request::Extended(extended) => match extended::find(extended.oid).map(|known| &known.role) {
             Some(Role::Writes(writes)) => Kind::Extended(writes, extended.value),
             Some(Role::Bounds(bound)) => Kind::Bound(*bound),
-            Some(Role::Reads(_) | Role::Secures(_)) | None => unreachable!("it is no update"),
+            Some(Role::Reads(_) | Role::Secures(_) | Role::Cancels) | None => unreachable!("it is no update"),
         },
         request if is_config(dsa, request) => Kind::Config,
         message::Request::Modify(modify) if is_schema(dsa, modify.dn) => Kind::Schema,

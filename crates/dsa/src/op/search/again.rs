@@ -42,7 +42,8 @@ pub(super) fn remember(
     let outline = context
         .outline
         .filter(|_| !query.base.is_system && !query.is_restricted && requested.paged.is_none())
-        .filter(|_| requested.effective_rights().is_none() && !requested.asks_usability())?;
+        .filter(|_| requested.effective_rights().is_none() && !requested.asks_usability())
+        .filter(|_| requested.visible().is_none())?;
     let action = Action::of(Operation::Search);
     let Scratch { recent, views, evaluator, .. } = &mut *reading.scratch;
     // The thread's own memory of forms: no lock, and no other thread learns of it.

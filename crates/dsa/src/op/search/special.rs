@@ -18,6 +18,7 @@ use ::access::{Operation, Right};
 use env::planted;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use model::{DerefAliases, EntryId, ResultCode, Scope};
+use proto::control::subentries::Visible;
 use proto::op::Search;
 use proto::op::search::encode_reference;
 use store::aliases::AliasError;
@@ -35,8 +36,20 @@ pub(super) struct SpecialEntries {
     refers: bool,
     /// Are some entries returned from elsewhere, as a transaction has made them?
     hides: bool,
-    /// Are subentries left out (RFC 3672 section 1)?
-    omits: bool,
+    omits: Omitted,
+}
+
+/// Which kind of entries a search leaves out (RFC 3672).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Omitted {
+    #[default]
+    None,
+    /// Subentries, but for the base: without a control (section 1).
+    SubentriesBelow,
+    /// Subentries (section 3).
+    Subentries,
+    /// All others.
+    Entries,
 }
 
 impl SpecialEntries {
@@ -53,14 +66,19 @@ impl SpecialEntries {
             follows: asks && shard.has_aliases(),
             refers: !requested.manage_dsa_it && shard.has_referrals(),
             hides: false,
-            omits: shard.has_subentries(),
+            omits: match requested.visible() {
+                Some(Visible::Subentries) => Omitted::Entries,
+                _ if !shard.has_subentries() => Omitted::None,
+                Some(Visible::Entries) => Omitted::Subentries,
+                None => Omitted::SubentriesBelow,
+            },
         }
     }
 
     /// Of a search inside a transaction: nobody is referred anywhere.
     /// They were refused before the view was made.
     pub(super) fn hiding() -> SpecialEntries {
-        SpecialEntries { hides: true, omits: true, ..SpecialEntries::default() }
+        SpecialEntries { hides: true, omits: Omitted::SubentriesBelow, ..SpecialEntries::default() }
     }
 
     /// Is there nothing to be done?
@@ -114,8 +132,22 @@ impl SpecialEntries {
         !self.is_none()
             && ((self.hides && hidden.binary_search(&entry.id.0).is_ok())
                 || (self.follows && entry.shape.kind == Kind::Alias && entry.id != base)
-                || (self.omits && is_omitted(entry, base))
+                || self.omits.omits(entry, base)
                 || (self.refers && referral::is_elsewhere(read_point, entry)))
+    }
+}
+
+impl Omitted {
+    /// Is an entry left out, by what its classes make it and by whether it is the base?
+    /// The control makes no difference between the base and what is below it (RFC 3672 section 3).
+    #[inline]
+    fn omits(self, entry: &EntryRef<'_>, base: EntryId) -> bool {
+        match self {
+            Omitted::None => false,
+            Omitted::SubentriesBelow => is_omitted(entry, base),
+            Omitted::Subentries => entry.shape.kind == Kind::Subentry,
+            Omitted::Entries => entry.shape.kind != Kind::Subentry,
+        }
     }
 }
 
