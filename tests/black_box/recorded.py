@@ -16,6 +16,9 @@ from test_porcupine import both
 PLAYED = "dc=x"
 # Seconds for one history. Those of an hour take 30.
 JUDGED_WITHIN = 600
+# Events of the history in which a read is changed. Each operation whose outcome nobody knows may be anywhere behind its beginning: to find that no order of an
+# hour's fits takes more memory than there is.
+MENDED = 100_000
 
 
 class Clients:
@@ -55,7 +58,8 @@ class Clients:
         """Both checkers say that the history holds, and that it does not when one read in it is changed."""
         for kind, change in {"registers": read_the_first, "lists": lose_the_first}.items():
             assert both(porcupine, kind, self.folder / f"{kind}.jsonl", code=0, seconds=JUDGED_WITHIN) > 100
-            both(porcupine, kind, mend(self.folder, tmp_path, kind, change), code=1, seconds=JUDGED_WITHIN)
+            mended = mend(self.folder, tmp_path, kind, change, most=MENDED)
+            both(porcupine, kind, mended, code=1, seconds=JUDGED_WITHIN)
         check("transfers", self.folder / "transfers.jsonl", code=0)
 
 

@@ -82,10 +82,12 @@ def recorded(tmp_path_factory):
     return folder
 
 
-def mend(recorded, tmp_path, kind, change):
-    """A copy of a history; `change` gets the steps of each successful event, and says whether it has changed them."""
+def mend(recorded, tmp_path, kind, change, most=None):
+    """A copy of a history, or of so many events at its beginning; `change` gets the steps of each successful event, the last one first, and says whether
+    it has changed them.
+    """
     events = [json.loads(line) for line in (recorded / f"{kind}.jsonl").read_text().splitlines()]
-    events.sort(key=lambda event: event["at"])
+    events = sorted(events, key=lambda event: event["at"])[:most]
     changed = any(event["what"] == "ok" and change(event["steps"]) for event in reversed(events))
     assert changed
     path = tmp_path / f"{kind}.jsonl"
