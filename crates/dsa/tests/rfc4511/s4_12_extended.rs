@@ -25,12 +25,15 @@ fn s4_12_what_the_root_dse_lists() {
     client.bind(ADA, "lace");
     let listed =
         client.read("", &["supportedExtension"]).values("supportedExtension").expect("there are some");
-    // The end of a transaction says which one.
-    for oid in listed.iter().filter(|oid| oid.as_bytes() != ext::end_transaction::OID) {
-        assert_eq!(
-            client.end(&Request::Extended(Extended { oid: oid.as_bytes(), value: None })).code,
-            Success,
-            "{oid}"
-        );
+    for oid in listed {
+        // The end of a transaction says which one, and a cancel which operation.
+        let cancel = ext::cancel::encode(1);
+        let (value, code) = match oid.as_bytes() {
+            ext::end_transaction::OID => continue,
+            ext::cancel::OID => (Some(&cancel[..]), NoSuchOperation),
+            _ => (None, Success),
+        };
+        let end = client.end(&Request::Extended(Extended { oid: oid.as_bytes(), value }));
+        assert_eq!(end.code, code, "{oid}");
     }
 }
