@@ -139,7 +139,7 @@ fn read<'a>(
     for control in controls.iter() {
         match control.oid {
             manage_dsa_it::OID if names_entry => {
-                once(control.oid, std::mem::replace(&mut requested.manage_dsa_it, true).then_some(()))?;
+                first(control.oid, &mut requested.manage_dsa_it)?;
             }
             // RFC 2696: the value has page size and cookie. Whether the cookie is of this search is looked at when the search begins.
             paged_results::OID if is_search => {
@@ -151,7 +151,7 @@ fn read<'a>(
                 // The session has looked at it (crate::queue): it means nothing to the operation.
                 let length = control::queue_length::decode(value_of(&control)?);
                 length.map_err(|_| ControlError::Malformed(control.oid))?;
-                once(control.oid, std::mem::replace(&mut has_length, true).then_some(()))?;
+                first(control.oid, &mut has_length)?;
             }
             // After the common ones: a request without rare controls does not allocate.
             _ if requested.take_rare(request, &control, transactions)? => {}
@@ -194,12 +194,10 @@ impl<'a> Requested<'a> {
             }
             // Clients send it with whatever they send; where a policy has nothing to say there is no answer to it.
             control::password_policy::OID if control.value.is_none() => {
-                let is_there = &mut self.rare.get_or_insert_default().password_policy;
-                return once(oid, std::mem::replace(is_there, true).then_some(()));
+                return first(oid, &mut self.rare.get_or_insert_default().password_policy);
             }
             control::account_usability::OID if matches!(request, Search(_)) && control.value.is_none() => {
-                let is_there = &mut self.rare.get_or_insert_default().account_usability;
-                return once(oid, std::mem::replace(is_there, true).then_some(()));
+                return first(oid, &mut self.rare.get_or_insert_default().account_usability);
             }
             control::account_usability::OID if !matches!(request, Search(_)) => {}
             control::password_policy::OID | control::account_usability::OID => {
@@ -213,8 +211,7 @@ impl<'a> Requested<'a> {
             // Nothing is looked for that would not be without it: references are left out when they would be sent.
             control::domain_scope::OID if matches!(request, Search(_)) => {
                 no_value(control)?;
-                let is_there = &mut self.rare.get_or_insert_default().domain_scope;
-                return once(oid, std::mem::replace(is_there, true).then_some(()));
+                return first(oid, &mut self.rare.get_or_insert_default().domain_scope);
             }
             // RFC 6171 section 2: of what looks at the directory, and always critical.
             control::dont_use_copy::OID if matches!(request, Search(_) | Compare(_)) => {
@@ -222,8 +219,7 @@ impl<'a> Requested<'a> {
                 if !control.critical {
                     return Err(ControlError::NotCritical(oid));
                 }
-                let is_there = &mut self.rare.get_or_insert_default().original;
-                return once(oid, std::mem::replace(is_there, true).then_some(()));
+                return first(oid, &mut self.rare.get_or_insert_default().original);
             }
             control::effective_rights::OID if matches!(request, Search(_)) => {
                 let asked = effective_rights::read(control.value).map_err(|error| unfit(oid, &error))?;
@@ -314,9 +310,7 @@ impl<'a> Requested<'a> {
             Some(identifier) if oid == control::transaction_specification::OID => {
                 once(oid, rare.transaction.replace(identifier))
             }
-            None if oid == control::non_transaction::OID => {
-                once(oid, std::mem::replace(&mut rare.non_transaction, true).then_some(()))
-            }
+            None if oid == control::non_transaction::OID => first(oid, &mut rare.non_transaction),
             _ => Err(ControlError::Malformed(oid)),
         }
     }
@@ -398,6 +392,11 @@ impl<'a> Rare<'a> {
 /// RFC 4511 section 4.1.11 has no rule for it; refusing is what cannot be wrong.
 fn once<'a, T>(oid: &'a [u8], before: Option<T>) -> Result<bool, ControlError<'a>> {
     if before.is_some() { Err(ControlError::Twice(oid)) } else { Ok(true) }
+}
+
+/// As [`once`], of a control of which nothing is kept but that it is there.
+fn first<'a>(oid: &'a [u8], is_there: &mut bool) -> Result<bool, ControlError<'a>> {
+    once(oid, std::mem::replace(is_there, true).then_some(()))
 }
 
 /// A limit that is exceeded is no malformed value: the client can send less.

@@ -232,12 +232,7 @@ impl<'w> Check<'w> {
             Visit::Item((key, value)) => {
                 count += 1;
                 ber_bytes += ber_octets(value.len());
-                normal.clear();
-                // What has no normal form is compared byte by byte, as when it was stored.
-                let hash = match shard.schema.normalise_equality(attribute_type, value, normal) {
-                    Ok(()) => shard.value_hash(normal),
-                    Err(_) => shard.value_hash(value),
-                };
+                let hash = shard.set_key(attribute_type, value, normal);
                 let each = &mut |number, key| keys.push((number, key));
                 view.indexes().each_key(view, attribute_type, std::iter::once(value), normal, each);
                 if hash == key { Ok(()) } else { Err("a value lies under a key that is not its own") }

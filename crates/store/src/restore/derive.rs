@@ -14,7 +14,6 @@ use crate::resolve::push_rdn;
 use crate::segment::Object;
 use crate::shard::{ReadPoint, Shard};
 use crate::tree::Visit;
-use model::TypeId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -193,7 +192,7 @@ impl<'d> Derive<'d> {
                         Visit::Node(node) => self.mark(node),
                         Visit::Item((key, value)) => {
                             if count < SET_VALUES_COMPARED
-                                && key != self.set_key(attribute_type, value, normal)
+                                && key != shard.set_key(attribute_type, value, normal)
                             {
                                 return Err(OTHER_NUMBERS);
                             }
@@ -211,15 +210,6 @@ impl<'d> Derive<'d> {
             }
         }
         Ok(())
-    }
-
-    /// The key that a value of a set has.
-    fn set_key(&self, attribute_type: TypeId, value: &[u8], normal: &mut Vec<u8>) -> u64 {
-        normal.clear();
-        match self.shard.schema.normalise_equality(attribute_type, value, normal) {
-            Ok(()) => self.shard.value_hash(normal),
-            Err(_) => self.shard.value_hash(value),
-        }
     }
 
     /// A tree leads to this node. A node that two ways lead to would be changed by one of them and forgotten by the other.

@@ -48,4 +48,14 @@ impl Shard {
     pub fn value_hash(&self, normalised: &[u8]) -> u64 {
         mix(self.settings.key[2], normalised)
     }
+
+    /// The key of a value in a value set of this attribute. What has no normal form is compared byte by byte, as when it was stored. `normal` is a
+    /// buffer.
+    pub(crate) fn set_key(&self, attribute_type: TypeId, value: &[u8], normal: &mut Vec<u8>) -> u64 {
+        normal.clear();
+        match self.schema.normalise_equality(attribute_type, value, normal) {
+            Ok(()) => self.value_hash(normal),
+            Err(_) => self.value_hash(value),
+        }
+    }
 }
