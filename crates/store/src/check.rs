@@ -232,7 +232,7 @@ impl<'w> Check<'w> {
             Visit::Item((key, value)) => {
                 count += 1;
                 ber_bytes += ber_octets(value.len());
-                let hash = shard.set_key(attribute_type, value, normal);
+                let (hash, _) = shard.set_key(attribute_type, value, normal);
                 let each = &mut |number, key| keys.push((number, key));
                 view.indexes().each_key(view, attribute_type, std::iter::once(value), normal, each);
                 if hash == key { Ok(()) } else { Err("a value lies under a key that is not its own") }

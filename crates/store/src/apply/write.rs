@@ -151,15 +151,11 @@ impl Writer<'_> {
         Ok(ValueSet { root, count, ber_bytes })
     }
 
-    /// The key of a value in a set. A value without a normal form, of a type without an equality rule say, is hashed as it
-    /// is: it can be found by its bytes only, and has no key in an equality index.
+    /// The key of a value in a set. One that is not of a normal form has no key in an equality index.
     pub(super) fn set_key(&mut self, attribute_type: TypeId, value: &[u8]) -> SetKey {
-        let key = &mut self.state.scratch.key;
-        key.clear();
-        match self.shard.schema.normalise_equality(attribute_type, value, key) {
-            Ok(()) => SetKey { hash: self.shard.value_hash(key), is_of_normal_form: true },
-            Err(_) => SetKey { hash: self.shard.value_hash(value), is_of_normal_form: false },
-        }
+        let normal = &mut self.state.scratch.key;
+        let (hash, is_of_normal_form) = self.shard.set_key(attribute_type, value, normal);
+        SetKey { hash, is_of_normal_form }
     }
 }
 

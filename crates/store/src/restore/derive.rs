@@ -192,7 +192,7 @@ impl<'d> Derive<'d> {
                         Visit::Node(node) => self.mark(node),
                         Visit::Item((key, value)) => {
                             if count < SET_VALUES_COMPARED
-                                && key != shard.set_key(attribute_type, value, normal)
+                                && key != shard.set_key(attribute_type, value, normal).0
                             {
                                 return Err(OTHER_NUMBERS);
                             }

@@ -49,13 +49,14 @@ impl Shard {
         mix(self.settings.key[2], normalised)
     }
 
-    /// The key of a value in a value set of this attribute. What has no normal form is compared byte by byte, as when it was stored. `normal` is a
-    /// buffer.
-    pub(crate) fn set_key(&self, attribute_type: TypeId, value: &[u8], normal: &mut Vec<u8>) -> u64 {
+    /// The key of a value in a value set of this attribute, and whether it is that of a normal form. A value without one, of a type without an
+    /// equality rule say, is hashed as it is: it can be found by its bytes only. `normal` is a buffer.
+    #[inline]
+    pub(crate) fn set_key(&self, attribute_type: TypeId, value: &[u8], normal: &mut Vec<u8>) -> (u64, bool) {
         normal.clear();
         match self.schema.normalise_equality(attribute_type, value, normal) {
-            Ok(()) => self.value_hash(normal),
-            Err(_) => self.value_hash(value),
+            Ok(()) => (self.value_hash(normal), true),
+            Err(_) => (self.value_hash(value), false),
         }
     }
 }
