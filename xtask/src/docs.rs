@@ -1,4 +1,5 @@
-//! Documents that name what does not exist: links between files, headings, and paths in code marks.
+//! Documents that name what does not exist: links between files, headings, and paths in code marks. In comments of code, examples that would be
+//! tests: the gate does not look for them, since there are none.
 
 use crate::Fault;
 use crate::source::File;
@@ -7,9 +8,18 @@ use std::path::Path;
 /// Paths in code marks that begin like this are meant as files of the project.
 const OWN: [&str; 6] = ["crates/", "docs/", "xtask/", "fuzz/", "tests/", ".ci/"];
 
-/// Checks every Markdown file.
+/// What a block in a comment may be, so that rustdoc takes it for no example.
+const NO_RUST: [&str; 2] = ["text", "json"];
+
+/// Checks every Markdown file, and the documentation in every file of the crates.
 pub(crate) fn check(root: &Path, files: &[File]) -> Vec<Fault> {
     let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with(".rs")) {
+        faults.extend(examples(&file.text).map(|line| {
+            let message = "an example in a comment is not run: say ```text or ```json, or make it a test";
+            Fault::new(format!("{}:{line}", file.path), message.to_owned())
+        }));
+    }
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
         let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
         let mut fenced = false;
@@ -35,6 +45,17 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// Lines on which code begins in documentation that rustdoc would run: blocks in backquotes, but those in other languages.
+fn examples(text: &str) -> impl Iterator<Item = usize> {
+    let comment = |line: &'_ str| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(|rest| rest.trim().to_owned())
+    };
+    let fences = text.lines().enumerate().filter_map(move |(at, line)| Some((at + 1, comment(line)?)));
+    let fences = fences.filter(|(_, line)| line.starts_with("```"));
+    fences.step_by(2).filter(|(_, fence)| !NO_RUST.contains(&&fence[3..])).map(|(at, _)| at)
 }
 
 /// Targets of `[text](target)`.
@@ -96,6 +117,14 @@ mod tests {
         assert!(faults("[c](c.md)\n")[0].contains("c.md, which does not exist"));
         assert!(faults("[h](b.md#three)\n")[0].contains("#three"));
         assert!(faults("```\n[c](c.md)\n```\n").is_empty());
+    }
+
+    #[test]
+    fn examples_in_comments_are_found() {
+        assert_eq!(examples("//! ```text\n//! a\n//! ```\n/// ```text\n/// ```\n").count(), 0);
+        let all: Vec<usize> =
+            examples("/// ```\n/// a();\n/// ```\nfn b() {}\n    /// ```rust\n    /// ```\n").collect();
+        assert_eq!(all, [1, 5]);
     }
 
     #[test]
