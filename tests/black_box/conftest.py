@@ -1,11 +1,13 @@
 """What every suite needs: a server of its own, ended properly, and a way to run a command line tool."""
 
+import contextlib
 import os
 import random
 import resource
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -109,6 +111,31 @@ def wait_for(condition, what="it takes too long"):
     while not (found := condition()):
         assert time.monotonic() < end, what
     return found
+
+
+def stop_all_threads(pid):
+    """Returns when the process stands still: a thread that is in a call of the kernel ends that first, such as one that renames a file."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def are_stopped():
+        try:
+            stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+        except (FileNotFoundError, ProcessLookupError):
+            # One has ended meanwhile.
+            return False
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+    wait_for(are_stopped, "all threads stop")
+
+
+def lasting_port():
+    """A port for a server that ends and comes again: a free one of those that the system does not give to clients, or to servers of its choice."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(lowest // 2, lowest)
+        with socket.socket() as attempt, contextlib.suppress(OSError):
+            attempt.bind(("127.0.0.1", port))
+            return port
 
 
 class Tool:

@@ -34,9 +34,9 @@ mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay /mn
 """
 
 
-def possible():
+def possible(files=FILES):
     """Are the packages there, and may a root folder be made here?"""
-    if not FILES.is_dir() or os.geteuid() != 0 or not shutil.which("unshare"):
+    if not files.is_dir() or os.geteuid() != 0 or not shutil.which("unshare"):
         return False
     return subprocess.run([*OWN, "bash", "-c", TRY], capture_output=True).returncode == 0
 
@@ -44,10 +44,10 @@ def possible():
 class Machine:
     """It shares the network with the tests, not their files and processes."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, files=FILES):
         folder.mkdir()
         self.folder = folder
-        self.keeper = subprocess.Popen([*OWN, "bash", "-c", BUILD, "bash", folder, FILES], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.keeper = subprocess.Popen([*OWN, "bash", "-c", BUILD, "bash", folder, files], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.keeper.stdout.readline() == b"ready\n", "the root folder cannot be made"
         self.first = Path(f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children").read_text().split()[0]
         self.inside = ["nsenter", "--target", self.first, "--mount", "--pid", "--root", "--wd"]
@@ -59,11 +59,12 @@ class Machine:
         self.keeper.stdout.close()
 
     def write(self, path, text, mode=0o600):
-        """A file of its root folder, which others see by its first process."""
+        """A file of its root folder, which others see by its first process. Returns its path for them."""
         file = Path(f"/proc/{self.first}/root{path}")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         file.chmod(mode)
+        return file
 
     def share(self, authority):
         """The path on it of an authority's certificate."""
@@ -78,7 +79,7 @@ class Machine:
 
     def daemon(self, *command):
         """A daemon, which is to stay in the foreground. What it says goes to its log."""
-        return Daemon([*self.inside, *command], self.folder.with_suffix(".log"))
+        return Daemon([*self.inside, *command], self.folder.with_name(f"{self.folder.name}.{command[0]}.log"))
 
 
 class Daemon:

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import PANDO, SUFFIX, connect, run, wait_for
 from ds389 import NS_SLAPD, Ds389
+from test_compare import compare
 from verdicts import (
     ANN, BOB, BOSS, CHILD, CID, EXTRA, GROUPS, LDIF, PEOPLE, STAFF, UNIQUE, Differences, connect_admin, explained, put_translated, verdicts,
 )
@@ -172,7 +173,7 @@ NEVER = ("CRYPT", "GOST_YESCRYPT")
 
 def exported(admin, path):
     """All of its entries, by a task of the server."""
-    task = "cn=of a test,cn=export,cn=tasks,cn=config"
+    task = f"cn={path.parent.name},cn=export,cn=tasks,cn=config"
     admin.add_s(task, [("objectClass", b"extensibleObject"), ("nsFilename", str(path).encode()), ("nsInstance", b"userRoot")])
 
     def is_over():
@@ -208,3 +209,18 @@ def test_p2_users_of_389_bind_with_their_old_passwords(tmp_path, keep, peer):
     for scheme, dn in names.items():
         is_right = [binds(here, dn, word) for word in (f"word of {scheme}", f"word of {scheme}x")]
         assert is_right == [scheme not in NEVER, False], scheme
+
+
+# What each of the two has for its own use.
+OWN = [part for name in ("dsEntryDN", "entryCSN", "entryid", "nsUniqueId", "parentid") for part in ("--ignore", name)]
+
+
+def test_389_and_what_it_was_exported_to(tmp_path, keep, peer):
+    """An export is imported: both servers hold the same, with passwords, entryUUID, times and names."""
+    ldif = exported(connect_admin(peer.url), tmp_path / "389.ldif")
+    report = run(PANDO, "import", "--data", keep.data, "--suffix", SUFFIX, "--passwords", "keep", "--quiet", "--from", "389ds", ldif).out
+    assert report.startswith("11 records\n") and "kept: entryUUID: 11\n" in report and "kept: userPassword" in report, report
+    here = keep()
+    assert compare(tmp_path, peer, here, "--operational", *OWN).said == "compared 11 entries with 11: the same\n"
+    here.modify(f"dn: {ANN}\nchangetype: modify\nreplace: sn\nsn: Other\n")
+    assert compare(tmp_path, peer, here, "--wait", "0", code=1).out == f"differs: {ANN}\n  - sn: S\n  + sn: Other\n"

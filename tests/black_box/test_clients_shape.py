@@ -89,6 +89,11 @@ def test_sssd(reader):
     user = "(&(uid=ada)(objectclass=posixAccount)(uid=*)(&(uidNumber=*)(!(uidNumber=0))))"
     [(name, entry)] = connection.search_s(SUFFIX, ldap.SCOPE_SUBTREE, user, wanted)
     assert name == ADA and entry["uidNumber"] == [b"1001"] and entry["modifyTimestamp"]
+    # Worked out from the groups, and the same by a filter, as `ldap_access_filter` has it.
+    [(group, _)] = connection.search_s(SUFFIX, ldap.SCOPE_SUBTREE, f"(member={ADA})", ["1.1"])
+    assert entry["memberOf"] == [group.encode()]
+    for text in (f"(memberOf={group})", f"(isMemberOf={group})", f"(memberOf:1.2.840.113556.1.4.1941:={group})"):
+        assert ADA in [dn for dn, _ in connection.search_s(SUFFIX, ldap.SCOPE_SUBTREE, text, ["1.1"])], text
     page = SimplePagedResultsControl(False, size=1000, cookie=b"")
     message = connection.search_ext(
         SUFFIX, ldap.SCOPE_SUBTREE, "(&(objectclass=posixAccount)(uid=*)(uidNumber=*)(gidNumber=*))", wanted,
@@ -110,6 +115,25 @@ def test_sssd(reader):
     # Sudo and autofs rules that this schema does not know match nothing, and harm nothing.
     assert connection.search_s(SUFFIX, ldap.SCOPE_SUBTREE, "(&(objectClass=sudoRole)(|(sudoUser=ALL)(sudoUser=ada)))") == []
     assert connection.search_s(SUFFIX, ldap.SCOPE_SUBTREE, "(&(objectClass=nisMap)(nisMapName=auto.master))") == []
+
+
+def test_sssd_refreshes_by_number(keep):
+    here = keep(ldif="people.ldif")
+    last = int(root_dse(here, "*", "lastUSN")["lastUSN"][0])
+    root = open_connection(here, ADMIN, SECRET)
+    newer = "(&(objectclass=posixAccount)(uid=*)(entryUSN>={0})(!(entryUSN={0})))"
+    assert root.search_s(SUFFIX, ldap.SCOPE_SUBTREE, newer.format(last), ["1.1"]) == []
+    root.modify_s(ADA, [(ldap.MOD_REPLACE, "gecos", [b"Augusta Ada"])])
+    [(name, entry)] = root.search_s(SUFFIX, ldap.SCOPE_SUBTREE, newer.format(last), ["entryUSN"])
+    assert name == ADA and int(entry["entryUSN"][0]) == int(root_dse(here, "lastUSN")["lastUSN"][0]) > last
+    # The numbers are those of the log: a start after a kill, and one after an end, come to the same.
+    here.kill()
+    for _ in range(2):
+        here = keep()
+        root = open_connection(here, ADMIN, SECRET)
+        assert root.search_s(ADA, ldap.SCOPE_BASE, attrlist=["entryUSN"])[0][1] == entry
+        assert root_dse(here, "lastUSN")["lastUSN"] == entry["entryUSN"]
+        here.end()
 
 
 def test_behera_control_on_bind(reader):

@@ -203,6 +203,15 @@ def test_a_setting_and_a_password_are_the_same_on_all_nodes(cluster):
         bound(cluster.nodes[number]).modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", value)])
     with pytest.raises(ldap.CONSTRAINT_VIOLATION):
         two.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoTxnAgeMax", b"much")])
+    # Changes have the same numbers at each node, whichever was asked.
+    two.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoChangelogKeep", b"1MiB")])
+    for number, name in ((1, "p"), (3, "q"), (2, "r")):
+        bound(cluster.nodes[number]).add_s(*person(name))
+    bound(cluster.nodes[3]).delete_s(person("q")[0])
+    logs = [dict(bound(node).search_s("cn=changelog", ldap.SCOPE_SUBTREE)) for node in cluster.nodes.values()]
+    assert logs[0] == logs[1] == logs[2] and len(logs[0]) == 5, logs
+    usns = [bound(node).search_s(PEOPLE, ldap.SCOPE_SUBTREE, attrlist=["entryUSN"]) for node in cluster.nodes.values()]
+    assert sorted(usns[0]) == sorted(usns[1]) == sorted(usns[2])
     # It is the cluster's, and not that of one start: node 3 has the last change, for it answers with it.
     assert age_of_transactions(cluster.nodes[3]) == b"7000"
     listen, peer = cluster.addresses[3]

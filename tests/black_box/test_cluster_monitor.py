@@ -2,11 +2,10 @@
 
 import shutil
 import signal
-from pathlib import Path
 
 import ldap
 
-from conftest import ADMIN, PEOPLE, SECRET, SUFFIX, connect, wait_for
+from conftest import ADMIN, PEOPLE, SECRET, SUFFIX, connect, stop_all_threads, wait_for
 from test_cluster import PEOPLE as CLUSTER_PEOPLE
 from test_cluster import SUFFIX as CLUSTER_SUFFIX
 from test_cluster import bound, cluster, person, three  # noqa: F401
@@ -98,26 +97,11 @@ def acknowledged(cluster, by, of):
     return int(lines[0][-1]) if lines else 0
 
 
-def stop_all_threads(process):
-    """Returns when the process stands still: a thread that is in a call of the kernel ends that first, such as one that renames a file."""
-    process.send_signal(signal.SIGSTOP)
-
-    def are_stopped():
-        try:
-            stats = [(task / "stat").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
-        except (FileNotFoundError, ProcessLookupError):
-            # One has ended meanwhile.
-            return False
-        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
-
-    wait_for(are_stopped, "all threads stop")
-
-
 def test_a_disk_that_was_set_back_is_refused_also_after_all_have_started(cluster):
     three(cluster)
     data, image = cluster.folder / "n3/data", cluster.folder / "image"
     # The usual image: of the run that goes on.
-    stop_all_threads(cluster.nodes[3].process)
+    stop_all_threads(cluster.nodes[3].pid)
     shutil.copytree(data, image)
     cluster.nodes[3].process.send_signal(signal.SIGCONT)
     session = bound(cluster.nodes[1])

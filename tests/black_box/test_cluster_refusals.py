@@ -11,7 +11,7 @@ import threading
 import ldap
 import pytest
 
-from conftest import PANDO, PATIENCE, run, wait_for
+from conftest import PANDO, PATIENCE, run, stop_all_threads, wait_for
 from test_cluster import PEOPLE, ROOT, SUFFIX, Node, bound, cluster, free_port, person, three  # noqa: F401
 
 NO_MAJORITY = "no majority of the cluster's servers answers: what is here may be out of date"
@@ -253,8 +253,9 @@ def test_a_directory_that_does_not_sync_what_it_answers_is_made_no_node_before_i
 def stand_still(cluster, *numbers):
     """Nodes of which nothing is heard meanwhile."""
     pids = [cluster.nodes[number].pid for number in numbers]
-    [os.kill(pid, signal.SIGSTOP) for pid in pids]
     try:
+        for pid in pids:
+            stop_all_threads(pid)
         yield
     finally:
         [os.kill(pid, signal.SIGCONT) for pid in pids]

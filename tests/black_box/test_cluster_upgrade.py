@@ -14,7 +14,7 @@ from test_cluster_operation import Load, served_all
 # The program that stands for the next version: it knows one behaviour more.
 NEXT = os.environ.get("PANDO_NEXT")
 
-pytestmark = pytest.mark.skipif(not NEXT, reason="PANDO_NEXT names no program of the next version: .ci/next makes one")
+pytestmark = pytest.mark.skipif(not NEXT, reason="PANDO_NEXT names no program of the next version: the feature `next` of the crate pando makes one")
 
 
 class ReadingLoad(Load):

@@ -1,10 +1,14 @@
 """`cn=config`: settings that are looked at and changed while the server runs, and what becomes of a change."""
 
+import json
 import os
+import time
+from pathlib import Path
 
+import ldap
 import pytest
 
-from conftest import ADMIN, FOLLOWER, PANDO, SECRET, run
+from conftest import ADMIN, FOLLOWER, PANDO, SECRET, connect, run, wait_for
 
 CONFIG = "cn=config"
 FEATURE = "2.25.11962057871815689572094494889750039990"
@@ -240,3 +244,210 @@ def test_in_memory_a_change_holds_as_long_as_the_process(server):
     here = server()
     change(here, "pandoTxnOpenMax", 22)
     assert shown(here, "pandoTxnOpenMax") == ["22"]
+
+
+def config(here, action, *arguments, code=0, who=ADMIN, password=SECRET):
+    """`pando config` against a server."""
+    secret = here.folder / "root.password"
+    secret.write_text(password + "\n")
+    place = ["--url", here.url, "--bind-dn", who, "--password-file", secret]
+    return run(PANDO, "config", action, *place, *arguments, code=code)
+
+
+# For each key that is documented as changeable other values than it has by default.
+CHANGED = {
+    "index": ["cn:eq", "uid:eq"],
+    "txn-implicit-begin": ["on"],
+    "txn-implicit-membership": ["on"],
+    "txn-search": ["on"],
+    "txn-updates-max": ["7"],
+    "txn-bytes-max": ["2048"],
+    "txn-age-max": ["5000"],
+    "txn-open-max": ["5"],
+    "txn-precedence": ["3:dc=a", "4:dc=b"],
+    "reads": ["lease"],
+    "without-quorum": ["read"],
+    "default-referral": ["ldap://one.example.org", "ldaps://two.example.org:1636"],
+    "changelog-keep": ["1048576"],
+    "changelog-age": ["3600"],
+    "passwords.default-policy": ["cn=policy,dc=example,dc=com"],
+    "passwords.policy": ['policy="cn=p,dc=example,dc=com" subtree="dc=example,dc=com"'],
+    "passwords.min-length": ["9"],
+    "passwords.tell-locked": ["on"],
+    "passwords.netscape": ["off"],
+    "passwords.last-success": ["3600"],
+    "passwords.renew": ["off"],
+    "passwords.cache-seconds": ["5"],
+    "groups.nested": ["on"],
+    "constraints.rule": ["name=mails unique=mail"],
+    "dynamic.default-ttl": ["3600"],
+    "dynamic.min-ttl": ["5"],
+    "dynamic.max-ttl": ["100000"],
+    "access.rule": ["a: all; users; allow=read", "b: all; anonymous; deny=read rank=1"],
+    "access.defaults": ["off"],
+    "access.refresh": ["bind"],
+    "limits.followers": ["5"],
+    "limits.followers-per-connection": ["3"],
+    "limits.change-memory": ["1048576"],
+    "limits.rule": ["a: users; size=5"],
+}
+
+
+def test_each_key_that_is_changeable_is_changed_by_the_command(server):
+    lines = (Path(__file__).parents[2] / "docs/configuration.md").read_text().splitlines()
+    keys = {line.split("`")[1]: line.split("`")[-2] for line in lines if line.endswith(", changeable |")}
+    assert list(keys) == list(CHANGED)
+    here = server()
+    client = connect(here)
+    before = config(here, "get").out
+
+    def held(key):
+        [(_, entry)] = client.search_s(CONFIG, ldap.SCOPE_BASE, attrlist=[keys[key]])
+        return [value.decode() for value in entry.get(keys[key], [])]
+
+    def drop_indexes():
+        # One that is being built is dropped after its next step.
+        here.modify("dn: cn=config\nchangetype: modify\ndelete: olcDbIndex\n")
+        wait_for(lambda: held("index") == [])
+
+    for key, values in CHANGED.items():
+        old = held(key)
+        assert sorted(old) != values
+        if key == "constraints.rule":
+            config(here, "set", "index", "mail:eq")
+            wait_for(lambda: config(here, "set", key, *values, "--dry-run", code=None).code == 0, "the index that it needs is built")
+        dry = config(here, "set", key, *values, "--dry-run")
+        assert "nothing was changed" in dry.err and held(key) == old, key
+        done = config(here, "set", key, *values)
+        assert (done.out, done.err) == (dry.out, ""), key
+        assert sorted(held(key)) == values, key
+        if key == "index":
+            assert "name those that there are to be" in config(here, "set", key, "--configured", code=2).err
+            drop_indexes()
+        else:
+            config(here, "set", key, "--configured")
+            assert held(key) == old, key
+        if key == "constraints.rule":
+            drop_indexes()
+    assert config(here, "get").out == before
+
+
+def test_what_differs_from_the_defaults_and_from_the_file(server, tmp_path):
+    file = tmp_path / "pando.toml"
+    file.write_text('anonymous = "read"\nindex = ["cn:sub,eq"]\n[limits]\nsize = 5\n')
+    here = server("--config", file)
+    config(here, "set", "txn-age-max", "5000")
+    found = config(here, "diff", code=1).out.splitlines()
+    for line in ['- txn-age-max = "60000"', '+ txn-age-max = "5000"', '+ index = ["cn:eq,sub"]', '+ limits.size = "5"']:
+        assert line in found, found
+    # What is printed is a configuration file: the server has what it says.
+    printed = tmp_path / "printed.toml"
+    printed.write_text(config(here, "get").out)
+    assert config(here, "diff", "--file", printed).out == ""
+    of_file = config(here, "diff", "--file", file, code=1).out
+    assert '+ txn-age-max = "5000"' in of_file and "limits.size" not in of_file and "index" not in of_file
+    file.write_text("limitz = 5\n")
+    refused = config(here, "diff", "--file", file, code=2)
+    assert f"{file}:1:1: unknown key `limitz`" in refused.err
+
+
+@pytest.mark.parametrize("arguments, code, text", [
+    (("set", "txn-age-maxx", "5"), 2, "unknown key `txn-age-maxx`; did you mean `txn-age-max`?"),
+    (("set", "txn-age-max", "0"), 2, "`txn-age-max`: `0` is not a number from 1 to"),
+    (("set", "txn-age-max", "1", "2"), 2, "takes one value"),
+    (("set", "threads", "2"), 1, "set `threads` in the configuration file or as a flag, and restart"),
+    (("set", "threads", "2", "--dry-run"), 1, "set `threads` in the configuration file or as a flag, and restart"),
+    (("set", "txn-precedence", "3:flavour=sweet"), 1, "flavour"),
+    (("set", "txn-precedence", "3:flavour=sweet", "--dry-run"), 1, "flavour"),
+    (("set", "index", "flavour:eq", "--dry-run"), 1, "flavour"),
+    (("get", "limits.siez"), 2, "did you mean `limits.size`?"),
+])
+def test_the_command_says_why_it_does_not(fresh, arguments, code, text):
+    assert text in config(fresh, *arguments, code=code).err
+
+
+def test_settings_are_for_the_root_dn(fresh):
+    fresh.modify(
+        "dn: uid=u,dc=example,dc=com\nchangetype: add\nobjectClass: account\nobjectClass: simpleSecurityObject\nuid: u\n"
+        "userPassword: a long password\n"
+    )
+    refused = config(fresh, "get", code=1, who="uid=u,dc=example,dc=com", password="a long password")
+    assert "only the root DN can read cn=config" in refused.err
+    run("ldapmodify", "-x", "-H", fresh.url, "-D", "uid=u,dc=example,dc=com", "-w", "a long password", "-e", "!noop",
+        stdin="dn: cn=config\nchangetype: modify\nreplace: pandoTxnAgeMax\npandoTxnAgeMax: 5\n", code=50)
+
+
+def changes(here):
+    """The last changes: number, key, values before and after."""
+    listed = sorted((json.loads(text) for text in shown(here, "pandoConfigChange")), key=lambda change: change["number"])
+    assert all(abs(time.mktime(time.strptime(change["time"], "%Y%m%d%H%M%SZ")) - time.timezone - time.time()) < 600 for change in listed)
+    return [(change["number"], change["by"], change["key"], change["from"], change["to"]) for change in listed]
+
+
+def test_who_changed_what_is_listed_and_undone(server):
+    here = server()
+    assert config(here, "history").out == ""
+    assert "no change is kept" in config(here, "undo", code=1).err
+    config(here, "set", "txn-age-max", "5000")
+    here.modify(
+        "dn: cn=config\nchangetype: modify\nreplace: pandoTxnOpenMax\npandoTxnOpenMax: 5\n-\n"
+        "add: pandoAccessRule\npandoAccessRule: a: all; users; allow=read\n-\nreplace: pandoTxnAgeMax\npandoTxnAgeMax: 6000\n"
+    )
+    config(here, "set", "txn-age-max", "0", code=2)
+    config(here, "set", "txn-age-max", "7000", "--dry-run")
+    rule = ["a: all; users; allow=read"]
+    assert sorted(changes(here)) == [
+        (1, ADMIN, "txn-age-max", ["60000"], ["5000"]),
+        (2, ADMIN, "access.rule", [], rule),
+        (2, ADMIN, "txn-age-max", ["5000"], ["6000"]),
+        (2, ADMIN, "txn-open-max", ["1000"], ["5"]),
+    ]
+    out = config(here, "history").out.splitlines()
+    assert out[0].startswith("1 20") and out[0].endswith(f"Z {ADMIN}") and out[1:3] == ['- txn-age-max = "60000"', '+ txn-age-max = "5000"']
+    # What was changed since is not undone, and nothing else of that change would be.
+    assert "`txn-age-max` was changed since" in config(here, "undo", "1", code=1).err
+    undone = ['- txn-age-max = "6000"', '+ txn-age-max = "5000"', '- txn-open-max = "5"', '+ txn-open-max = "1000"', f'- access.rule = ["{rule[0]}"]']
+    dry = config(here, "undo", "--dry-run")
+    assert sorted(dry.out.splitlines()) == sorted(undone) and config(here, "get", "txn-open-max").out == "5\n"
+    assert config(here, "undo", "2").out == dry.out
+    assert [config(here, "get", key).out for key in ("txn-age-max", "txn-open-max", "access.rule")] == ["5000\n", "1000\n", ""]
+    assert {change[:2] for change in changes(here)} == {(1, ADMIN), (2, ADMIN), (3, ADMIN)}
+    # An undo is undone as any change.
+    config(here, "undo")
+    assert config(here, "get", "txn-open-max").out == "5\n"
+    for between, lines in [
+        (("--from", 0), ['- txn-age-max = "60000"', '+ txn-age-max = "6000"', '- txn-open-max = "1000"', '+ txn-open-max = "5"', f'+ access.rule = ["{rule[0]}"]']),
+        (("--from", 0, "--to", 1), ['- txn-age-max = "60000"', '+ txn-age-max = "5000"']),
+    ]:
+        assert config(here, "diff", *between, code=1).out.splitlines() == lines
+    assert config(here, "diff", "--from", 1, "--to", 3).out == ""
+    assert "changes 1 to 4 are kept" in config(here, "diff", "--from", 5, code=2).err
+    assert "there is no such change" in config(here, "undo", "9", code=2).err
+    change(here, "pandoConfigChange", "x", code=53)
+
+
+def test_the_history_stays_with_the_directory(keep, tmp_path):
+    file = tmp_path / "pando.toml"
+    file.write_text("txn-open-max = 11\n[limits]\nsize = 5\n")
+    here = keep("--config", file)
+    assert changes(here) == []
+    config(here, "set", "txn-open-max", "22")
+    here.kill()
+    file.write_text("txn-open-max = 33\n[limits]\nsize = 6\n")
+    here = keep("--config", file)
+    start = "a start with another file or other flags"
+    expected = [
+        (1, ADMIN, "txn-open-max", ["11"], ["22"]),
+        (2, start, "txn-open-max", ["22"], ["33"]),
+        (2, start, "limits.size", ["5"], ["6"]),
+    ]
+    assert changes(here) == expected
+    here.end()
+    here = keep("--config", file)
+    assert changes(here) == expected, "a start that changes nothing is no change"
+    # One of its keys is not changeable, so nothing is undone.
+    assert "set `limits.size` in the configuration file" in config(here, "undo", code=1).err
+    config(here, "set", "txn-open-max", "44")
+    config(here, "undo")
+    assert shown(here, "pandoTxnOpenMax") == ["33"]
+    here.end()

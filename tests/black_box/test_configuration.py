@@ -15,7 +15,7 @@ listen = ["ldaps://127.0.0.1:0", "ldap://127.0.0.1:99999", "127.0.0.1"]
 root-dn = "cn=admin"
 import = "missing.ldif"
 schema = ["missing.schema", "bad.schema"]
-index = ["noSuchType:eq", "jpegPhoto:eq", "cn:ord", "uid:eq", "userid:pres", "cn:huh", ":eq"]
+index = ["noSuchType:eq", "jpegPhoto:eq", "member:ord", "uid:eq", "userid:pres", "cn:huh", ":eq"]
 memory-max = "8 parsecs"
 threads = 0
 schema-check = "perhaps"
@@ -67,7 +67,7 @@ def test_what_the_schema_says_of_indexes_is_listed(tmp_path):
     file = tmp_path / "pando.toml"
     file.write_text(FAULTY.splitlines()[5].replace('"cn:huh", ":eq"', '"sn:eq"') + '\nsuffix = "taste=sweet"\n')
     found = faults(run(PANDO, "check-config", file, code=1).out)
-    for line, word in ((1, "`noSuchType`"), (1, "`jpegPhoto`"), (1, "`cn`"), (1, "`userid`"), (2, "taste")):
+    for line, word in ((1, "`noSuchType`"), (1, "`jpegPhoto`"), (1, "`member`"), (1, "`userid`"), (2, "taste")):
         assert any(each[1] == line and word in each[2] for each in found), (word, found)
     assert len(found) == 5, found
     served = run(PANDO, "serve", "--config", file, "--listen", "ldap://127.0.0.1:0", code=2)

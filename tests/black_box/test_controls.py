@@ -3,15 +3,18 @@ through the log."""
 
 import ldap
 import pytest
-from ldap.controls.libldap import AssertionControl
+from ldap.controls import RequestControl
+from ldap.controls.deref import DereferenceControl
+from ldap.controls.libldap import AssertionControl, MatchedValuesControl
 from ldap.controls.readentry import PostReadControl, PreReadControl
 from ldap.controls.simple import ProxyAuthzControl
 
-from conftest import ADMIN, PEOPLE, SECRET, connect, run
+from conftest import ADMIN, PEOPLE, SECRET, SUFFIX, connect, run
 from test_unboundid import JAR, TOOLS, tool
 
 ADA = f"uid=ada,{PEOPLE}"
 BRUNO = f"uid=bruno,{PEOPLE}"
+STAFF = f"cn=staff,ou=Groups,{SUFFIX}"
 WORD = "ada's password"
 SET = f"dn: {ADA}\nchangetype: modify\nreplace: title\ntitle: Pilot\n"
 
@@ -45,6 +48,50 @@ def test_ldapmodify_with_an_assertion(here):
     assert titles(here) == ["Pilot"]
     refused = here.modify(SET.replace("Pilot", "Chair"), "-e", "!assert=(title=Chair)", code=122)
     assert "assertion" in refused.said.lower() and titles(here) == ["Pilot"]
+
+
+def test_ldapmodify_without_effect(here):
+    for option in ("noop", "!noop"):
+        # The exit code is the lowest octet of the result code.
+        said = here.modify(SET, "-e", option, code=16654 % 256).said
+        assert "(16654)" in said and titles(here) == ["Chair"]
+    here.modify(SET.replace("replace: title", "replace: nonsense").replace("title: Pilot", "nonsense: x"), "-e", "!noop", code=17)
+    run("ldapdelete", *here.admin, "-e", "!noop", PEOPLE, code=66)
+    with pytest.raises(ldap.LDAPError) as answered:
+        connect(here).delete_ext_s(ADA, serverctrls=[RequestControl("1.3.6.1.4.1.4203.1.10.2", True)])
+    assert answered.value.args[0]["result"] == 0x410E and titles(here) == ["Chair"]
+
+
+def test_ldapmodify_with_relaxed_rules(here):
+    entry = f"dn: uid=old,{PEOPLE}\nchangetype: add\nobjectClass: account\ncreateTimestamp: 20200229120000Z\n" \
+            "entryUUID: 0d6f1cd6-1a4e-103f-9a3e-7f2b1c4d5e6f\ncreatorsName: cn=another server\n"
+    here.modify(entry, code=19)
+    here.modify(entry, "-e", "!relax")
+    found = here.search("-b", f"uid=old,{PEOPLE}", "-s", "base", "+").out
+    assert "createTimestamp: 20200229120000Z" in found and "entryUUID: 0d6f1cd6-1a4e-103f-9a3e-7f2b1c4d5e6f" in found
+    change = f"dn: {ADA}\nchangetype: modify\nreplace: createTimestamp\ncreateTimestamp: 20200229120000Z\n"
+    here.modify(change, code=19)
+    here.modify(change, "-e", "relax")
+
+
+PERMISSIVE = "1.2.840.113556.1.4.1413"
+TREE_DELETE = "1.2.840.113556.1.4.805"
+
+
+def test_ldapmodify_permissively(here):
+    change = f"dn: {ADA}\nchangetype: modify\nadd: title\ntitle: chair\ntitle: Pilot\n-\ndelete: title\ntitle: Nobody\n"
+    here.modify(change, code=20)
+    for _ in range(2):
+        here.modify(change, "-e", f"!{PERMISSIVE}")
+        assert sorted(titles(here)) == ["Chair", "Pilot"]
+
+
+def test_ldapdelete_of_a_tree(here):
+    run("ldapdelete", *here.admin, PEOPLE, code=66)
+    run("ldapdelete", *here.admin, "-e", f"!{TREE_DELETE}", PEOPLE)
+    assert here.search("-b", PEOPLE, "-s", "base", code=32).dns == []
+    assert here.search("-b", SUFFIX, "-s", "base", "1.1").dns == [SUFFIX]
+    run("ldapdelete", *here.admin, "-e", f"!{TREE_DELETE}", PEOPLE, code=32)
 
 
 def test_ldapmodify_reads_before_and_after(here):
@@ -113,7 +160,37 @@ def test_password_scheme(server):
     assert connect(here).search_s(ADA, ldap.SCOPE_BASE, attrlist=["userPassword"])[0][1] == {"userPassword": [b"new"]}
 
 
+def test_ldapsearch_matches_values_and_dereferences(here):
+    found = here.search("-b", STAFF, "-s", "base", "-E", f"!mv=((member=UID=Ada, {PEOPLE})(objectClass=top))", "member", "cn").out
+    assert f"member: {ADA}\n" in found and BRUNO not in found and "cn: staff" not in found
+    schema = here.search("-b", "cn=Subschema", "-s", "base", "-E", "!mv=((attributeTypes=2.5.4.3))", "attributeTypes").out
+    assert schema.count("attributeTypes: ") == 1 and "'commonName'" in schema
+    found = here.search("-b", STAFF, "-s", "base", "-E", "!deref=member:cn,mail", "cn").out
+    assert found.count("# member: ") == 2
+    for line in ("<cn=Ada Okafor>", "<mail=ada@example.com>", "<cn=Bruno Keller>"):
+        assert line in found
+    here.search("-b", STAFF, "-s", "base", "-E", "!deref=cn:mail", code=2)
+    anonymous = run("ldapsearch", "-x", "-H", here.url, "-b", "", "-s", "base", "-E", "!mv=((supportedControl=1.3.6.1.1.22))", "supportedControl")
+    assert anonymous.out.count("supportedControl: ") == 1
+
+
 # python-ldap
+
+
+def test_python_ldap_matches_values_and_dereferences(here):
+    connection = connect(here)
+
+    def search(control):
+        message = connection.search_ext(STAFF, ldap.SCOPE_BASE, attrlist=["member"], serverctrls=[control])
+        return connection.result4(message, add_ctrls=1)[1][0]
+
+    _, entry, _ = search(MatchedValuesControl(True, f"((member={ADA}))"))
+    assert entry == {"member": [ADA.encode()]}
+    _, entry, controls = search(DereferenceControl(True, {"member": ["cn", "mail"]}))
+    assert len(entry["member"]) == 2
+    brought = {name: found for name, found in controls[0].derefRes["member"]}
+    assert brought[BRUNO] == {"cn": ["Bruno Keller"], "mail": ["bruno@example.com"]}
+    assert set(brought[ADA]["cn"]) == {"Ada Okafor", "Ada"}
 
 
 def test_python_ldap_reads_and_asserts(here):
@@ -173,7 +250,40 @@ def test_python_ldap_changes_passwords(here):
     assert binds(here, made.genPasswd.decode())
 
 
+def names(said):
+    """RDN values of the entries, in the order in which they came."""
+    return [line.split(",")[0].split("=")[1] for line in said.splitlines() if line.startswith("dn: ")]
+
+
+def test_ldapsearch_sorts_and_looks_at_a_part(here):
+    """RFC 2891 and virtual list views by ldap-utils, which print what the responses say."""
+    people = ["-b", PEOPLE, "-s", "one", "(sn=*)", "sn"]
+    found = here.search(*people).out
+    plain = names(found)
+    by_sn = sorted(plain, key=lambda name: found.split(f"dn: uid={name},")[1].split("sn: ")[1].split("\n")[0].lower())
+    assert len(plain) >= 2
+    assert names(here.search("-E", "!sss=sn", *people).out) == by_sn
+    assert names(here.search("-E", "sss=-sn", *people).out) == by_sn[::-1]
+    paged = here.search("-E", "!sss=sn", "-E", "!pr=2/noprompt", *people).out
+    assert names(paged) == by_sn
+    assert names(here.search("-E", "!sss=nosuch", *people, code=12).out) == []
+    assert names(here.search("-E", "sss=nosuch", *people).out) == plain
+    # Without a prompt for the next part: its standard input is at its end.
+    part = here.search("-E", "!sss=sn", "-E", "!vlv=0/0:okafor", *people, code=None)
+    assert names(part.out)[:1] == ["ada"] and by_sn[1] == "ada", part
+    here.search("-E", "!sss=sn", "-E", "!vlv=0/1/9999/0", *people, code=76)
+
+
 # UnboundID
+
+
+@needs_unboundid
+def test_unboundid_sorts_and_looks_at_a_part(here):
+    plain = names(here.search("-b", PEOPLE, "-s", "one", "(sn=*)", "1.1").out)
+    people = ["--baseDN", PEOPLE, "--scope", "one", "--sortOrder", "+uid", "--virtualListView", "0:1:2:0", "(sn=*)", "uid"]
+    said = tool(f"{TOOLS}.LDAPSearch", here, *people).said
+    assert names(said) == sorted(plain)[1:3], said
+    assert "VLV" in said or "Virtual List View" in said, said
 
 
 @needs_unboundid
@@ -189,9 +299,28 @@ def test_unboundid_modify(here):
 
 
 @needs_unboundid
+def test_unboundid_modify_permissively_and_delete_a_tree(server, tmp_path):
+    file = tmp_path / "pando.toml"
+    file.write_text("[limits]\ntree-delete = 2\n")
+    here = server("--config", file, data=tmp_path / "data")
+    change = f"dn: {ADA}\nchangetype: modify\nadd: title\ntitle: Chair\n"
+    tool(f"{TOOLS}.LDAPModify", here, stdin=change, code=20)
+    tool(f"{TOOLS}.LDAPModify", here, "--permissiveModify", stdin=change)
+    tool(f"{TOOLS}.LDAPDelete", here, "--serverSideSubtreeDelete", "--dn", PEOPLE)
+    assert here.search("-b", SUFFIX, "-s", "sub", "1.1").dns != [] and here.search("-b", PEOPLE, "-s", "base", code=32).dns == []
+
+
+@needs_unboundid
 def test_unboundid_password_modify(here):
     arguments = ["--userIdentity", f"dn:{ADA}", "--passwordChangeMethod", "password-modify-extended-operation"]
     tool(f"{TOOLS}.LDAPPasswordModify", here, *arguments, "--newPassword", "new")
     assert binds(here, "new")
     tool(f"{TOOLS}.LDAPPasswordModify", here, *arguments, "--currentPassword", "wrong", "--newPassword", "x", code=49)
     assert binds(here, "new")
+
+
+@needs_unboundid
+def test_unboundid_matches_values(here):
+    arguments = ["--baseDN", STAFF, "--scope", "base", "--matchedValuesFilter", f"(member={ADA})"]
+    said = tool(f"{TOOLS}.LDAPSearch", here, *arguments, "(objectClass=*)", "member").said
+    assert f"member: {ADA}" in said and BRUNO not in said

@@ -1,9 +1,14 @@
 """Aliases and referral objects, as clients meet them."""
 
+import socket
+import subprocess
+import time
+
 import ldap
 import pytest
 
 from conftest import ADMIN, PATIENCE, PEOPLE, SECRET, SUFFIX, run
+from test_tls import authority, serve  # noqa: F401
 
 ADA = f"uid=ada,{PEOPLE}"
 STAFF = f"ou=Staff,{SUFFIX}"
@@ -82,3 +87,54 @@ def test_operations_are_referred(here):
         stdin=f"dn: {ELSEWHERE}\nchangetype: modify\nreplace: ref\nref: ldap://new.test\n")
     run("ldapdelete", "-x", "-MM", "-H", here.url, "-D", ADMIN, "-w", SECRET, ELSEWHERE)
     assert "# ref" not in search(here, "-b", SUFFIX, "1.1").out
+
+def chain(connection, name, url, above=SUFFIX):
+    """A referral object."""
+    dn = f"ou={name},{above}"
+    connection.add_s(dn, [("objectClass", [b"referral", EXTENSIBLE]), ("ref", [url.encode()])])
+    return dn
+
+
+def test_a_search_is_followed_by_the_server(serve, server, authority, tmp_path):  # noqa: F811
+    """Three levels: here, a server that is asked over TLS in the name of the client, and one to which that refers."""
+    silent = socket.create_server(("127.0.0.1", 0))
+    second, third = serve(), server("--anonymous", "read")
+    password, config = tmp_path / "chain.password", tmp_path / "first.toml"
+    password.write_text(SECRET + "\n")
+    nobody = f"ldap://127.0.0.1:{silent.getsockname()[1]}"
+    config.write_text(
+        f'[[chaining]]\nurl = "{second.secure_url}"\nca-file = "{authority.certificate}"\nbind-dn = "{ADMIN}"\npassword-file = "{password}"\nproxied = "on"\n'
+        f'[[chaining]]\nurl = "{third.url}"\ntls = "off"\n[[chaining]]\nurl = "{nobody}"\ntls = "off"\n'
+    )
+    first = server("--config", config)
+    here, there = connect(first), connect(second)
+    away = chain(here, "Away", f"{second.secure_url}/{PEOPLE}")
+    people = search(second, "-b", PEOPLE, "-s", "sub", "1.1").dns
+    assert sorted(search(first, "-b", away, "-s", "sub", "1.1").dns) == sorted(people)
+    assert search(first, "-b", f"uid=ada,{away}", "-s", "base").out.startswith(f"dn: {ADA}\n")
+    assert search(first, "-b", away, "-s", "sub", "(uid=ada)", "uid").out == f"dn: {ADA}\nuid: ada\n\n"
+    # Limits hold, and what came before is a part.
+    assert len(search(first, "-b", away, "-s", "sub", "-z", "1", "1.1", code=4).dns) == 1
+    # The client may say that it goes there itself; and an update is referred.
+    search(first, "-e", "chaining=referralsRequired", "-b", away, code=10)
+    with pytest.raises(ldap.REFERRAL):
+        here.delete_s(f"uid=ada,{away}")
+    # The third level, by a reference of the second server.
+    chain(there, "Third", f"{third.url}/{PEOPLE}", PEOPLE)
+    assert sorted(search(first, "-b", away, "-s", "sub", "1.1").dns) == sorted(people + people)
+    # In a circle.
+    loop = chain(there, "Loop", f"{second.secure_url}/ou=Loop,{PEOPLE}", PEOPLE)
+    assert "circle" in search(first, "-b", loop.replace(PEOPLE, away), "-s", "base", code=54).err
+    # A server that says nothing takes the time of its search alone.
+    slow = chain(here, "Slow", f"{nobody}/{PEOPLE}")
+    waiting = subprocess.Popen(["ldapsearch", "-x", "-H", first.url, "-D", ADMIN, "-w", SECRET, "-l", "1", "-b", slow], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    silent.accept()
+    began = time.monotonic()
+    assert search(first, "-b", ADA, "-s", "base", "1.1").dns == [ADA]
+    assert waiting.poll() is None or time.monotonic() - began < 1
+    assert waiting.wait(timeout=PATIENCE) in (3, 52)
+    # One that is gone is told as such.
+    third.end()
+    assert "part of the answer" in search(first, "-b", away, "-s", "sub", "1.1", code=52).err
+    second.end()
+    assert search(first, "-b", away, "-s", "sub", "1.1", code=52).dns == []

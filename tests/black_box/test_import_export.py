@@ -1,13 +1,14 @@
 """`pando import` and `pando export`: what goes out comes in again, all of it or nothing, whatever ends them."""
 
 import base64
+import json
 import os
 import shutil
 import subprocess
 
 import pytest
 
-from conftest import ADMIN, DATA, KILLS, PANDO, PATIENCE, PEOPLE, SUFFIX, chances, run, start
+from conftest import ADMIN, DATA, KILLS, PANDO, PATIENCE, PEOPLE, SECRET, SUFFIX, chances, run, start
 
 TOP = f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n"
 
@@ -387,7 +388,7 @@ def test_a_server_that_refuses_or_goes(served, tmp_path):
     assert "invalidCredentials (49)" in run(PANDO, "export", *target, code=1).err
     nowhere = run(PANDO, "import", "--url", "ldap://127.0.0.1:1", DATA / "people.ldif", code=1).err
     assert "127.0.0.1, port 1" in nowhere
-    assert "--url" in run(PANDO, "export", "--url", "http://x", code=2).err
+    assert "http://x: a URL is ldap://" in run(PANDO, "export", "--url", "http://x", code=2).err
     process = subprocess.Popen([PANDO, "import", *map(str, served.target), "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     # More than pipe, pieces and connections hold: it is at work.
     process.stdin.write((TOP + "".join(unit(f"u{number}") for number in range(40000))).encode())
@@ -415,3 +416,90 @@ def test_a_full_disk(folder):
     told = folder.fill(folder.file(TOP), "--add", "--rejects", "/dev/full", code=1).err
     assert "space" in told
     assert "1 entries, all" in folder.check()
+
+
+ACTIVE_DIRECTORY = f"""\
+dn: DC=example,DC=com
+changetype: add
+objectClass: top
+objectClass: domain
+objectClass: domainDNS
+dc: example
+instanceType: 5
+objectGUID:: ABEiM0RVZneImaq7zN3u/w==
+wellKnownObjects: B:32:AA312825768811D1ADED00C04FD8D5CD:CN=Computers,DC=example,DC=com
+
+dn: CN=Policies,CN=System,DC=example,DC=com
+changetype: add
+objectClass: container
+cn: Policies
+
+dn: CN=Users,DC=example,DC=com
+changetype: add
+objectClass: top
+objectClass: container
+cn: Users
+
+dn: CN=ada,CN=Users,DC=example,DC=com
+changetype: add
+objectClass: top
+objectClass: person
+objectClass: organizationalPerson
+objectClass: user
+cn: ada
+distinguishedName: CN=ada,CN=Users,DC=example,DC=com
+name: ada
+whenCreated: 20200102030405.0Z
+objectGUID:: {base64.b64encode(bytes(range(16))).decode()}
+objectSid:: AQUAAAAAAAUVAAAA
+sAMAccountName: ada
+userAccountControl: 514
+userPassword: secret
+memberOf: CN=staff,CN=Users,DC=example,DC=com
+objectCategory: CN=Person,CN=Schema,CN=Configuration,DC=example,DC=com
+
+dn: CN=staff,CN=Users,DC=example,DC=com
+changetype: add
+objectClass: top
+objectClass: group
+cn: staff
+groupType: -2147483646
+sAMAccountName: staff
+member: CN=ada,CN=Users,DC=example,DC=com
+
+dn: CN=odd,CN=Users,DC=example,DC=com
+changetype: add
+objectClass: top
+objectClass: oddity
+cn: odd
+"""
+
+
+def test_an_export_of_active_directory(folder, server, tmp_path):
+    text = folder.file(ACTIVE_DIRECTORY)
+    rejects, report = folder.path / "rejects.ldif", folder.path / "report.json"
+    done = folder.fill("--quiet", "--from", "ad", "--rejects", rejects, "--report", report, text, code=1)
+    written = json.loads(report.read_text())
+    assert written["records"] == 6
+    assert {"memberOf", "name", "objectGUID", "wellKnownObjects"} <= {value["name"] for value in written["values"]}
+    assert "left out: passwords of accounts: 1: " in done.out and "left out: entries at and below CN=System: 1: " in done.out
+    line = ACTIVE_DIRECTORY.splitlines().index("dn: CN=odd,CN=Users,DC=example,DC=com") + 1
+    assert rejects.read_text().startswith(f"# {text}:{line}: CN=odd,CN=Users,DC=example,DC=com: ")
+    exported = folder.export().out
+    for expected in ("sAMAccountName: ada", "entryUUID: 03020100-0504-0706-0809-0a0b0c0d0e0f", "createTimestamp: 20200102030405Z",
+                     "pwdAccountLockedTime: 000001010000Z", "member: CN=ada,CN=Users,DC=example,DC=com"):
+        assert f"{expected}\n" in exported, expected
+    assert "distinguishedName" not in exported and "Policies" not in exported
+    # The directory has its schema, and a disabled account does not bind with the right password.
+    served = server(ldif=None, data=folder.data)
+    ada = f"CN=ada,CN=Users,{SUFFIX}"
+    bind = ["ldapwhoami", "-x", "-H", served.url, "-D", ada, "-w", "secret"]
+    assert "Invalid credentials" in run(*bind, code=49).err
+    served.modify(f"dn: {ada}\nchangetype: modify\ndelete: pwdAccountLockedTime\n")
+    run(*bind)
+    # The same, over LDAP.
+    other = server("--schema", "ad", ldif=None)
+    (tmp_path / "root.password").write_text(SECRET + "\n")
+    who = ["--url", other.url, "--bind-dn", ADMIN, "--password-file", tmp_path / "root.password"]
+    run(PANDO, "import", *who, "--quiet", "--from", "ad", "--rejects", rejects, text, code=1)
+    assert "Invalid credentials" in run("ldapwhoami", "-x", "-H", other.url, "-D", ada, "-w", "secret", code=49).err

@@ -139,7 +139,7 @@ def test_any_client_can_ask_and_is_told_what_is_wrong(keep):
     wait_for(lambda: lines(connection) == {"uid:eq": "ready", "uid:pres": "ready", "sn:eq": "ready"})
     for kind, value, error in [
         (ldap.MOD_ADD, "taste:eq", ldap.UNDEFINED_TYPE),
-        (ldap.MOD_ADD, "cn:ord", ldap.INAPPROPRIATE_MATCHING),
+        (ldap.MOD_ADD, "member:ord", ldap.INAPPROPRIATE_MATCHING),
         (ldap.MOD_ADD, "cn:fuzzy", ldap.INVALID_SYNTAX),
         (ldap.MOD_ADD, "userid eq", ldap.TYPE_OR_VALUE_EXISTS),
         (ldap.MOD_DELETE, "cn:eq", ldap.NO_SUCH_ATTRIBUTE),

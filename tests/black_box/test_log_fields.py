@@ -56,7 +56,7 @@ def test_g1_what_requests_and_answers_do_not_say(server, tmp_path):
         assert (far["entries"], far["unindexed"]) == (1, True) and far["looked"] > PERSONS
         assert (near["entries"], near["looked"]) == (1, 1) and "unindexed" not in near
         assert (tracked["entries"], tracked["looked"]) == (0, 1)
-        assert (tracked["session"], tracked["session_ip"]) == ("session-of-ada", "192.0.2.9")
+        assert [tracked[key] for key in ("session", "session_format", "session_ip", "session_host")] == ["session-of-ada", "1.2.3", "192.0.2.9", "host"]
         in_transaction, refused = by(lines, op="modify")
         assert in_transaction["txn"] and "txn" not in refused
         assert [line.get("rule") for line in by(lines, code=50)] == ["no-titles", "no-titles", None]

@@ -110,6 +110,8 @@ def served(serve):  # noqa: F811
                          ("pwdPolicySubentry", [policy.encode()])])
         changed = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(now - seconds)).encode()
         admin.modify_s(dn, [(ldap.MOD_REPLACE, "pwdChangedTime", [changed])])
+    crew = [("objectClass", [b"posixGroup"]), ("gidNumber", [b"7100"]), ("memberUid", [b"plain", b"warned", b"gone"])]
+    admin.add_s(f"cn=crew,ou=Groups,{SUFFIX}", crew)
     # What somebody else sets must be changed.
     admin.modify_s(f"uid=reset,{PEOPLE}", [(ldap.MOD_REPLACE, "userPassword", [WORD.encode()])])
     return here
@@ -172,6 +174,12 @@ def test_t1_logins_over_ldaps(served, machine, authority, tmp_path, daemon, nss,
         running.end()
     running = daemon(machine, f"ldaps://127.0.0.1:{served.secure_port}", authority)
     assert is_known(machine, "plain")
+    assert machine.run("getent", "passwd", "nobody-here", code=2).out == ""
+    group = machine.run("getent", "group", "crew").out
+    assert group.startswith("crew:*:7100:") and {"plain", "warned"} <= set(group.strip().rsplit(":", 1)[1].split(",")), group
+    # It has no name for the first group of either.
+    ids = {name: machine.run("id", name, code=None).out for name in ("plain", "ended")}
+    assert ids == {"plain": "uid=7001(plain) gid=7001 groups=7001,7100(crew)\n", "ended": "uid=7004(ended) gid=7004 groups=7004\n"}
     log_in(machine, "plain", WORD)
     log_in(machine, "plain", "wrong", good=False)
     assert "too short" in change(machine, "plain", WORD, "short", good=False)

@@ -14,8 +14,12 @@ from test_unboundid import JAR
 OPENLDAP = Path(os.environ.get("OPENLDAP_SCHEMA", ""))
 # Those of OpenLDAP's files that are tried.
 OF_OPENLDAP = ["msuser", "dsee"]
-# Built-in files beside those that are always there, and OpenLDAP's.
-SETS = [[], ["dvtds"], ["rfc2307bis"], ["dyngroup", "dvtds", "rfc2307bis"], *([name] for name in OF_OPENLDAP), OF_OPENLDAP]
+# A file in the form of `cn=schema,cn=config`, with a content rule, macros and numbers.
+WINES = "wines"
+# A file with name forms and structure rules.
+TREE = "tree"
+# Built-in files beside those that are always there, OpenLDAP's, and that one.
+SETS = [[], ["dvtds"], [WINES, TREE], ["rfc2307bis"], ["dyngroup", "dvtds", "rfc2307bis"], *([name] for name in OF_OPENLDAP), OF_OPENLDAP]
 
 needs_java = pytest.mark.skipif(not JAR, reason="UNBOUNDID_JAR names no jar; tests/run sets it")
 needs_openldap = pytest.mark.skipif(not (OPENLDAP / "msuser.ldif").is_file(), reason="no OpenLDAP schema; .ci/packages fetches it")
@@ -30,7 +34,9 @@ def openldap(name, kind="ldif"):
 
 def files(names):
     """What the server is told of them."""
-    return [word for name in names for word in ("--schema", openldap(name) if name in OF_OPENLDAP else name)]
+    own = {WINES: DATA / "wines.ldif", TREE: DATA / "tree.schema"}
+    place = lambda name: openldap(name) if name in OF_OPENLDAP else own.get(name, name)
+    return [word for name in names for word in ("--schema", place(name))]
 
 
 def published(server):
@@ -73,6 +79,38 @@ def test_apaches_api_takes_it(server, names):
     counts = [len(definitions(text, attribute)) for attribute in ("attributeTypes", "objectClasses")]
     # It has each of them, and nothing to say.
     assert out == f"loaded {counts[0]} {counts[1]}\n", out
+
+
+def test_content_rules_of_a_file_in_openldaps_form(keep):
+    wine = f"dn: cn=port,{SUFFIX}\nobjectClass: wine\ncn: port\nyear: 1970\n"
+    here = keep(*files([WINES]), ldif="people.ldif")
+    run("ldapadd", *here.admin, stdin=wine.replace("year: 1970\n", ""), code=65)
+    out = run("ldapadd", *here.admin, stdin=wine + "description: old\n", code=65).err
+    assert "the content rule of 'wine' precludes attribute 'description'" in out
+    run("ldapadd", *here.admin, stdin=wine.replace("cn: port", "objectClass: uidObject\nuid: x\ncn: port"), code=65)
+    run("ldapadd", *here.admin, stdin=wine)
+    shown = ["( 1.3.6.1.4.1.99999.7.2.1 NAME 'wineRule' AUX labeledURIObject MUST year NOT description )"]
+    assert definitions(published(here), "dITContentRules") == shown
+    here.kill()
+    # They are recorded: the log is replayed by them, and a start needs no file.
+    here = keep()
+    here.modify(f"dn: cn=port,{SUFFIX}\nchangetype: modify\ndelete: year\n", code=65)
+    here.modify(f"dn: cn=port,{SUFFIX}\nchangetype: modify\nadd: objectClass\nobjectClass: labeledURIObject\n")
+    assert definitions(published(here), "dITContentRules") == shown
+
+
+def test_structure_rules_hold_for_an_import_and_after_a_kill(keep):
+    here = keep("--schema", DATA / "tree.schema", ldif="people.ldif")
+    ada, people = f"uid=ada,ou=People,{SUFFIX}", f"ou=People,{SUFFIX}"
+    assert "governingStructureRule: 3\n" in here.search("-b", ada, "-s", "base", "governingStructureRule").out
+    here.modify(f"dn: {ada}\nchangetype: modrdn\nnewrdn: cn=ada\ndeleteoldrdn: 0\n", code=64)
+    out = here.modify(f"dn: {ada}\nchangetype: modrdn\nnewrdn: uid=ada\ndeleteoldrdn: 1\nnewsuperior: {SUFFIX}\n", code=64).err
+    assert "no structure rule allows an entry of object class 'inetOrgPerson' with an RDN of 'uid' here" in out
+    here.kill()
+    here = keep()
+    run("ldapadd", *here.admin, stdin=f"dn: ou=x,{people}\nobjectClass: organizationalUnit\nou: x\n", code=64)
+    shown = [len(definitions(published(here), attribute)) for attribute in ("nameForms", "dITStructureRules")]
+    assert shown == [5, 5]
 
 
 @needs_openldap

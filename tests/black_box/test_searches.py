@@ -18,7 +18,7 @@ ADA = f"uid=ada,{PEOPLE}"
 USER = {"objectClass", "uid", "cn", "sn", "givenName", "title", "title;lang-de", "mail", "telephoneNumber", "employeeNumber",
         "uidNumber", "gidNumber", "homeDirectory"}
 OPERATIONAL = {"entryUUID", "entryDN", "entryCSN", "createTimestamp", "creatorsName", "modifyTimestamp", "modifiersName",
-               "structuralObjectClass", "subschemaSubentry", "hasSubordinates", "numSubordinates"}
+               "structuralObjectClass", "subschemaSubentry", "hasSubordinates", "numSubordinates", "memberOf"}
 
 
 # Selection (RFC 4511 section 4.5.1.8)

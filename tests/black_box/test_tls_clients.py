@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from certificates import Authority
-from conftest import ADMIN, DATA, LDAPTIVE, PEOPLE, SECRET, run
+from conftest import ADMIN, DATA, LDAPTIVE, PANDO, PEOPLE, SECRET, run
 from test_ldapi import url_of
 from test_tls import authority, serve  # noqa: F401
 
@@ -72,3 +72,32 @@ def test_t1_ldapts(served):
     """It knows no sockets of the machine."""
     out = run("node", LDAPTS, *served.places[:2], ADMIN, SECRET, *served.authorities, env={"NODE_PATH": MODULES}).out
     assert out.splitlines() == lines(f"dn:{ADMIN}", local=False)
+
+
+def test_t1_commands_of_the_server_itself(served, tmp_path):
+    """import, export, index and config; `pando compare` has a test of its own."""
+    (tmp_path / "root.password").write_text(SECRET + "\n")
+    who = ["--bind-dn", ADMIN, "--password-file", tmp_path / "root.password"]
+    known, other = (["--ca-file", authority] for authority in served.authorities)
+    secure, start_tls = ["--url", served.secure_url, *known], ["--url", served.url, *known, "--start-tls"]
+    # More than TLS takes before its handshake has ended.
+    big = tmp_path / "big.ldif"
+    big.write_text(f"dn: uid=big,{PEOPLE}\nobjectClass: inetOrgPerson\nuid: big\ncn: big\nsn: big\ndescription: {'x' * 300_000}\n")
+    refused = run(PANDO, "import", *secure, "--quiet", big, code=1)
+    assert "limits.message-anonymous" in refused.err, refused.err
+    run(PANDO, "import", *secure, *who, "--quiet", big)
+    out = tmp_path / "out.ldif"
+    run(PANDO, "export", *start_tls, *who, "--filter", "(uid=big)", "-o", out, "--quiet")
+    assert "x" * 70 in out.read_text()
+    for way in (secure, start_tls):
+        assert run(PANDO, "config", "get", *way, *who, "anonymous").out == "none\n"
+        run(PANDO, "index", "list", *way, *who)
+        # A server that nobody vouches for is sent no password.
+        refused = run(PANDO, "index", "list", *way[:2], *way[4:], *other, *who, code=1)
+        assert "TLS: invalid peer certificate: " in refused.err, refused.err
+    clear = run(PANDO, "index", "list", "--url", served.url, *known, *who, code=2)
+    assert "--ca-file is for ldaps:// or --start-tls" in clear.err
+    assert "--ca-file names the authorities" in run(PANDO, "index", "list", "--url", served.secure_url, *who, code=2).err
+    # No TLS where it is expected, and TLS where it is not.
+    assert run(PANDO, "index", "list", "--url", f"ldaps://127.0.0.1:{served.port}", *known, *who, code=1).err
+    assert run(PANDO, "index", "list", "--url", f"ldap://127.0.0.1:{served.secure_port}", *who, code=1).err

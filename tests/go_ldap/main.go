@@ -6,6 +6,9 @@
 // usage: go-ldap policy PORT
 // Binds and prints what the library understands of the controls of the answer. Each line of the input is "ask" or "unasked" (whether the client asks
 // what the policy says), a name and a password, with tabs between them.
+//
+// usage: go-ldap updates PORT DN PASSWORD SUFFIX USER-DN WORD...
+// Log-ins with each of these words, pages, sorting, updates: prints a line for each.
 package main
 
 import (
@@ -118,5 +121,7 @@ func main() {
 		ways(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5:])
 	case "policy":
 		policies(arguments[0])
+	case "updates":
+		updates(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5:])
 	}
 }

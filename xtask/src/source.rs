@@ -50,6 +50,10 @@ pub(crate) fn collect(root: &Path) -> Result<Vec<File>, String> {
     }
     let mut files = Vec::new();
     for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| is_text(path)) {
+        // What a link leads to is here by its own name.
+        if root.join(path).is_symlink() {
+            continue;
+        }
         // A file that was removed but not yet committed is listed too; one that is not UTF-8 is data.
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             files.push(File { path: path.to_owned(), text });

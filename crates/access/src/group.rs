@@ -123,7 +123,9 @@ fn has_uid<W: World + ?Sized>(world: &W, group: &Entry, who: &Entry) -> bool {
 
 /// Is somebody found by a URL of a search (RFC 4516)? Undefined if it is none, or one of another server.
 pub fn matches_url(schema: &Schema, url: &[u8], who: &Candidate<'_>) -> Truth {
-    let Some(Search { base, reach, filter }) = Search::parse(schema, url) else { return Truth::Undefined };
+    let Some(MemberUrl { base, reach, filter, .. }) = MemberUrl::parse(schema, url) else {
+        return Truth::Undefined;
+    };
     if !who.name.is_within(reach, &base) {
         return Truth::False;
     }
@@ -131,21 +133,29 @@ pub fn matches_url(schema: &Schema, url: &[u8], who: &Candidate<'_>) -> Truth {
     evaluate(schema, &filter.filter(), entry)
 }
 
-/// The search that a URL is.
-struct Search {
-    base: Name,
-    reach: Reach,
-    filter: proto::filter_string::FilterBuf,
+/// The search that a URL is. It is one of this directory: a URL with a host is none.
+pub struct MemberUrl {
+    /// Its base, as the URL has it.
+    pub dn: Vec<u8>,
+    /// Names of attributes, with commas between them.
+    pub attributes: String,
+    /// Its base.
+    pub base: Name,
+    /// Where it looks from there.
+    pub reach: Reach,
+    /// Its filter.
+    pub filter: proto::filter_string::FilterBuf,
 }
 
-impl Search {
-    fn parse(schema: &Schema, url: &[u8]) -> Option<Search> {
+impl MemberUrl {
+    /// Reads a URL (RFC 4516); `None` if it is none, or one of another server.
+    pub fn parse(schema: &Schema, url: &[u8]) -> Option<MemberUrl> {
         let text = std::str::from_utf8(url).ok()?.trim();
         let rest =
             text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("ldap:///")).map(|_| &text[8..])?;
         let mut parts = rest.split('?');
-        let base = decoded(parts.next().unwrap_or_default())?;
-        let (_attributes, scope) = (parts.next(), parts.next().unwrap_or_default());
+        let dn = decoded(parts.next().unwrap_or_default())?;
+        let (attributes, scope) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let reach = match scope.to_ascii_lowercase().as_str() {
             "" | "base" => Reach::Base,
             "one" => Reach::One,
@@ -157,7 +167,9 @@ impl Search {
             text => decoded(text)?,
         };
         let filter = proto::filter_string::parse(&filter).ok()?;
-        Some(Search { base: Name::parse(schema, &base)?, reach, filter })
+        let base = Name::parse(schema, &dn)?;
+        let attributes = String::from_utf8(decoded(attributes)?).ok()?;
+        Some(MemberUrl { dn, attributes, base, reach, filter })
     }
 }
 

@@ -14,11 +14,19 @@ pub struct Settings {
     pub refresh: Refresh,
     /// What requesters may take of the server: the first that fits decides.
     pub limits: Vec<LimitRule>,
+    /// Are groups in groups followed for memberOf? Rules say for themselves whether they are.
+    pub nested_groups: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { rules: Vec::new(), defaults: true, refresh: Refresh::default(), limits: Vec::new() }
+        Settings {
+            rules: Vec::new(),
+            defaults: true,
+            refresh: Refresh::default(),
+            limits: Vec::new(),
+            nested_groups: false,
+        }
     }
 }
 

@@ -174,6 +174,9 @@ impl<'s> Fields<'s> {
         // By any of its names.
         let known = description.as_ref().ok().map(|d| self.schema.attribute_type(d.attribute_type));
         let special = foreign(known.map_or(name, |attribute| attribute.name().as_bytes()));
+        // A file may define memberOf as an attribute that is stored.
+        let is_stored = known.is_some_and(|attribute| !attribute.definition.no_user_modification);
+        let special = special.filter(|special| *special != Foreign::Derived || !is_stored);
         match (special, self.operational) {
             (Some(Foreign::Derived), _) => return Ok(Fate::Drop),
             (Some(Foreign::Uuid), Operational::Map) => return Ok(Fate::Uuid),

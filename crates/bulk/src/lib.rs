@@ -1,6 +1,8 @@
-//! Millions of entries without the front door: import of LDIF and BER adds, export of LDIF.
+//! Millions of entries without the front door: import of LDIF and BER adds, export of LDIF, comparison of two servers.
 
+pub mod active_directory;
 mod batch;
+pub mod compare;
 mod deferred;
 mod export;
 mod fields;
@@ -11,7 +13,9 @@ mod record;
 pub mod remote;
 mod report;
 mod source;
+mod source_indexes;
 mod streams;
+mod survey;
 mod words;
 
 pub use export::{Export, ExportError, Exported, export, filter};
@@ -21,4 +25,6 @@ pub use report::{
     Callbacks, FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, ProgressReport, Summary,
 };
 pub use source::{Input, ReadSeek};
+pub use source_indexes::{ProposedIndexes, proposed_indexes};
+pub use survey::{Fate, Survey, survey};
 pub use words::Passwords;

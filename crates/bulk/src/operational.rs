@@ -33,7 +33,11 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
         &[
             "contextCSN",
             "entryDN",
+            "entryUSN",
+            "governingStructureRule",
             "hasSubordinates",
+            "isMemberOf",
+            "memberOf",
             "numSubordinates",
             "structuralObjectClass",
             "subschemaSubentry",
@@ -51,7 +55,6 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
             "dncomp",
             "dsEntryDN",
             "entryid",
-            "entryusn",
             "ldapSchemas",
             "nsBackendSuffix",
             "nscpEntryDN",
@@ -164,6 +167,11 @@ mod tests {
     fn names_have_no_case() {
         assert_eq!(foreign(b"NSUNIQUEID"), Some(Foreign::Uuid));
         assert_eq!(foreign(b"numsubordinates"), Some(Foreign::Derived));
+        assert_eq!(
+            foreign(b"entryusn"),
+            Some(Foreign::Derived),
+            "a number of another server says nothing here"
+        );
         assert_eq!(foreign(b"cn"), None);
     }
 }

@@ -1,8 +1,9 @@
 //! The indexes of a server that runs: values of `cn=config`, and what `cn=Indexes,cn=Monitor` tells of them.
 
+use crate::error::ClientError;
 use crate::link::Link;
+use crate::server::Server;
 use crate::values::values;
-use crate::{ClientError, Server};
 use proto::message::Request;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 
@@ -29,6 +30,8 @@ pub struct IndexLine {
     pub entries: Option<(u64, u64)>,
     /// Bytes of memory.
     pub bytes: Option<u64>,
+    /// What it serves beside filters: `sort`, or `sort,vlv`.
+    pub serves: Option<String>,
     /// Why it failed.
     pub reason: Option<String>,
     /// How it stands with its comparison with the entries: `queued`, `running`, or `clean` or `differs` once it is done.
@@ -135,6 +138,7 @@ fn line(text: &str) -> IndexLine {
             "entries" => done = value.parse().ok(),
             "of" => all = value.parse().ok(),
             "bytes" => line.bytes = value.parse().ok(),
+            "serves" => line.serves = Some(value.to_owned()),
             "verify" => line.verify = Some(value.to_owned()),
             "found" => line.found = value.parse().ok(),
             "passed-over" => line.passed_over = value.parse().ok(),
@@ -157,6 +161,8 @@ mod tests {
             (building.entries, building.bytes, &building.state[..]),
             (Some((5, 70)), Some(9), "building")
         );
+        let ordering = line("index=sn:ord state=ready bytes=0 serves=sort,vlv");
+        assert_eq!(ordering.serves.as_deref(), Some("sort,vlv"));
         let failed = line("index=cn:sub state=failed reason=no room = none");
         assert_eq!((failed.reason.as_deref(), failed.entries), (Some("no room = none"), None));
         assert_eq!((&failed.index[..], &failed.state[..]), ("cn:sub", "failed"));

@@ -1,12 +1,14 @@
 //! One connection to a server: requests out, replies in.
 
-use crate::{ClientError, Server};
+use crate::channel::Channel;
+use crate::error::ClientError;
+use crate::server::{Security, Server};
 use env::poll::{Connection, Events, Interest, Poller, Progress};
 use model::ResultCode;
-use proto::ext::notice_of_disconnection;
+use proto::ext::{notice_of_disconnection, start_tls};
 use proto::message::{Reply, Request, Response};
-use proto::op::Bind;
 use proto::op::bind::Authentication;
+use proto::op::{Bind, Extended};
 use proto::result::LdapResult;
 use std::io;
 use std::time::Duration;
@@ -20,7 +22,7 @@ const SILENCE_S: u64 = 120;
 
 /// A connection that is bound.
 pub struct Link {
-    connection: Connection,
+    channel: Channel,
     poller: Poller,
     events: Events,
     silence_s: u64,
@@ -36,10 +38,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects and binds.
+    /// Connects, with TLS if the server is to be asked so, and binds.
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses the bind.
+    /// When the server cannot be reached, is not who it should be, or refuses the bind.
     pub fn open(server: &Server) -> Result<Link, ClientError> {
         Link::open_for(server, SILENCE_S)
     }
@@ -49,10 +51,15 @@ impl Link {
     /// # Errors
     /// As [`Link::open`].
     pub fn open_for(server: &Server, silence_s: u64) -> Result<Link, ClientError> {
-        let connection = Connection::connect(&server.host, server.port).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
-        })?;
+        let patience = Duration::from_secs(silence_s.max(1));
+        let connection =
+            Connection::connect_within(&server.host, server.port, patience).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
+            })?;
         let mut link = Link::over(connection, silence_s)?;
+        if let Some(security) = &server.security {
+            link = link.secured(security, &server.host)?;
+        }
         if let Some((name, password)) = &server.credentials {
             let authentication = Authentication::Simple(password);
             let bind = Bind { version: 3, name: name.as_bytes(), authentication };
@@ -73,7 +80,7 @@ impl Link {
         let poller = Poller::new()?;
         poller.add(&connection, 0, Interest::Read)?;
         Ok(Link {
-            connection,
+            channel: Channel::Plain(connection),
             poller,
             events: Events::with_capacity(1),
             silence_s,
@@ -86,9 +93,29 @@ impl Link {
         })
     }
 
-    /// The connection, for another use. What it said beyond the replies that were received is lost.
+    /// The link over TLS. The handshake comes with the next request, and nothing of that is sent before the server is known.
+    fn secured(mut self, security: &Security, host: &str) -> Result<Link, ClientError> {
+        if security.is_start_tls {
+            let start = Extended { oid: start_tls::OID, value: None };
+            self.push(|out, id| Request::Extended(start).encode(out, id, &[]));
+            self.outcome("no answer to StartTLS").map_err(|error| match error {
+                ClientError::Refused(why) => ClientError::Refused(format!("StartTLS: {why}")),
+                error => error,
+            })?;
+            // Somebody on the way could have put it there.
+            if self.taken < self.input.len() {
+                return Err(ClientError::Malformed("more than an answer to StartTLS"));
+            }
+        }
+        assert!(self.waiting() == 0, "nothing is sent in the clear that is meant to be secret");
+        let session = security.trust.session(host).map_err(ClientError::Tls)?;
+        let channel = Channel::secure(self.channel.into_connection(), session);
+        Ok(Link { channel, ..self })
+    }
+
+    /// The connection, for another use. What it said beyond the replies that were received is lost, and so is TLS.
     pub fn into_connection(self) -> Connection {
-        self.connection
+        self.channel.into_connection()
     }
 
     /// Puts a request behind those that wait to be sent; `encode` appends it with the id. Returns the id.
@@ -142,8 +169,9 @@ impl Link {
 
     /// Sends what the socket takes, without waiting.
     pub fn send(&mut self) {
+        self.channel.flush();
         while self.waiting() > 0 {
-            match self.connection.write(&self.out[self.sent..]) {
+            match self.channel.write(&self.out[self.sent..]) {
                 Progress::Bytes(bytes) => {
                     assert!(bytes <= self.waiting(), "a socket takes no more than it was given");
                     self.sent += bytes;
@@ -187,17 +215,20 @@ impl Link {
             self.taken = 0;
             let end = self.input.len();
             self.input.resize(end + READ_BYTES, 0);
-            let read = self.connection.read(&mut self.input[end..]);
+            let read = self.channel.read(&mut self.input[end..]);
             let bytes = if let Progress::Bytes(bytes) = read { bytes } else { 0 };
             assert!(bytes <= READ_BYTES, "a socket gives no more than there is room for");
             self.input.truncate(end + bytes);
             match read {
                 Progress::Bytes(_) => return Ok(()),
-                Progress::Closed => return Err(ClientError::Closed(String::new())),
+                Progress::Closed => {
+                    let closed = ClientError::Closed(String::new());
+                    return Err(self.channel.failure().map_or(closed, ClientError::Tls));
+                }
                 Progress::Later => {}
             }
-            let interest = if self.waiting() > 0 { Interest::ReadWrite } else { Interest::Read };
-            self.poller.modify(&self.connection, 0, interest)?;
+            let interest = self.channel.interest(self.waiting() > 0);
+            self.poller.modify(self.channel.connection(), 0, interest)?;
             self.poller.wait(&mut self.events, Some(Duration::from_secs(self.silence_s)))?;
             if self.events.iter().next().is_none() {
                 self.is_given_up = true;

@@ -1,8 +1,9 @@
 //! What a server tells of itself at `cn=Monitor`.
 
+use crate::error::ClientError;
 use crate::link::Link;
+use crate::server::Server;
 use crate::values::values;
-use crate::{ClientError, Server};
 use proto::message::Request;
 
 const MODE: &[u8] = b"cn=Mode,cn=Log,cn=Monitor";

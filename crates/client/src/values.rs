@@ -1,6 +1,6 @@
 //! Searches for what one entry has.
 
-use crate::ClientError;
+use crate::error::ClientError;
 use crate::link::{Link, refusal};
 use model::filter::Filter;
 use model::{ResultCode, Scope};

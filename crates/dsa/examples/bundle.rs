@@ -14,7 +14,7 @@ use proto::op::{Modify, Search};
 fn main() {
     let argument = |n: usize, or: u64| std::env::args().nth(n).and_then(|a| a.parse().ok()).unwrap_or(or);
     let (entries, queue) = (argument(1, 1_000_000), argument(2, 1000));
-    let dsa = directory(entries);
+    let dsa = directory(entries, &[]);
     let clock = SystemClock::start();
     let (mut worker, mut session) = bound_session(&dsa, &clock);
     let mut out = Vec::new();

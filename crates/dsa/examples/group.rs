@@ -1,6 +1,6 @@
 //! What a group of a million members costs inside the agent: adding and removing one, finding the group of a member
-//! against finding an entry by uid, and reading it whole.
-//! `cargo run --release -p pando-dsa --example group -- [MEMBERS] [change|uid|member|whole]`: all four, or the one
+//! against finding an entry by uid, finding the member of a small group by memberOf, and reading it whole.
+//! `cargo run --release -p pando-dsa --example group -- [MEMBERS] [change|uid|member|memberof|whole]`: all of them, or the one
 //! named.
 
 mod desk;
@@ -24,7 +24,7 @@ fn main() {
     let members: u64 = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(1_000_000);
     let only = std::env::args().nth(2);
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let dsa = directory(members);
+    let dsa = directory(members, &[]);
     let clock = SystemClock::start();
     let (mut worker, mut session) = bound_session(&dsa, &clock);
     fill(&mut session, &mut worker, members);
@@ -57,6 +57,16 @@ fn main() {
     if let (Some(uid), Some(group)) = (uid, group) {
         println!("(member=DN) takes {:.2} times (uid=N)", group as f64 / uid as f64);
     }
+    if wanted("memberof") {
+        add_small(&mut session, &mut worker, members);
+        let mut lookup = |name: &str, attribute: &[u8], value: &dyn Fn(u64) -> String| {
+            let make = |n: u64| find(attribute, value(n % SMALL).as_bytes());
+            timed(name, &make, &mut session, &mut worker)
+        };
+        let by_member = lookup("(member=DN), small groups", b"member", &dn);
+        let by_group = lookup("(memberOf=GROUP), one member", b"memberOf", &small);
+        println!("(memberOf=GROUP) takes {:.2} times (member=DN)", by_group as f64 / by_member as f64);
+    }
     if wanted("whole") {
         read_whole(&mut session, &mut worker);
     }
@@ -64,6 +74,26 @@ fn main() {
 
 fn dn(n: u64) -> String {
     format!("uid={n},dc=com")
+}
+
+/// Groups of one member.
+const SMALL: u64 = 1_000;
+
+fn small(n: u64) -> String {
+    format!("cn=g{n},dc=com")
+}
+
+fn add_small(session: &mut Session, worker: &mut Worker, members: u64) {
+    for n in 0..SMALL.min(members) {
+        let (name, member, mut input) = (small(n), dn(n), Vec::new());
+        let attributes = proto::list::attribute_list([
+            (&b"objectClass"[..], vec![&b"groupOfNames"[..]]),
+            (&b"member"[..], vec![member.as_bytes()]),
+        ]);
+        let attributes = proto::list::Attributes::parse(&attributes).expect("a list");
+        Request::Add(Add { dn: name.as_bytes(), attributes }).encode(&mut input, 2, &[]);
+        session.feed(worker, &input, &mut Vec::new());
+    }
 }
 
 fn fill(session: &mut Session, worker: &mut Worker, members: u64) {

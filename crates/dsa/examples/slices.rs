@@ -47,7 +47,7 @@ fn main() {
 
 /// Nanoseconds of each slice of a search for one entry that has so many values.
 fn slices(attribute: &str, values: &[String], filter: &str) -> Vec<u64> {
-    let dsa = directory(10);
+    let dsa = directory(10, &[]);
     let shard = dsa.shard();
     let mut writer = shard.writer();
     let mut entry = Entry::new();

@@ -11,6 +11,8 @@
 //! bounds              and what it may take of the server
 //! class               the rules that are left for a class, and the decision
 //! places, facts       what is true of an entry, as far as a class asks
+//! member_urls         groups of what searches find
+//! memberships         which groups an entry is in, and who is in a group, as far as one may know of it
 //! views               the rights of a class on entries of which the same is true, remembered
 //! ```
 
@@ -20,6 +22,8 @@ mod class;
 mod facts;
 mod groups;
 mod in_force;
+mod member_urls;
+mod memberships;
 mod of_entries;
 mod places;
 mod requester;
@@ -32,12 +36,14 @@ pub(crate) use self::class::on_values::{OnValues, Own, OwnName};
 pub(crate) use self::class::{Action, Item, Searchable};
 pub(crate) use self::facts::put_answer;
 pub(crate) use self::in_force::Access;
+pub(crate) use self::member_urls::{scope, urls};
+pub(crate) use self::memberships::{ENTRY_WORK_MAX, Memberships, compile as compile_with_members};
 pub(crate) use self::of_entries::{
     ATTRIBUTE as RULES_OF_ENTRIES, checked as checked_rule_of_entry, may_be_access_rule,
 };
 pub use self::requester::ClassId;
 pub(crate) use self::requester::{Connection, Proof, Requester};
-pub(crate) use self::rules::Question;
+pub(crate) use self::rules::{Question, is_shown};
 pub(crate) use self::views::on_values::{Tester, ValueJudge};
 pub(crate) use self::views::{Reader, ViewId, Views};
 

@@ -228,6 +228,7 @@ pub(crate) fn apply(shard: &Shard, times: impl Iterator<Item = AccountTime>) -> 
 /// An attribute, and what its values are from then on.
 type Written = (&'static str, SmallVec<[Vec<u8>; 1]>);
 
+/// Writes one time of an account into its entry. An entry that is gone meanwhile is passed over.
 fn apply_one(writer: &mut Writer<'_>, schema: &Schema, time: AccountTime) -> Result<(), Refused> {
     let view = writer.view();
     let entry = view.entry(time.entry).filter(|entry| entry.stamps().created == time.created);

@@ -72,6 +72,7 @@ impl Annotations {
         }
     }
 
+    /// Notes what comes with an answer, if the client wants to know and there is room. What has none is left out.
     fn keep(&mut self, annotation: Annotation) {
         if self.is_wanted && self.kept.len() < ANNOTATIONS_MAX {
             self.kept.push(annotation);

@@ -5,10 +5,11 @@ mod report;
 
 use crate::account_times;
 use crate::audit::Trail;
-use crate::behaviour::OLDEST;
+use crate::behaviour::{FIRST_WITH_CONSTRAINTS, FIRST_WITH_LIFETIMES, OLDEST};
 use crate::bundle;
 use crate::bundle::transaction::{self, Ending, WriteSet};
 use crate::chain::Chain;
+use crate::constraints::ConstraintRule;
 use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::faults;
@@ -22,6 +23,7 @@ use env::planted;
 use schema::Schema;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The one who applies commands.
 pub struct Applier {
@@ -75,13 +77,21 @@ impl Applier {
         let mut worker = Worker::new(dsa)?;
         let trail = dsa.trail.get().cloned();
         worker.scratch.notes = trail.as_ref().map(|_| Box::default());
+        // Changes have their places in the log, so they are kept where there is one.
+        let now = Now { wall_ms: dsa.config.started_ms, monotonic_ns: 0 };
+        dsa.change_log.begin(&dsa.system, dsa.chosen.now().change_log, now);
         let chain = Chain::new(dsa.shard().settings().key[0], 0, 0);
-        Some(Applier { worker, chain, trail, behaviour: OLDEST, reported: (0, 0) })
+        let mut applier = Applier { worker, chain, trail, behaviour: OLDEST, reported: (0, 0) };
+        applier.behave(OLDEST);
+        // What file and flags say counts from its place in the log on.
+        applier.put_constraints(Vec::new());
+        Some(applier)
     }
 
     /// The directory is what the log says up to the record `index`, where the outcome chain has this value.
     pub fn stands_at(&mut self, index: u64, chain: u64) {
         self.chain = Chain::new(self.worker.dsa.shard().settings().key[0], index, chain);
+        self.worker.dsa.change_log.begin_behind(index);
         if let Some(trail) = &self.trail {
             trail.from(index);
         }
@@ -89,7 +99,17 @@ impl Applier {
 
     /// Commands are applied by this version of the behaviour from here on.
     pub fn behave(&mut self, behaviour: u32) {
-        self.behaviour = behaviour;
+        let before = std::mem::replace(&mut self.behaviour, behaviour);
+        let dsa = &self.worker.dsa;
+        dsa.behaviour.store(behaviour, Ordering::Relaxed);
+        dsa.shard.keep_dynamic(behaviour < FIRST_WITH_LIFETIMES);
+        // Writes that were prepared before are judged by no constraint.
+        if before < FIRST_WITH_CONSTRAINTS && behaviour >= FIRST_WITH_CONSTRAINTS && dsa.constraints.is_any()
+        {
+            let mut writer = dsa.shard.writer();
+            writer.invalidate_prepared_writes();
+            writer.publish();
+        }
     }
 
     /// The schema of the directory.
@@ -138,13 +158,28 @@ impl Applier {
         self.report_end(index);
     }
 
-    /// Puts the settings of a parcel in force, whose time is `wall_ms`. Nothing else depends on them: the outcome chain does not know
-    /// of them.
+    /// Puts the settings of a parcel in force, whose time is `wall_ms`. Of them the constraints alone decide what the commands behind it
+    /// come to. The outcome chain does not know of them.
     ///
     /// # Errors
     /// In words, which setting this program does not take: nothing is changed.
     pub fn change_settings(&mut self, record: Record, wall_ms: u64) -> Result<(), String> {
-        configure::put(&self.worker.dsa, record, Now { wall_ms, monotonic_ns: 0 })
+        let constraints = record.constraints();
+        configure::put(&self.worker.dsa, record, Now { wall_ms, monotonic_ns: 0 })?;
+        self.put_constraints(constraints);
+        Ok(())
+    }
+
+    /// The log, or the snapshot that it begins with, has these settings here: what the commands behind them come to is decided by the
+    /// constraints among them. All others are put in force when a start is through with its log.
+    pub fn constrain(&mut self, record: &Record) {
+        self.put_constraints(record.constraints());
+    }
+
+    /// Puts constraints in force from the next command of the log on.
+    fn put_constraints(&mut self, rules: Vec<ConstraintRule>) {
+        let dsa = &self.worker.dsa;
+        dsa.constraints.put(rules, &dsa.shard);
     }
 
     /// As [`Applier::change_settings`], of updates that are a change of settings: what they ask of indexes is asked for, too.
@@ -270,6 +305,7 @@ impl Applier {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
         }
         let before = answers.len();
+        self.begin_notes();
         // Cloned only where somebody wants to know.
         let origin = self.trail.as_ref().and_then(|_| along.as_ref().map(|along| along.origin.clone()));
         let failed = conditions::first_false(&mut self.worker, envelope.conditions);
@@ -298,7 +334,7 @@ impl Applier {
             self.chain.updates(&answers[before..]);
             Outcome::Each(&answers[before..])
         };
-        if self.trail.is_some() {
+        if self.worker.scratch.notes.is_some() {
             self.report(command, origin, &outcome);
         }
         assert!(answers.len() >= before, "answers stand behind those to earlier commands");

@@ -82,6 +82,7 @@ impl Barrier {
         self.end(Answer::Refused, waking);
     }
 
+    /// Answers the session that waits for it, if one waits already.
     fn end(&self, answer: Answer, waking: &mut Waking) {
         let mut state = self.lock();
         assert!(state.answer.is_none(), "a barrier is answered once");

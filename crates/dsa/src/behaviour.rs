@@ -2,7 +2,12 @@
 //! snapshots, so a program goes on as an earlier one did until it is asked to do otherwise.
 //!
 //! From behaviour 3 on the outcome chain has the number by which each command was applied ([`crate::chain`]). So a replica that applies by another
-//! one than the log says is found by the next update, whatever that came to.
+//! one than the log says is found by the next update, whatever that came to. And updates know more controls ([`crate::control::flags`]): to
+//! behaviour 2 they are unknown, so what it ignored is ignored when its log is replayed.
+//!
+//! Behaviour 4 judges what updates make of entries by the constraints of the directory ([`crate::constraints`]); to earlier ones these are
+//! settings that decide nothing. It knows dynamic entries: to earlier ones these are entries like others, which stay. It has another result code for
+//! a rename to the name of a referral object.
 
 use std::fmt;
 
@@ -10,9 +15,17 @@ use std::fmt;
 pub const OLDEST: u32 = 2;
 /// The latest that this program applies. Who raises it keeps what was done before, for the commands that were decided by that:
 /// `docs/architecture.md` says what else is to be done.
-pub const NEWEST: u32 = 2;
+pub const NEWEST: u32 = 4;
 /// The first that stands in the outcome chain.
 pub(crate) const FIRST_IN_CHAIN: u32 = 3;
+/// The first that knows permissive modify, no-op, tree delete and relax rules.
+pub(crate) const FIRST_WITH_FLAGS: u32 = 3;
+/// The first that judges updates by constraints ([`crate::constraints`]).
+pub(crate) const FIRST_WITH_CONSTRAINTS: u32 = 4;
+/// The first to which dynamicObject is more than a class of a schema file (RFC 2589).
+pub(crate) const FIRST_WITH_LIFETIMES: u32 = 4;
+/// The first that answers affectsMultipleDSAs to a rename to the name of a referral object (RFC 3296 section 5.6.2).
+pub(crate) const FIRST_WITH_NEW_NAMES_REFERRED: u32 = 4;
 
 /// The versions that a program knows: all from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +85,6 @@ mod tests {
                 .contains("behaviour 4, and this program knows 2 to 3: start it with the newer program")
         );
         assert!(refusal(1).contains("an earlier program"));
-        assert_eq!(Versions::default().to_string(), NEWEST.to_string());
+        assert_eq!(Versions::default().to_string(), format!("{OLDEST} to {NEWEST}"));
     }
 }

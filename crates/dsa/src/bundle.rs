@@ -11,6 +11,7 @@
 mod behind;
 mod binds;
 mod deferred;
+mod expiry;
 mod group;
 mod inside;
 mod leading;
@@ -192,8 +193,8 @@ fn run_groups(
     }
     if session.suspended.is_some() {
         update::resume(session, parts, out);
-        // Its update is on its way to the log. What the input says comes after the answer to it.
-        if session.waits() || session.deferred.is_some() {
+        // Its update is on its way to the log, or has parts left. What the input says comes after the answer to it.
+        if session.waits() || session.deferred.is_some() || session.suspended.is_some() {
             return (0, input.len());
         }
     }
@@ -251,6 +252,9 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
     // Before the read point is taken, or the search would see the numbers of the last refresh.
     if group.iter().any(Pending::asks_for_monitor) {
         monitor_entries::refresh(parts.dsa, parts.now);
+    }
+    if group.iter().any(Pending::asks_for_changes) {
+        crate::root_dse::refresh(parts.dsa, session.security.offer(), parts.now);
     }
     let is_logged = parts.dsa.journal.get().is_some();
     // `is_new`: no hints were made for the group yet. `near`: how many of its records were asked for ahead of runs of updates.
@@ -538,6 +542,8 @@ impl ReadBatch<'_> {
                 };
                 // The hint is of the entry's name. A search that asks for another identity sees other attributes, but the same entry.
                 op::search::run(&mut reading, &mut context, id, search, requested, out);
+                // Another server has the answer.
+                self.defer_if_lacking(session, pending.frame(), search.base);
                 // The budget of the bundle is used up. The others of this thread have their turn before the session goes on.
                 if self.scratch.work < LEAST_WORK {
                     session.pauses = true;
@@ -550,9 +556,7 @@ impl ReadBatch<'_> {
             Request::Compare(compare) => {
                 let identity = acting.unwrap_or(&session.identity);
                 op::compare::run(&mut reading, identity, id, compare, requested, out);
-                if self.scratch.passwords.lacks() {
-                    self.defer(session, pending.frame(), compare.dn);
-                }
+                self.defer_if_lacking(session, pending.frame(), compare.dn);
             }
             Request::Bind(bind) => self.bind(session, id, (bind, requested), pending.frame(), out),
             Request::Extended(extended) if extended.oid == cancel::OID => {

@@ -121,6 +121,7 @@ impl Chain {
         self.push(index, None);
     }
 
+    /// Adds a record to those of which the chain is remembered.
     fn push(&mut self, index: u64, digest: Option<u64>) {
         if self.recent.len() == CHAIN_RECENT_MAX {
             self.recent.pop_front();

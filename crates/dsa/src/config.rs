@@ -32,6 +32,10 @@ pub struct ClientLimits {
     pub memory_bytes_max: u64,
     /// Bytes of one message of a client that has not bound.
     pub unbound_message_bytes_max: usize,
+    /// Entries that a tree delete takes at a time: 1 to [`model::limits::TREE_DELETE_MAX`].
+    pub tree_delete_max: u64,
+    /// Bytes of the keys of one sorted search: [`model::limits::SORT_BYTES_MIN`] to [`model::limits::SORT_BYTES_MAX`].
+    pub sort_bytes_max: usize,
     /// Connections of one address; 0: any number.
     pub address_connections_max: u32,
     /// Binds of one address that may fail in a second; 0: any number.
@@ -48,6 +52,8 @@ impl Default for ClientLimits {
             update_bytes_max: 256 << 20,
             memory_bytes_max: 256 << 20,
             unbound_message_bytes_max: 64 << 10,
+            tree_delete_max: 1000,
+            sort_bytes_max: model::limits::SORT_BYTES_DEFAULT,
             address_connections_max: 1000,
             failed_binds_per_second: 10,
             handshakes_per_second: 50,

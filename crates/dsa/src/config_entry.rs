@@ -13,6 +13,9 @@ use store::{ReadPoint, Reader};
 /// The indexes that are compared with the entries, or wait for it.
 pub(crate) const VERIFY: &str = "pandoIndexVerify";
 
+/// The last changes of settings, a value for each key that one changed.
+const HISTORY: &str = "pandoConfigChange";
+
 /// Puts what does not change into the entry.
 /// Settings that hold as long as the process does are shown, too: an administrator sees what is in force in one place.
 pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
@@ -26,8 +29,11 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
 /// What does change.
 /// Read anew whenever the entry is refreshed.
 pub(crate) fn measures() -> impl Iterator<Item = (String, Measure)> {
-    let indexes =
-        [(INDEX, Measure::Texts(|dsa, _| indexes(dsa))), (VERIFY, Measure::Texts(|dsa, _| compared(dsa)))];
+    let indexes = [
+        (INDEX, Measure::Texts(|dsa, _| indexes(dsa))),
+        (VERIFY, Measure::Texts(|dsa, _| compared(dsa))),
+        (HISTORY, Measure::Texts(|dsa, _| dsa.chosen.history())),
+    ];
     let settings = ONLINE.iter().map(|key| (key.attribute(), Measure::Setting(key)));
     indexes.into_iter().map(|(name, measure)| (name.to_owned(), measure)).chain(settings)
 }
@@ -36,6 +42,7 @@ fn compared(dsa: &Dsa) -> Vec<String> {
     dsa.indexing.comparing().iter().map(|name| name.text(dsa.shard.schema())).collect()
 }
 
+/// The indexes that are kept or built, as values of the attribute `index`.
 fn indexes(dsa: &Dsa) -> Vec<String> {
     looking(dsa, |now| dsa.indexing.wanted(now).iter().map(|name| name.text(dsa.shard.schema())).collect())
 }

@@ -3,6 +3,7 @@
 //! An operation gets its surroundings as one value and knows nothing of sessions, sockets or the log. So the same function serves a request, a replay and
 //! an overlay.
 
+use crate::constraints::Judging;
 use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::identity::Identity;
@@ -11,7 +12,7 @@ use crate::worker::Scratch;
 use crate::{outcome, system};
 use env::clock::Now;
 use model::{EntryId, ResultCode};
-use store::{DnCache, Known, ReadPoint, Refused, Stamp};
+use store::{DnCache, Judge, Known, ReadPoint, Refused, Stamp};
 
 /// A request that looks: everything at one read point.
 /// The read point does not move while this exists; two looks at an entry see the same.
@@ -58,9 +59,17 @@ pub(crate) struct Writing<'w, 's> {
     pub(crate) spare: Option<Stamp>,
     /// Where the entry is, if the group's prefetch found out.
     pub(crate) known: Option<Known<'w>>,
+    /// The constraints in force, if there are some.
+    pub(crate) judging: Option<&'w Judging<'w>>,
 }
 
-impl Writing<'_, '_> {
+impl<'w> Writing<'w, '_> {
+    /// Who judges what the update makes of its entry.
+    #[inline]
+    pub(crate) fn judge(&self) -> Option<&'w dyn Judge> {
+        self.judging.map(|judging| judging as &dyn Judge)
+    }
+
     /// When and by whom the next command is given.
     /// Taken once for an update, also if it is then refused by the store: a replay takes as many.
     #[inline]

@@ -5,23 +5,33 @@
 //! is a `match` on both, so an unknown pair falls through to one place: critical is refused, not critical is ignored.
 
 pub(crate) mod assertion;
+pub(crate) mod dereference;
 pub(crate) mod effective_rights;
+mod error;
+pub(crate) mod flags;
 pub(crate) mod proxied_authorization;
 pub(crate) mod read_entry;
 pub(crate) mod update;
 
+pub(crate) use self::error::{ControlError, refuse};
+
 use self::effective_rights::RightsOf;
+use self::error::{first, no_value, once, unfit, value_of};
+use self::flags::{Flag, Flags};
 use self::read_entry::ReadEntry;
 use crate::op::extended;
 use crate::transaction;
+use model::Filter;
 use model::limits::ASSERTION_ITEMS_MAX;
-use model::{Filter, ResultCode};
+use proto::control::chaining_behavior::Behavior;
+use proto::control::content_sync::SyncRequest;
+use proto::control::dereference::DerefSpec;
+use proto::control::persistent_search::PersistentSearch;
+use proto::control::sort::{self, SortKey};
 use proto::control::subentries::Visible;
+use proto::control::virtual_list_view::{self, VirtualListView};
 use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
-use proto::error::{Error, Kind};
-use proto::message::{Message, Request};
-use proto::result::encode_result;
-use proto::tag;
+use proto::message::Request;
 
 /// Controls that were asked for and that the operation knows.
 /// It borrows the message. What nearly no request has lies behind a pointer, so that most requests carry three words.
@@ -54,16 +64,42 @@ pub(crate) struct Rare<'a> {
     pub(crate) account_usability: bool,
     /// Whose rights on the entries it wants to know, and whether the control is critical.
     pub(crate) effective_rights: Option<(RightsOf<'a>, bool)>,
+    /// Items of which a value of the entries must pass one to be returned (RFC 3876).
+    /// Whether the control is critical makes no difference: a search obeys it in any case.
+    pub(crate) matched_values: Option<Vec<Filter<'a>>>,
+    /// Attributes that are dereferenced, and whether the control is critical.
+    /// Whether their values are names is known when the search begins, by the schema.
+    pub(crate) dereference: Option<(Vec<DerefSpec<'a>>, bool)>,
     /// Which kind of entries a search sees (RFC 3672), if not both by its scope.
     pub(crate) visible: Option<Visible>,
+    /// A search shall follow changes.
+    /// The server's own entries and those of a transaction cannot be followed.
+    pub(crate) follows: Option<Wanted<'a>>,
     /// A search shall return no references.
     pub(crate) domain_scope: bool,
+    /// A search shall not be answered by asking other servers.
+    pub(crate) refers: bool,
     /// A read shall not be answered with what may be old (RFC 6171).
     pub(crate) original: bool,
+    /// Controls of updates that have no value.
+    pub(crate) flags: Flags,
+    /// What a search is sorted by (RFC 2891), and whether the control is critical.
+    pub(crate) sort: Option<(Vec<SortKey<'a>>, bool)>,
+    /// Which part of its sorted list a search returns.
+    pub(crate) list_view: Option<VirtualListView<'a>>,
+}
+
+/// What is wanted of a search that follows changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted<'a> {
+    /// Its content (RFC 4533).
+    Sync(SyncRequest<'a>),
+    /// What changes (ldapext-psearch-03).
+    Changes(PersistentSearch),
 }
 
 /// OIDs of the controls that some operation knows: what the root DSE says.
-pub(crate) const CONTROLS: [&[u8]; 14] = [
+pub(crate) const CONTROLS: [&[u8]; 27] = [
     manage_dsa_it::OID,
     paged_results::OID,
     control::assertion::OID,
@@ -76,36 +112,31 @@ pub(crate) const CONTROLS: [&[u8]; 14] = [
     control::account_usability::OID,
     control::queue_length::OID,
     control::subentries::OID,
+    control::content_sync::OID,
+    control::persistent_search::OID,
     control::domain_scope::OID,
     control::dont_use_copy::OID,
+    control::permissive_modify::OID,
+    control::no_op::OID,
+    control::no_op::OPENLDAP_OID,
+    control::tree_delete::OID,
+    control::relax_rules::OID,
+    control::matched_values::OID,
+    control::dereference::OID,
+    control::sort::OID,
+    control::virtual_list_view::OID,
+    control::session_tracking::OID,
+    control::chaining_behavior::OID,
 ];
 
-/// Why controls stand against an operation.
-/// Each names the control, so that the diagnostic message can. [`refuse`] maps it to a result code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ControlError<'a> {
-    /// A critical control that this operation does not know (RFC 4511 section 4.1.11).
-    UnavailableCritical(&'a [u8]),
-    /// A control whose value cannot be understood.
-    Malformed(&'a [u8]),
-    /// A control that may be there once and is there twice.
-    Twice(&'a [u8]),
-    /// A control that must be critical and is not.
-    NotCritical(&'a [u8]),
-    /// A control that stands where it has no place.
-    NotHere(&'a [u8]),
-    /// A control that asks for more than a bound allows.
-    Limit(&'a [u8]),
-    /// A critical control that would bring a longer entry than an answer may have.
-    TooLong(&'a [u8]),
-}
-
-/// Reads the controls of a request that changes, or has a say in what does.
+/// Reads the controls of a request that changes, or has a say in what does, by the version of the behaviour that is in force: what an earlier one did
+/// not know stays unknown while it is.
 pub(crate) fn requested<'a>(
     request: &Request<'_>,
     controls: Controls<'a>,
+    behaviour: u32,
 ) -> Result<Requested<'a>, ControlError<'a>> {
-    read(request, controls, None)
+    read(request, controls, Asks::Update { behaviour })
 }
 
 /// Reads the controls of any other request.
@@ -116,15 +147,23 @@ pub(crate) fn requested_of_looking<'a>(
     controls: Controls<'a>,
     transactions: &transaction::Settings,
 ) -> Result<Requested<'a>, ControlError<'a>> {
-    read(request, controls, Some(transactions))
+    read(request, controls, Asks::Look(transactions))
 }
 
-/// `transactions` says whether a search can name one.
+/// What decides which controls a request knows, besides its operation.
+#[derive(Clone, Copy)]
+enum Asks<'s> {
+    /// It looks. The settings say whether it can name a transaction.
+    Look(&'s transaction::Settings),
+    /// It changes. This behaviour is in force.
+    Update { behaviour: u32 },
+}
+
 #[inline]
 fn read<'a>(
     request: &Request<'_>,
     controls: Controls<'a>,
-    transactions: Option<&transaction::Settings>,
+    asks: Asks<'_>,
 ) -> Result<Requested<'a>, ControlError<'a>> {
     let mut requested = Requested::default();
     // Those of unbind mean nothing, critical or not (RFC 4511 section 4.1.11).
@@ -134,8 +173,8 @@ fn read<'a>(
     let is_search = matches!(request, Request::Search(_));
     // ManageDsaIT says how the entry is to be taken (RFC 3296 section 3), so it means nothing where there is none.
     let names_entry = !matches!(request, Request::Bind(_) | Request::Extended(_));
-    // Its value is nobody's here; only that it comes once is checked.
-    let mut has_length = false;
+    // Their values are nobody's here; only that each comes once is checked.
+    let (mut has_length, mut has_session) = (false, false);
     for control in controls.iter() {
         match control.oid {
             manage_dsa_it::OID if names_entry => {
@@ -153,8 +192,13 @@ fn read<'a>(
                 length.map_err(|_| ControlError::Malformed(control.oid))?;
                 first(control.oid, &mut has_length)?;
             }
+            // The applier does not know it: what changes was looked at before the log.
+            control::session_tracking::OID if matches!(asks, Asks::Look(_)) => {
+                first(control.oid, &mut has_session)?;
+                check_session(&control)?;
+            }
             // After the common ones: a request without rare controls does not allocate.
-            _ if requested.take_rare(request, &control, transactions)? => {}
+            _ if requested.take_rare(request, &control, asks)? => {}
             oid if control.critical => return Err(ControlError::UnavailableCritical(oid)),
             _ => {}
         }
@@ -162,17 +206,24 @@ fn read<'a>(
     Ok(requested)
 }
 
-/// For controls that must have a value; those without one never ask.
-fn value_of<'a>(control: &Control<'a>) -> Result<&'a [u8], ControlError<'a>> {
-    control.value.ok_or(ControlError::Malformed(control.oid))
+/// Looks at the session tracking control of an update, before the log: one of a wrong form does not come to the applier, which ignores it.
+pub(crate) fn check_sessions(controls: Controls<'_>) -> Result<(), ControlError<'_>> {
+    let mut sessions = controls.iter().filter(|control| control.oid == control::session_tracking::OID);
+    match (sessions.next(), sessions.next()) {
+        (Some(one), Some(_)) => Err(ControlError::Twice(one.oid)),
+        (Some(one), None) => check_session(&one),
+        (None, _) => Ok(()),
+    }
 }
 
-/// For controls that have none.
-fn no_value<'a>(control: &Control<'a>) -> Result<(), ControlError<'a>> {
-    match control.value {
-        None => Ok(()),
-        Some(_) => Err(ControlError::Malformed(control.oid)),
+/// Only its form is looked at: what it says is for the log. It is never critical, for there is nothing that a server could not do.
+#[cold]
+fn check_session<'a>(control: &Control<'a>) -> Result<(), ControlError<'a>> {
+    if control.critical {
+        return Err(ControlError::Critical(control.oid));
     }
+    let session = control::session_tracking::SessionTracking::decode(value_of(control)?);
+    session.map(|_| ()).map_err(|error| unfit(control.oid, &error))
 }
 
 impl<'a> Requested<'a> {
@@ -183,14 +234,14 @@ impl<'a> Requested<'a> {
         &mut self,
         request: &Request<'_>,
         control: &Control<'a>,
-        transactions: Option<&transaction::Settings>,
+        asks: Asks<'_>,
     ) -> Result<bool, ControlError<'a>> {
         use Request::{Add, Compare, Delete, Modify, ModifyDn, Search};
         let oid = control.oid;
         match oid {
             control::proxied_authorization::OID => return self.take_proxied(request, control),
             control::transaction_specification::OID | control::non_transaction::OID => {
-                return self.take_membership(request, control, transactions);
+                return self.take_membership(request, control, asks);
             }
             // Clients send it with whatever they send; where a policy has nothing to say there is no answer to it.
             control::password_policy::OID if control.value.is_none() => {
@@ -213,6 +264,15 @@ impl<'a> Requested<'a> {
                 no_value(control)?;
                 return first(oid, &mut self.rare.get_or_insert_default().domain_scope);
             }
+            control::content_sync::OID if matches!(request, Search(_)) => {
+                let sync = SyncRequest::decode(value_of(control)?).map_err(|error| unfit(oid, &error))?;
+                return self.take_follows(oid, Wanted::Sync(sync));
+            }
+            control::persistent_search::OID if matches!(request, Search(_)) => {
+                let changes =
+                    PersistentSearch::decode(value_of(control)?).map_err(|error| unfit(oid, &error))?;
+                return self.take_follows(oid, Wanted::Changes(changes));
+            }
             // RFC 6171 section 2: of what looks at the directory, and always critical.
             control::dont_use_copy::OID if matches!(request, Search(_) | Compare(_)) => {
                 no_value(control)?;
@@ -221,6 +281,40 @@ impl<'a> Requested<'a> {
                 }
                 return first(oid, &mut self.rare.get_or_insert_default().original);
             }
+            control::chaining_behavior::OID if matches!(request, Search(_)) => {
+                let [of_base, _] = match control.value {
+                    Some(value) => Behavior::decode(value).map_err(|error| unfit(oid, &error))?,
+                    None => [Behavior::ChainingPreferred; 2],
+                };
+                // Whether other servers are asked depends on more than the control.
+                if of_base == Behavior::ChainingRequired && control.critical {
+                    return Err(ControlError::UnavailableCritical(oid));
+                }
+                return match of_base.refers() {
+                    true => first(oid, &mut self.rare.get_or_insert_default().refers),
+                    false => Ok(true),
+                };
+            }
+            control::matched_values::OID if matches!(request, Search(_)) => {
+                let items = control::matched_values::decode(value_of(control)?);
+                let items = items.map_err(|error| unfit(oid, &error))?;
+                return once(oid, self.rare.get_or_insert_default().matched_values.replace(items));
+            }
+            control::dereference::OID if matches!(request, Search(_)) => {
+                let specs = control::dereference::decode(value_of(control)?);
+                let asked = (specs.map_err(|error| unfit(oid, &error))?, control.critical);
+                return once(oid, self.rare.get_or_insert_default().dereference.replace(asked));
+            }
+            // What they ask for is judged when the search begins: their errors have codes of their own.
+            sort::OID if matches!(request, Search(_)) => {
+                let keys = sort::decode(value_of(control)?).map_err(|error| unfit(oid, &error))?;
+                let rare = self.rare.get_or_insert_default();
+                return once(oid, rare.sort.replace((keys, control.critical)));
+            }
+            virtual_list_view::OID if matches!(request, Search(_)) => {
+                let view = VirtualListView::decode(value_of(control)?).map_err(|error| unfit(oid, &error))?;
+                return once(oid, self.rare.get_or_insert_default().list_view.replace(view));
+            }
             control::effective_rights::OID if matches!(request, Search(_)) => {
                 let asked = effective_rights::read(control.value).map_err(|error| unfit(oid, &error))?;
                 let asked = asked.ok_or(ControlError::Malformed(oid))?;
@@ -228,6 +322,13 @@ impl<'a> Requested<'a> {
                 return once(oid, rare.effective_rights.replace((asked, control.critical)));
             }
             _ => {}
+        }
+        if let Asks::Update { behaviour } = asks
+            && Flags::are_known(behaviour)
+            && let Some(flag) = Flag::of(request, oid)
+        {
+            no_value(control)?;
+            return once(oid, self.rare.get_or_insert_default().flags.put(flag, control.critical));
         }
         // The operations that RFC 4527 and RFC 4528 name, and no others.
         let place = match (oid, request) {
@@ -260,6 +361,12 @@ impl<'a> Requested<'a> {
 }
 
 impl<'a> Requested<'a> {
+    /// A search follows changes in one way only.
+    /// Whether it can be followed as it is, is decided when it begins: that depends on its base and on its other controls.
+    fn take_follows(&mut self, oid: &'a [u8], wanted: Wanted<'a>) -> Result<bool, ControlError<'a>> {
+        once(oid, self.rare.get_or_insert_default().follows.replace(wanted))
+    }
+
     /// RFC 4370 section 3: of whatever request, one that is not critical is an error.
     /// Who may ask for it is decided later ([`proxied_authorization`]); here it is only read.
     fn take_proxied(
@@ -290,14 +397,14 @@ impl<'a> Requested<'a> {
         &mut self,
         request: &Request<'_>,
         control: &Control<'a>,
-        transactions: Option<&transaction::Settings>,
+        asks: Asks<'_>,
     ) -> Result<bool, ControlError<'a>> {
         use Request::{Add, Compare, Delete, Extended, Modify, ModifyDn, Search};
         let oid = control.oid;
         match request {
             Search(_) | Compare(_)
                 if oid == control::transaction_specification::OID
-                    && transactions.is_some_and(transaction::Settings::search) => {}
+                    && matches!(asks, Asks::Look(transactions) if transactions.search()) => {}
             Add(_) | Delete(_) | Modify(_) | ModifyDn(_) => {}
             Extended(extended) if extended::find(extended.oid).is_some_and(|known| known.knows(oid)) => {}
             _ => return Ok(false),
@@ -313,6 +420,11 @@ impl<'a> Requested<'a> {
             None if oid == control::non_transaction::OID => first(oid, &mut rare.non_transaction),
             _ => Err(ControlError::Malformed(oid)),
         }
+    }
+
+    /// Its controls without values, as an update.
+    pub(crate) fn flags(&self) -> Flags {
+        self.rare.as_ref().map(|rare| rare.flags).unwrap_or_default()
     }
 
     /// What must be true of the target (RFC 4528).
@@ -334,6 +446,13 @@ impl<'a> Requested<'a> {
         self.rare.as_ref().is_some_and(|rare| rare.account_usability)
     }
 
+    /// Does a search return less of its entries than the client may read, or more?
+    /// Then it takes the long way, and no cached query template is made of it.
+    #[inline]
+    pub(crate) fn asks_for_contents(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.matched_values.is_some() || rare.dereference.is_some())
+    }
+
     /// Which kind of entries a search sees, if it says so.
     /// Without the control a subentry is seen by a search whose base it is.
     #[inline]
@@ -346,6 +465,19 @@ impl<'a> Requested<'a> {
     #[inline]
     pub(crate) fn wants_references(&self) -> bool {
         self.rare.as_ref().is_none_or(|rare| !rare.domain_scope)
+    }
+
+    /// Shall a search return its entries in an order, or a part of a sorted list?
+    /// Then it goes the long way, and no form of it is remembered.
+    #[inline]
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.sort.is_some() || rare.list_view.is_some())
+    }
+
+    /// How a search shall follow changes, if it shall.
+    #[inline]
+    pub(crate) fn follows(&self) -> Option<Wanted<'a>> {
+        self.rare.as_ref()?.follows
     }
 
     /// Whose rights on the entries a search shall show, and whether it must.
@@ -362,16 +494,27 @@ impl<'a> Requested<'a> {
 }
 
 impl<'a> Rare<'a> {
-    /// A critical control that an update of the server's own entries does not know.
+    /// A critical control that a change of the schema, or an update that is judged with no entry to look at, does not know.
     /// Entries of the configuration and changes of passwords are written by other code, which knows none of these.
     pub(crate) fn critical(&self) -> Option<&'static [u8]> {
+        self.unknown_but(None)
+    }
+
+    /// The same of a modify of `cn=config`, which knows no-op.
+    pub(crate) fn critical_for_settings(&self) -> Option<&'static [u8]> {
+        self.unknown_but(Some(Flag::NoOp))
+    }
+
+    /// The first critical control but `known`, which the one that is to make the update knows.
+    fn unknown_but(&self, known: Option<Flag>) -> Option<&'static [u8]> {
         let read = |read: &Option<ReadEntry<'_>>| read.as_ref().is_some_and(|read| read.critical);
         let controls = [
             (self.assertion.as_ref().is_some_and(|(_, critical)| *critical), control::assertion::OID),
             (read(&self.pre_read), control::read_entry::PRE_OID),
             (read(&self.post_read), control::read_entry::POST_OID),
         ];
-        controls.into_iter().find_map(|(is_critical, oid)| is_critical.then_some(oid))
+        let critical = controls.into_iter().find_map(|(is_critical, oid)| is_critical.then_some(oid));
+        critical.or_else(|| self.flags.not_to_be_ignored(known))
     }
 
     /// What is left of the controls of an update that was judged before: it does not fail for them any more.
@@ -379,64 +522,17 @@ impl<'a> Rare<'a> {
     /// out: there is no way back from here.
     pub(crate) fn of_judged(&self) -> Rare<'_> {
         let judged = |read: &Option<ReadEntry<'a>>| read.map(|read| ReadEntry { critical: false, ..read });
-        Rare { pre_read: judged(&self.pre_read), post_read: judged(&self.post_read), ..Rare::default() }
+        let flags = self.flags;
+        Rare {
+            pre_read: judged(&self.pre_read),
+            post_read: judged(&self.post_read),
+            flags,
+            ..Rare::default()
+        }
     }
 
     /// Entries that the answer shall bring.
     pub(crate) fn reads(&self) -> usize {
         usize::from(self.pre_read.is_some()) + usize::from(self.post_read.is_some())
     }
-}
-
-/// Whether a control is the first with its OID: a request that says something twice is not to be understood.
-/// RFC 4511 section 4.1.11 has no rule for it; refusing is what cannot be wrong.
-fn once<'a, T>(oid: &'a [u8], before: Option<T>) -> Result<bool, ControlError<'a>> {
-    if before.is_some() { Err(ControlError::Twice(oid)) } else { Ok(true) }
-}
-
-/// As [`once`], of a control of which nothing is kept but that it is there.
-fn first<'a>(oid: &'a [u8], is_there: &mut bool) -> Result<bool, ControlError<'a>> {
-    once(oid, std::mem::replace(is_there, true).then_some(()))
-}
-
-/// A limit that is exceeded is no malformed value: the client can send less.
-fn unfit<'a>(oid: &'a [u8], error: &Error) -> ControlError<'a> {
-    match error.kind {
-        Kind::Limit => ControlError::Limit(oid),
-        _ => ControlError::Malformed(oid),
-    }
-}
-
-/// Answers a request whose controls stand against it.
-/// Abandon and unbind have no answer, so there is nothing to say for them.
-#[cold]
-pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut Vec<u8>) {
-    let Some(response) = tag::response_to(message.request.tag()) else { return };
-    let name = crate::outcome::shortened;
-    let (code, text) = match error {
-        ControlError::UnavailableCritical(oid) => (
-            ResultCode::UnavailableCriticalExtension,
-            format!("the critical control {} is not known for this operation", name(oid)),
-        ),
-        ControlError::Malformed(oid) => {
-            (ResultCode::ProtocolError, format!("the value of control {} is malformed", name(oid)))
-        }
-        ControlError::Twice(oid) => {
-            (ResultCode::ProtocolError, format!("control {} occurs more than once", name(oid)))
-        }
-        ControlError::NotCritical(oid) => {
-            (ResultCode::ProtocolError, format!("control {} must be critical", name(oid)))
-        }
-        ControlError::NotHere(oid) => {
-            (ResultCode::ProtocolError, format!("control {} is not allowed here", name(oid)))
-        }
-        ControlError::TooLong(oid) => (
-            ResultCode::UnavailableCriticalExtension,
-            format!("the result of the critical control {} is too long for one answer", name(oid)),
-        ),
-        ControlError::Limit(oid) => {
-            (ResultCode::AdminLimitExceeded, format!("control {} exceeds a limit", name(oid)))
-        }
-    };
-    encode_result(out, message.id, response, code, b"", &text, &[]);
 }

@@ -60,6 +60,8 @@ impl Session {
             return self.state();
         }
         bundle::keep_up(self, &mut worker.parts());
+        // While others go on nobody asks those that follow changes whether there are some.
+        self.searches.iter_mut().for_each(|search| search.look_for_events(None));
         // Of all searches that go on.
         let mut work = worker.scratch.slice_work;
         // What is ahead in the output buffer is bounded: a client that reads slowly stops its searches, not its updates.
@@ -81,7 +83,9 @@ impl Session {
                 }
                 continue;
             }
-            let Some(mut search) = self.searches.pop_front() else { break };
+            // Those that are parked keep their places: they have nothing to do.
+            let next = self.searches.iter().position(|search| !search.is_parked());
+            let Some(mut search) = next.and_then(|at| self.searches.remove(at)) else { break };
             match search.go_on(worker, (self.identity.requester(), self.security), &mut work, out) {
                 // A search with long values has grown the buffers of the thread; they are given back.
                 Progress::Done => worker.scratch.evaluator.forget_long(),
@@ -153,6 +157,9 @@ impl Session {
                 if let Some(change) = change.take() {
                     let modified = out.split_off(before);
                     self.answer_change(&change, &modified, out);
+                } else if self.suspended.as_ref().is_some_and(|suspended| suspended.tree.is_some()) {
+                    let answer = out.split_off(before);
+                    self.answer_part(&answer, out);
                 }
                 self.enter(Phase::Open);
                 self.read_age.put(out, before);
@@ -188,6 +195,7 @@ impl Session {
         }
         // Woken from now on, it misses nothing that happens after it has looked.
         self.transactions.wake_with(cx.waker());
+        self.searches.iter_mut().for_each(|search| search.look_for_events(Some(cx.waker())));
         bundle::transaction::abort_some(self, &worker.dsa, worker.now.monotonic_ns, out);
         self.written(worker, &out[before..]);
         self.state()

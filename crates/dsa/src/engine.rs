@@ -4,20 +4,27 @@ use crate::access::Access;
 use crate::account_times::AccountTimes;
 use crate::audit::Trail;
 use crate::certificates::Certificates;
+use crate::chaining::Chaining;
+use crate::change_log::ChangeLog;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
+use crate::constraints::Constraints;
 use crate::contexts::Contexts;
+use crate::default_referral::DefaultReferral;
 use crate::events::Events;
+use crate::expiry::Expiry;
+use crate::followers::FollowerLimits;
 use crate::group::Group;
 use crate::held::Held;
 use crate::identity::Identity;
 use crate::indexing::Indexing;
 use crate::journal::{Journal, Updates};
+use crate::lifetimes::Lifetimes;
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
 use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
-use crate::password::{Dictionary, Failures, Forms, Pool};
+use crate::password::{Dictionary, Failures, Forms, Outward, Pool};
 use crate::peers::Peers;
 use crate::reads::{ReadSettings, Reads, WithoutQuorum};
 use crate::refusals::Refusals;
@@ -30,7 +37,7 @@ use crate::user_searches::UserSearches;
 use ::access::AuthMethod;
 use env::entropy::Entropy;
 use model::ResultCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::{DnCache, EntryRef, ReadPoint, Shard};
 
@@ -46,6 +53,8 @@ pub struct Dsa {
     pub(crate) indexing: Indexing,
     /// Settings that can be changed while it runs, as they were chosen.
     pub(crate) chosen: Chosen,
+    /// What must be true of entries besides the schema.
+    pub(crate) constraints: Constraints,
     /// What transactions may do, as it is in force.
     pub(crate) transactions: transaction::Settings,
     /// Normal forms of the root DN and of its superiors, in this order.
@@ -66,6 +75,12 @@ pub struct Dsa {
     pub(crate) events: Events,
     pub(crate) policies: Policies,
     pub(crate) reads: ReadSettings,
+    pub(crate) default_referral: DefaultReferral,
+    pub(crate) lifetimes: Lifetimes,
+    pub(crate) followers: FollowerLimits,
+    /// The last changes as entries, if settings ask for that.
+    pub(crate) change_log: ChangeLog,
+    pub(crate) expiry: Expiry,
     pub(crate) account_times: AccountTimes,
     /// What counts nothing, for the time that counting takes.
     pub(crate) nobody: Nobody,
@@ -73,12 +88,16 @@ pub struct Dsa {
     pub(crate) trail: OnceLock<Arc<Trail>>,
     /// Where updates go, if they are to be durable; else they are applied where they come in.
     pub(crate) journal: OnceLock<Arc<dyn Journal>>,
+    /// The version by which updates are applied ([`crate::behaviour`]).
+    pub(crate) behaviour: AtomicU32,
     /// Do sessions wait for a barrier of the journal before they read?
     pub(crate) awaits_barriers: AtomicBool,
     /// What secures connections, for the monitor.
     pub(crate) certificates: OnceLock<Arc<dyn Certificates>>,
     /// The replicas that the server is one of, for the monitor.
     pub(crate) group: OnceLock<Arc<dyn Group>>,
+    /// What asks other servers for clients, if some may be asked.
+    pub(crate) outward: OnceLock<Outward>,
     /// What verifies access tokens, if clients may bind with some.
     pub(crate) tokens: OnceLock<Arc<dyn Tokens>>,
     /// What begins security contexts, if clients may bind by some.
@@ -103,6 +122,13 @@ impl Dsa {
     /// sessions.
     pub fn await_barriers(&self) {
         self.awaits_barriers.store(true, Ordering::Relaxed);
+    }
+
+    /// The version by which updates are applied now. The applier of a directory that is logged sets it, in the order of the log; what a session
+    /// decides by it before the log may meet a later one there.
+    #[inline]
+    pub(crate) fn behaviour(&self) -> u32 {
+        self.behaviour.load(Ordering::Relaxed)
     }
 
     /// Whether sessions wait for barriers. It is never written while there are sessions.
@@ -138,6 +164,19 @@ impl Dsa {
     /// If another one is shown already.
     pub fn show_group(&self, group: Arc<dyn Group>) {
         assert!(self.group.set(group).is_ok(), "a server is one replica");
+    }
+
+    /// Asks other servers by this from now on.
+    ///
+    /// # Panics
+    /// When it was called before.
+    pub fn chain_by(&self, chaining: Arc<dyn Chaining>) {
+        assert!(self.outward.set(Outward::new(chaining)).is_ok(), "a server has one list of others");
+    }
+
+    /// The searches that wait for other servers, if some may be asked.
+    pub fn chain_pool(&self) -> Option<&Arc<Pool>> {
+        self.outward.get().map(|outward| &outward.pool)
     }
 
     /// Verifies access tokens by this from now on.

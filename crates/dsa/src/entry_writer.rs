@@ -10,19 +10,18 @@
 //! decided in a template, so access rules are asked once for a shape and not for each entry.
 
 mod large;
+pub(crate) mod matched;
 
 pub(crate) use self::large::Large;
-use self::large::{Part, SET_BYTES_AT_ONCE, begin_large, with_controls};
+use self::large::{Part, SET_BYTES_AT_ONCE, put_message};
 use crate::access::{OnValues, Own, Requester, ViewId, Views};
-use crate::selection::Selection;
+use crate::selection::{RequestedSelection, Selection};
 use ::access::Right;
 use model::Description;
 use model::short::Short;
 use proto::answer::{BARE_DN_MAX, MessageId, PIECE_MAX, put_bare_entry};
 use proto::ber;
-use proto::control::{Control, put_controls};
-use proto::list::Octets;
-use proto::op::search::put_entry_head;
+use proto::control::Control;
 use proto::tag;
 use schema::Schema;
 use smallvec::SmallVec;
@@ -81,6 +80,7 @@ struct Judged {
 struct Remembered {
     view: ViewId,
     types_only: bool,
+    follows: bool,
     /// As sent.
     selectors: Vec<u8>,
     selection: Selection,
@@ -95,7 +95,7 @@ pub(crate) struct Templates {
     attributes: Vec<u8>,
     /// What the next entry shows besides.
     extra: Vec<u8>,
-    /// The controls that it comes with, encoded.
+    /// The controls that it comes with, one behind the other.
     controls: Vec<u8>,
     dn: Vec<u8>,
     /// Values of an attribute of which each is decided by itself, and the normal form of one.
@@ -115,15 +115,6 @@ struct Made {
     forgotten: u64,
     /// For shapes and selections that are not remembered.
     passing: Option<Box<Template>>,
-}
-
-/// What an entry is written with.
-/// Borrowed from the request, or from the copy that a suspended search has.
-#[derive(Clone, Copy)]
-pub(crate) struct RequestedSelection<'a> {
-    pub(crate) selectors: Octets<'a>,
-    pub(crate) types_only: bool,
-    pub(crate) view: ViewId,
 }
 
 /// A selection that templates are made for.
@@ -151,14 +142,19 @@ impl Templates {
 
     /// The entry that is written next shows these attributes besides its own, which are not stored. They are a list of PartialAttributes.
     /// An entry that is long keeps them in its first part; they come before what is stored, for the order means nothing.
-    pub(crate) fn show_besides(&mut self, attributes: Vec<u8>) {
-        self.extra = attributes;
+    pub(crate) fn show_besides(&mut self, attributes: &[u8]) {
+        self.extra.extend_from_slice(attributes);
     }
 
-    /// The entry that is written next comes with this control.
+    /// What was looked up of a selection.
+    #[inline]
+    pub(crate) fn selection(&self, chosen: Chosen) -> Option<&Selection> {
+        self.made.chosen(chosen).map(|chosen| &chosen.selection)
+    }
+
+    /// The entry that is written next comes with this control, too.
     pub(crate) fn bring(&mut self, control: Control<'_>) {
-        self.controls.clear();
-        put_controls(&mut self.controls, &[control]);
+        control.encode(&mut self.controls);
     }
 
     /// Forgets all selections: definitions were added to the schema, and a name may mean something now.
@@ -233,39 +229,24 @@ impl Templates {
         if !template.judged.is_empty() {
             template.put_judged(entry, read_point, (views, who, view), cache, (values, attributes));
         }
-        if large.is_none()
-            && !is_root_dse
-            && controls.is_empty()
-            && let Some(parts) = read_point.dn_parts(entry, cache)
-        {
-            put_entry_head(out, message_id, parts.len(), attributes.len());
-            parts.pieces().iter().for_each(|piece| out.extend_from_slice(piece));
-            ber::put_tlv(out, tag::SEQUENCE, attributes);
-            return None;
-        }
-        dn.clear();
-        if !is_root_dse {
-            read_point.write_dn(entry, cache, dn);
-        }
-        if !controls.is_empty() {
-            let parts = large.unwrap_or_default();
-            return with_controls(out, message_id, (dn, attributes), parts, std::mem::take(controls));
-        }
-        let Some(parts) = large else {
-            put_entry_head(out, message_id, dn.len(), attributes.len());
-            out.extend_from_slice(dn);
-            ber::put_tlv(out, tag::SEQUENCE, attributes);
-            return None;
-        };
-        Some(begin_large(out, message_id, dn, attributes, parts))
+        let parts = (dn, &attributes[..], controls);
+        put_message(out, message_id, (read_point, entry), parts, large, cache, is_root_dse)
     }
 }
 
 impl Remembered {
+    /// Nothing is worked out before the first entry: a search may find none.
     fn new(asked: RequestedSelection<'_>, schema: &Schema) -> Remembered {
-        let selection = Selection::new(asked.selectors, asked.types_only, asked.view, schema);
-        let RequestedSelection { selectors, types_only, view } = asked;
-        Remembered { view, types_only, selectors: selectors.raw().to_vec(), selection, by_shape: Vec::new() }
+        let selection = Selection::new(asked, schema);
+        let RequestedSelection { selectors, types_only, follows, view } = asked;
+        Remembered {
+            view,
+            types_only,
+            follows,
+            selectors: selectors.raw().to_vec(),
+            selection,
+            by_shape: Vec::new(),
+        }
     }
 
     /// The key has every input of a selection, so equal keys have equal selections.
@@ -273,6 +254,7 @@ impl Remembered {
     fn is_of(&self, asked: RequestedSelection<'_>) -> bool {
         self.view == asked.view
             && self.types_only == asked.types_only
+            && self.follows == asked.follows
             && self.selectors == asked.selectors.raw()
     }
 }
@@ -311,13 +293,15 @@ impl Made {
         self.next_to_forget
     }
 
+    /// What is remembered of a selection.
+    #[inline]
+    fn chosen(&self, chosen: Chosen) -> Option<&Remembered> {
+        if chosen.kept { self.remembered.get(chosen.index) } else { self.long.as_ref() }
+    }
+
     /// The view that entries are written for.
     fn view(&self, chosen: Chosen) -> ViewId {
-        match (chosen.kept, &self.long) {
-            (true, _) => self.remembered[chosen.index].view,
-            (false, Some(long)) => long.view,
-            (false, None) => ViewId::NONE,
-        }
+        self.chosen(chosen).map_or(ViewId::NONE, |chosen| chosen.view)
     }
 
     /// As [`Made::template_mut`], to be looked at.
@@ -408,11 +392,12 @@ impl Template {
             }
         }
         // An entry may have an attribute of that name stored, which then counts.
-        for what in Derived::ALL {
+        let optional = Derived::optional(schema).filter(|what| !what.is_of_dynamic() || shape.is_dynamic);
+        for what in Derived::ALL.into_iter().chain(optional) {
             // Derived attributes have no options.
             let description = Description::plain(what.attribute_type(schema));
             let is_stored = shape.position(description).is_some();
-            let is_asked = what.is_of_entry() || selection.is_named(description, schema);
+            let is_asked = !what.must_be_named() || selection.is_named(description, schema);
             if !is_stored
                 && !is_root_dse
                 && is_asked

@@ -49,6 +49,8 @@ pub(crate) struct Writes {
     /// Works out what a request comes to at a read point, for an identity that may do it. Its arguments: the message id, the value, and
     /// what [`Writes::target`] found if that was asked.
     pub(crate) prepare: Prepare,
+    /// Appends the answer to a request with this message id that is refused, if that has more than code and text.
+    pub(crate) refuse: Option<fn(i32, FixedRefusal, &mut Vec<u8>)>,
 }
 
 /// Admits or refuses a request to secure the connection. Its arguments: what protects it now, message id, value, and what of the session is

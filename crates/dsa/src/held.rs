@@ -106,6 +106,7 @@ impl Held {
     }
 }
 
+/// Ends the searches that hold more than they may: the oldest first, until the rest is within the bounds.
 fn end_old_searches(shard: &Shard, bytes_max: u64, seconds_max: u32, now_ns: u64) {
     let age_max_ns = match seconds_max {
         0 => u64::MAX,

@@ -136,11 +136,17 @@ impl Indexing {
         let index = |name: IndexName| format!("index={}", name.text(schema));
         let mut lines: Vec<String> = report
             .iter()
-            .map(|&IndexReport { name, bytes, .. }| {
+            .map(|&IndexReport { name, bytes, has_positions, .. }| {
                 // Until it is written down it is not reported as ready.
                 let Some(building) = state.building.filter(|building| building.name == name) else {
                     let verified = state.verified(name, entries_all);
-                    return format!("{} state=ready bytes={bytes}{verified}", index(name));
+                    // Which searches it serves beside those by `>=` and `<=`.
+                    let serves = match has_positions {
+                        None => "",
+                        Some(true) => " serves=sort,vlv",
+                        Some(false) => " serves=sort",
+                    };
+                    return format!("{} state=ready bytes={bytes}{serves}{verified}", index(name));
                 };
                 let Progress { entries, is_waiting, .. } = building;
                 let (what, all) =

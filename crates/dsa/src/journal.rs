@@ -192,6 +192,11 @@ pub trait Journal: Send + Sync {
         true
     }
 
+    /// Does this server make the changes that come from no client? Of several the one that leads.
+    fn leads(&self) -> bool {
+        true
+    }
+
     /// How it fares.
     fn metrics(&self) -> Metrics;
 }
@@ -278,6 +283,7 @@ impl Reply {
         Poll::Ready(())
     }
 
+    /// Hands a submission back to its session with its answers.
     fn answer(&self, mut submission: Box<Submission>, waking: &mut Waking) {
         submission.release_long();
         let mut slot = self.slot();
@@ -491,6 +497,7 @@ impl Updates {
         self.refuse_all(code, text);
     }
 
+    /// Answers each update that it still has with this refusal.
     fn refuse_all(&mut self, code: ResultCode, text: &str) {
         let mut answers = Vec::new();
         let Submission { messages, marks, end, .. } = self.submission_mut();

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
-//!              monitor, marks, certificates, tokens, contexts, events, audit, generalized_time, account_times
+//!              monitor, marks, certificates, chaining, tokens, contexts, events, audit, generalized_time, account_times
 //! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
 //! a thread     worker, turns; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
@@ -31,20 +31,26 @@ mod bundle;
 mod certificate_identity;
 pub mod certificates;
 pub mod chain;
+pub mod chaining;
+pub mod change_log;
 pub mod client_memory;
 pub mod config;
 mod config_entry;
+pub mod constraints;
 mod context;
 pub mod contexts;
 mod control;
+mod default_referral;
 mod dispatch;
 mod driver;
 mod effective;
 mod engine;
 mod entry_writer;
 pub mod events;
+mod expiry;
 mod extension;
 pub mod faults;
+pub mod followers;
 mod generalized_time;
 pub mod group;
 pub mod held;
@@ -52,6 +58,7 @@ mod identity;
 pub mod indexing;
 pub mod journal;
 mod last_of;
+pub mod lifetimes;
 mod lookup;
 mod marks;
 pub mod monitor;
@@ -78,12 +85,14 @@ mod root_dse;
 mod selection;
 mod session;
 pub mod settings;
+mod sorted_lists;
 mod start;
 mod subschema;
 mod system;
 pub mod throttle;
 pub mod tokens;
 pub mod transaction;
+mod tree_delete;
 mod turns;
 mod user_searches;
 mod wakes;

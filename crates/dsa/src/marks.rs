@@ -215,6 +215,7 @@ impl Marks {
         true
     }
 
+    /// Of marks that have a run: callers have seen that there is one.
     fn inner(&self) -> &Inner {
         self.0.as_ref().expect("there is a run")
     }

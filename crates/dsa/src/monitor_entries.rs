@@ -548,12 +548,14 @@ fn snapshot_age(dsa: &Dsa, now: Now) -> u64 {
     seconds_since(metrics(dsa).snapshot_ms.max(dsa.config.started_ms), now)
 }
 
+/// A time as the schema writes it (RFC 4517 section 3.3.13).
 fn generalized_time(unix_ms: u64) -> String {
     let mut text = Vec::new();
     write_generalized_time(unix_ms, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// 0 if the clock went back since.
 fn seconds_since(unix_ms: u64, now: Now) -> u64 {
     now.wall_ms.saturating_sub(unix_ms) / 1000
 }

@@ -5,9 +5,10 @@
 
 use model::ResultCode;
 use proto::control::Control;
+use proto::control::no_op::NO_OPERATION;
 use proto::control::password_policy::{self, PolicyResponse};
 use proto::error::{DecodeError, Kind};
-use proto::result::{encode_done, encode_result};
+use proto::result::{LdapResult, encode_done, encode_response, encode_result};
 use proto::tag;
 use schema::{DescriptionError, Schema};
 use store::{DnCache, ReadPoint, Refused, Unresolved};
@@ -29,6 +30,13 @@ pub(crate) type FixedRefusal = (ResultCode, &'static str);
 #[inline]
 pub(crate) fn succeed(out: &mut Vec<u8>, id: i32, response_tag: u8) {
     encode_done(out, id, response_tag, ResultCode::Success);
+}
+
+/// Answers that an update with the control no-op would have succeeded.
+#[cold]
+pub(crate) fn check(out: &mut Vec<u8>, id: i32, response_tag: u8) {
+    let result = LdapResult { code: NO_OPERATION, ..LdapResult::new(ResultCode::Success) };
+    encode_response(out, id, response_tag, &result, |_| {}, &[]);
 }
 
 /// Answers with a code and what there is to say about it.
@@ -190,6 +198,7 @@ pub(crate) fn why_unknown(schema: &Schema, text: &[u8]) -> Option<DescriptionErr
 pub(crate) fn limit_text(code: ResultCode) -> &'static str {
     match code {
         ResultCode::SizeLimitExceeded => "the size limit is reached",
+        ResultCode::Busy => TOO_MUCH_KEPT,
         ResultCode::TimeLimitExceeded => "the time limit was reached before all entries were looked at",
         ResultCode::AdminLimitExceeded => "the search took longer than the server keeps a read point",
         ResultCode::InsufficientAccessRights => {
@@ -198,6 +207,10 @@ pub(crate) fn limit_text(code: ResultCode) -> &'static str {
         _ => "",
     }
 }
+
+/// Said of a search that there is no memory for.
+pub(crate) const TOO_MUCH_KEPT: &str =
+    "the memory limit of active searches is reached; try again or use a shorter filter";
 
 /// What is said of a search that has looked at as many entries as its client may have looked at. `advice`: the index that it lacks.
 #[cold]

@@ -108,6 +108,7 @@ impl<'a> Condition<'a> {
         })
     }
 
+    /// The condition that the bytes begin with; `None` if they are cut off.
     fn first(bytes: &mut &'a [u8]) -> Option<Condition<'a>> {
         let code = take_u32(bytes)?;
         let (dn, filter) = (take_u32(bytes)? as usize, take_u32(bytes)? as usize);
@@ -205,6 +206,7 @@ pub fn push_updates(command: &Command<'_>, envelope: &Envelope<'_>, out: &mut Ve
     assert!(out.len() - begin == bytes, "a body is as long as its head says");
 }
 
+/// Bytes of a command of updates with parts of these lengths.
 fn updates_bytes(actor: usize, ids: usize, messages: usize) -> usize {
     UPDATES_BYTES + actor + 4 * ids + messages
 }
@@ -247,6 +249,7 @@ pub fn push_nothing(out: &mut Vec<u8>) {
     push_head(kind::NOTHING, &Envelope::default(), 0, out);
 }
 
+/// Puts the head of a record behind what is there: docs/formats/log.md draws it.
 fn push_head(kind: u8, envelope: &Envelope<'_>, body: usize, out: &mut Vec<u8>) {
     let Envelope { front, not_after_ms, conditions, is_schema } = envelope;
     let flags = [
@@ -391,6 +394,7 @@ impl<'a> Parcel<'a> {
         }
     }
 
+    /// The next item of a body, and what is behind it in `rest`. Err says in words what no program writes so.
     fn item(&self, rest: &mut &'a [u8]) -> Result<Item<'a>, String> {
         let short = || "a command of a parcel is cut short".to_owned();
         let [kind, flags, zero @ ..] = *take(rest, 4).and_then(<[u8]>::first_chunk::<4>).ok_or_else(short)?;
@@ -455,16 +459,19 @@ fn updates(wall_ms: u64, is_transaction: bool, body: &[u8]) -> Result<Command<'_
     Ok(Command { wall_ms, actor, ids, messages: rest, is_transaction })
 }
 
+/// The first bytes of what is left, which then begins behind them. `None`, and nothing is taken, if there are fewer.
 fn take<'a>(rest: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
     let (taken, after) = rest.split_at_checked(bytes)?;
     *rest = after;
     Some(taken)
 }
 
+/// A number of four bytes, little-endian.
 fn take_u32(rest: &mut &[u8]) -> Option<u32> {
     take(rest, 4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
+/// A number of eight bytes, little-endian.
 fn take_u64(rest: &mut &[u8]) -> Option<u64> {
     take(rest, 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }

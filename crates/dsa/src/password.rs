@@ -7,6 +7,7 @@ mod failures;
 mod forms;
 pub(crate) mod nobody;
 mod one_times;
+mod outward;
 pub mod policies;
 mod pool;
 mod values;
@@ -17,12 +18,14 @@ pub(crate) use self::dictionary::Dictionary;
 pub use self::failures::FailedBinds;
 pub(crate) use self::failures::Failures;
 pub(crate) use self::forms::Forms;
+pub(crate) use self::outward::Outward;
 use self::policies::{Policy, Try, Verdict};
 pub(crate) use self::pool::{Owner, Ticket};
 pub use self::pool::{Pool, PoolMetrics};
 pub(crate) use self::values::{first, is_there, visit};
 pub(crate) use self::work::{Done, Later};
 use self::work::{Task, make, take_step};
+use crate::chaining::{Answer, Question};
 use crate::contexts::{Contexts, Kept, Step};
 use crate::outcome::FixedRefusal;
 use crate::tokens::{Claims, Tokens};
@@ -66,6 +69,8 @@ pub(crate) struct Passwords {
     is_given_up: bool,
     /// What it lacks.
     lacking: Vec<Task>,
+    /// The pool that does it, if not the one of passwords.
+    other_pool: Option<Arc<Pool>>,
     /// Whose account that is about, if its name does not say so.
     pub(crate) account: Option<u64>,
     /// What a password policy says of the request.
@@ -115,7 +120,7 @@ impl Passwords {
         self.lacking.clear();
         (self.refusal, self.is_again, self.is_given_up, self.generated) = (None, false, false, None);
         (self.verdict, self.tried, self.policy) = (Verdict::default(), None, None);
-        self.account = None;
+        (self.account, self.other_pool) = (None, None);
     }
 
     /// Is a bind wrong whatever it says? It is decided when the bind runs first.
@@ -168,7 +173,8 @@ impl Passwords {
             is_given_up: self.is_given_up,
             tried: self.tried.take(),
         };
-        match self.pool.submit(tasks, owner, now_ns) {
+        let other = self.other_pool.take();
+        match other.as_ref().unwrap_or(&self.pool).submit(tasks, owner, now_ns) {
             Ok(ticket) => (Some(ticket), outcomes),
             Err(refusal) => (None, Outcomes { refusal: Some(refusal), ..outcomes }),
         }
@@ -233,6 +239,28 @@ impl Passwords {
             self.lacking.push(Task::step(contexts, kept, message));
             Later
         })
+    }
+
+    /// What other servers answer, of which this one is the first.
+    ///
+    /// # Errors
+    /// [`Later`] as of [`Passwords::verify`]: it takes as long as they take.
+    pub(crate) fn follow(
+        &mut self,
+        outward: &Outward,
+        server: u64,
+        question: Question,
+    ) -> Result<Answer, Later> {
+        if !outward.pool.is_served() {
+            return Ok(outward.chaining.ask(&question));
+        }
+        if let Some(answer) = self.known.iter().find_map(|done| done.followed(&question)) {
+            return Ok(answer.clone());
+        }
+        self.account = Some(outward.place(server));
+        self.other_pool = Some(Arc::clone(&outward.pool));
+        self.lacking.push(Task::follow(&outward.chaining, question));
+        Err(Later)
     }
 
     /// How hard a new password is to guess for somebody who knows these names ([`quality::score`]).

@@ -20,6 +20,7 @@ pub(crate) struct PreparedWrites {
 }
 
 impl PreparedWrites {
+    /// Forgets all of them.
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.bytes.clear();
@@ -43,6 +44,8 @@ impl PreparedWrites {
         self.ready.len()
     }
 
+    /// What was prepared for each update of a group, in their order.
+    /// `None` of one that has to be worked out in the writer's role.
     pub(crate) fn ready(&self) -> &[Option<PreparedWrite>] {
         &self.ready
     }

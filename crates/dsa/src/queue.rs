@@ -91,6 +91,7 @@ enum Kind {
     Unsolicited,
 }
 
+/// The kind of a message, by its outline.
 fn kind(message: &[u8]) -> Kind {
     const CODE: [u8; 2] = [tag::ENUMERATED, 1];
     let code = |contents: &[u8]| contents.strip_prefix(&CODE).and_then(|rest| rest.first().copied());

@@ -63,10 +63,12 @@ impl ReadSettings {
         self.without_quorum.store(choices.without_quorum == WithoutQuorum::Read, Ordering::Relaxed);
     }
 
+    /// How a node sees to it that what it answers is current.
     pub(crate) fn reads(&self) -> Reads {
         if self.by_lease.load(Ordering::Relaxed) { Reads::Lease } else { Reads::Quorum }
     }
 
+    /// What a node answers that has no majority.
     pub(crate) fn without_quorum(&self) -> WithoutQuorum {
         match self.without_quorum.load(Ordering::Relaxed) {
             true => WithoutQuorum::Read,

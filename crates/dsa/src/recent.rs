@@ -259,6 +259,7 @@ impl KnownViews<'_> {
     }
 }
 
+/// May a request be kept to be compared with later ones?
 fn is_worth_it(outline: &Outline<'_>) -> bool {
     // A search with controls is never kept: the outline does not tell what they mean.
     outline.after.is_empty() && outline.dn.len() + outline.rest.len() <= FORM_BYTES_MAX

@@ -3,12 +3,16 @@
 //! A referral object stands where another server's part of the tree begins. A request for it or for an entry below it is answered with its URIs,
 //! with the rest of the name put into them. Nearly all directories have none: each entry point asks for that first, by one load.
 
+use crate::behaviour::FIRST_WITH_NEW_NAMES_REFERRED;
 use crate::context::Writing;
 use crate::control::Requested;
-use crate::control::update::target;
+use crate::control::update::{names, target};
+use crate::engine::Dsa;
+use crate::op::modify_dn::new_dn;
 use model::{EntryId, ResultCode, Scope};
 use proto::list::{Octets, octet_list};
 use proto::message::{Message, Request};
+use proto::op::ModifyDn;
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
 use store::aliases::first_rdns;
@@ -27,6 +31,11 @@ pub(crate) struct Referral {
 }
 
 impl Referral {
+    /// Where it leads: URLs of which one is enough.
+    pub(crate) fn uris(&self) -> &[Vec<u8>] {
+        &self.uris
+    }
+
     /// The referral that a request for `dn` meets, if there is one. `nearest` is its entry, or the nearest superior that
     /// there is; `scope` is that of a search.
     #[inline]
@@ -50,14 +59,7 @@ impl Referral {
         // The entry itself counts as well: a referral object refers requests for itself.
         let object = read_point.referral_above(nearest)?;
         let below = first_rdns(dn, read_point.rdns_below(dn, object.id));
-        // RFC 4511 section 4.1.10 recommends the scope, and RFC 4516 has no word for subordinates.
-        let scope = match scope {
-            None | Some(Scope::Subordinates) => "",
-            Some(Scope::Base) => "??base",
-            Some(Scope::One) => "??one",
-            Some(Scope::Subtree) => "??sub",
-        };
-        let (dn, uris) = uris(read_point, &object, below, scope);
+        let (dn, uris) = uris(read_point, &object, below, scope_part(scope));
         Some(Referral { dn, uris })
     }
 
@@ -72,6 +74,51 @@ impl Referral {
             referral: Octets::parse(&list).unwrap_or(Octets::EMPTY),
         };
         encode_response(out, id, response_tag, &result, |_| {}, &[]);
+    }
+}
+
+/// The referral of a request for a name that is in no naming context, if the server knows where to send it (RFC 4511 section 4.1.10).
+/// It is looked for only when the request would be answered that its name is outside, so that others pay nothing.
+#[inline]
+pub(crate) fn of_outside(dsa: &Dsa, dn: &[u8], scope: Option<Scope>) -> Option<Referral> {
+    if dsa.default_referral.is_set() { look_outside(dsa, dn, scope) } else { None }
+}
+
+#[cold]
+fn look_outside(dsa: &Dsa, dn: &[u8], scope: Option<Scope>) -> Option<Referral> {
+    // A name that is none is a fault of the client, not a name of another server.
+    let is_outside = !dsa.shard.holds(dn) && !dsa.system.holds(dn) && model::dn::parse(dn).is_ok();
+    // The setting may have gone between two looks.
+    let urls = is_outside.then(|| dsa.default_referral.urls()).filter(|urls| !urls.is_empty())?;
+    let uris = urls.iter().map(|url| rewrite(url.as_bytes(), dn, b"", scope_part(scope))).collect();
+    // No entry matched.
+    Some(Referral { dn: Vec::new(), uris })
+}
+
+/// The answer to an update of an entry that is outside, if the server knows where to send it. It is given before the log: the outcome of
+/// a command of the log does not depend on a setting.
+#[inline]
+pub(crate) fn answer_outside(dsa: &Dsa, message: &Message<'_>) -> Option<Vec<u8>> {
+    if dsa.default_referral.is_set() { refer_outside(dsa, message) } else { None }
+}
+
+#[cold]
+fn refer_outside(dsa: &Dsa, message: &Message<'_>) -> Option<Vec<u8>> {
+    let response_tag = tag::response_to(message.request.tag())?;
+    let referral = look_outside(dsa, &names(&message.request).next()?, None)?;
+    let mut answer = Vec::new();
+    referral.answer(&mut answer, message.id, response_tag);
+    Some(answer)
+}
+
+/// The part of a URI that says the scope of a search.
+/// RFC 4511 section 4.1.10 recommends the scope, and RFC 4516 has no word for subordinates.
+fn scope_part(scope: Option<Scope>) -> &'static str {
+    match scope {
+        None | Some(Scope::Subordinates) => "",
+        Some(Scope::Base) => "??base",
+        Some(Scope::One) => "??one",
+        Some(Scope::Subtree) => "??sub",
     }
 }
 
@@ -110,15 +157,23 @@ fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec
         return true;
     }
     let Request::ModifyDn(modify_dn) = &message.request else { return false };
-    // RFC 3296 section 5.6.2: the entry would go to another server.
-    match modify_dn.new_superior.and_then(|superior| met_by_update(writing, superior, false)) {
-        None => false,
-        Some(_) => {
-            let text = "the new superior is held by another server";
-            crate::outcome::say(out, message.id, response_tag, ResultCode::AffectsMultipleDsas, text);
-            true
-        }
+    let Some(text) = met_by_new_name(writing, modify_dn) else { return false };
+    crate::outcome::say(out, message.id, response_tag, ResultCode::AffectsMultipleDsas, text);
+    true
+}
+
+/// Why the new name is another server's (RFC 3296 section 5.6.2), if it is: the entry would go there.
+fn met_by_new_name(writing: &mut Writing<'_, '_>, request: &ModifyDn<'_>) -> Option<&'static str> {
+    if request.new_superior.is_some_and(|superior| met_by_update(writing, superior, false).is_some()) {
+        return Some("the new superior is held by another server");
     }
+    if writing.dsa.behaviour() < FIRST_WITH_NEW_NAMES_REFERRED {
+        return None;
+    }
+    // An entry that changes the spelling of its own name has it already, and is no referral object: that was looked at.
+    let new_name = new_dn(request);
+    met_by_update(writing, &new_name, false)
+        .map(|_| "the new name is of an entry that is held by another server")
 }
 
 /// The writer's own view, which has the updates before this one of the same batch.
@@ -152,8 +207,8 @@ fn uris(
     (dn, uris)
 }
 
-/// A value of `ref` without its label; of an LDAP URI, the DN is completed and what else it selects is dropped (RFC 3296
-/// sections 2.3 and 5.5).
+/// A value of `ref` without its label; of an LDAP URI, the DN is completed and what else it selects is dropped, but for extensions (RFC 3296
+/// sections 2.3, 5.2 and 5.3).
 fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
     let uri = value.split(|b| *b == b' ').next().unwrap_or_default();
     let colon = uri.windows(3).position(|three| three == b"://");
@@ -165,7 +220,10 @@ fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
     let mut halves = rest.splitn(2, |b| *b == b'/');
     // May be empty: then the client asks the server that it has.
     let host = halves.next().unwrap_or_default();
-    let dn = halves.next().unwrap_or_default().split(|b| *b == b'?').next().unwrap_or_default();
+    let mut parts = halves.next().unwrap_or_default().split(|b| *b == b'?');
+    let dn = parts.next().unwrap_or_default();
+    // Behind attributes, scope and filter.
+    let extensions = parts.nth(3).unwrap_or_default();
     let mut out = uri[..scheme.len() + 3].to_vec();
     out.extend_from_slice(host);
     out.push(b'/');
@@ -178,6 +236,10 @@ fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
         dn => out.extend_from_slice(dn),
     }
     out.extend_from_slice(scope.as_bytes());
+    if !extensions.is_empty() {
+        out.extend_from_slice(if scope.is_empty() { b"????" } else { b"??" });
+        out.extend_from_slice(extensions);
+    }
     out
 }
 
@@ -206,6 +268,8 @@ mod tests {
             ("LDAPS://h/??one?(cn=a)", "", "??base", "LDAPS://h/ou=x%20y,dc=com??base"),
             ("ldap://h/dc=org", "cn=\u{e4}?", "", "ldap://h/cn=%C3%A4%3F,dc=org"),
             ("ldap:///dc=org", "cn=a,cn=b", "??one", "ldap:///cn=a,cn=b,dc=org??one"),
+            ("ldap://h/dc=org????!1.2=a,x", "cn=a", "", "ldap://h/cn=a,dc=org????!1.2=a,x"),
+            ("ldap://h/dc=org?cn?sub?(cn=a)?!1.2", "", "??one", "ldap://h/dc=org??one??!1.2"),
             ("http://h/x?y", "cn=a", "??one", "http://h/x?y"),
             ("nonsense", "", "", "nonsense"),
         ] {

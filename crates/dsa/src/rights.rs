@@ -10,6 +10,9 @@
 //! decision true and may be false when the command has its turn goes along as a condition. One condition too many makes an update
 //! fail that might have been made. One too few lets a client change what it may not, by being faster than the log.
 
+pub(crate) mod password;
+pub(crate) mod relax;
+
 use crate::access::{
     Action, Item, Own, Question, Requester, ViewId, Views, asks_for, each_value, put_answer,
 };
@@ -19,7 +22,7 @@ use crate::faults::holes;
 use crate::parcel::Condition;
 use crate::password::policies::may_be_of_policy;
 use crate::worker::Scratch;
-use ::access::{Entry, Operation, Right, Rights, evaluate};
+use ::access::{Entry, Operation, Right, evaluate};
 use env::planted;
 use model::dn::{parse_rdn, split_first};
 use model::filter::Assertion;
@@ -472,28 +475,6 @@ fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> 
     }
     Ok(all)
 }
-
-/// May a requester give an entry another password, by this operation? `None` if it may not. Else under which conditions, as of any update:
-/// the change that an operation works out passes no other stage that asks for rights.
-pub(crate) fn may_set_password(
-    reading: &mut Reading<'_>,
-    who: Requester,
-    entry: &EntryRef<'_>,
-    (operation, needed): (Operation, Rights),
-) -> Option<Conditions> {
-    let schema = reading.dsa.shard.schema();
-    let view = reading.scratch.view(who, Action::of(operation), entry, reading.read_point);
-    let password = Description::plain(schema.well_known().user_password);
-    let on = reading.scratch.views.on_attribute(view, password, schema).every;
-    if !needed.without(on).is_empty() {
-        return None;
-    }
-    let dn = reading.read_point.dn(entry, &mut reading.scratch.evaluator.cache);
-    Some(conditions(reading, who, entry, view, &dn))
-}
-
-/// What is needed to put a password in the place of another one. A client that may only add could put one of its own beside that of the user.
-pub(crate) const REPLACE: Rights = Rights::of(&[Right::Add, Right::Delete]);
 
 /// True of an entry as long as nobody changes it. What an answer hung on may be more than a filter on the entry can say: which values there
 /// are besides those that were given, or what another entry has.

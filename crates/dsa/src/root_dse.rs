@@ -16,6 +16,7 @@ use env::clock::Now;
 use model::Entry;
 use proto::feature;
 use schema::Schema;
+use std::sync::atomic::Ordering;
 use store::derived::SUBSCHEMA_DN;
 
 /// Elective features (RFC 3674) that are there.
@@ -31,6 +32,8 @@ const FEATURES: [&str; 6] = [
 
 /// The attribute that lists them.
 const SUPPORTED_FEATURES: &str = "supportedFeatures";
+/// The attribute that has the number of the last change.
+const LAST_USN: &str = "lastUSN";
 
 /// Those that are there under these settings.
 /// Two of them have OIDs of this project: clients find out by them whether they may name a transaction themselves.
@@ -55,6 +58,25 @@ pub(crate) fn show_features(dsa: &Dsa, now: Now) {
     });
 }
 
+/// Shows the last changes, as a session sees the root DSE that is offered this. To be called before a read point of the server's own entries is taken.
+/// It is a change that the searches of now find. A later one might not be published yet, and a client would pass it over for ever.
+pub(crate) fn refresh(dsa: &Dsa, offer: Offer, now: Now) {
+    if dsa.change_log.is_on() {
+        dsa.change_log.refresh(&dsa.system, offer, now);
+    }
+    let shown = &dsa.system.last_usns[offer.number()];
+    let last = || dsa.shard.reached().csn.usn();
+    if !dsa.config.store.operational_attributes || shown.load(Ordering::Acquire) == last() {
+        return;
+    }
+    dsa.system.update(now, |update| {
+        // Under the writer's role, so that the number never goes back.
+        let last = last();
+        update.replace(ROOT_DSES[offer.number()], [(LAST_USN, vec![last.to_string()])]);
+        shown.store(last, Ordering::Release);
+    });
+}
+
 impl Dsa {
     /// The root DSE names these servers from now on, as URLs that clients may use when this one is not there (RFC 4512 section 5.1.2).
     pub fn show_alternatives(&self, urls: &[String], now: Now) {
@@ -71,6 +93,8 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
     let contexts = &config.store.suffixes;
     put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
     put_all(entry, schema, "namingContexts", contexts.iter().map(String::as_str));
+    // RFC 2589 section 5: all of them.
+    put_all(entry, schema, "dynamicSubtrees", contexts.iter().map(String::as_str));
     // Of several none is the default; tools then ask which.
     if let [only] = &contexts[..] {
         put(entry, schema, "defaultNamingContext", only);

@@ -31,6 +31,7 @@ use crate::queue::Queue;
 use crate::refusals::Limit;
 use crate::throttle::{Throttle, Ticket};
 use crate::transaction::Transactions;
+use crate::tree_delete::Tree;
 use crate::worker::Worker;
 use env::clock::Now;
 use env::net::PeerAddress;
@@ -107,6 +108,8 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct SuspendedUpdate {
     pub(crate) update: Suspended,
+    /// If it is a tree delete of which a part is on its way.
+    pub(crate) tree: Option<Tree>,
     /// Its bytes are the client's.
     pub(crate) _kept: Kept,
 }
@@ -341,6 +344,7 @@ impl Session {
         !self.waits()
     }
 
+    /// Has the session wait until the throttle lets it go on.
     #[cold]
     fn wait_for_turn(&mut self, throttle: &Throttle) {
         if matches!(self.phase, Phase::Open)
@@ -388,6 +392,14 @@ impl Session {
             self.identity = Identity::anonymous();
         }
         change.answer(modified, out);
+    }
+
+    /// Takes the answer to a part of the tree delete that it keeps, which the last one ends.
+    pub(crate) fn answer_part(&mut self, answer: &[u8], out: &mut Vec<u8>) {
+        let tree = self.suspended.as_mut().and_then(|suspended| suspended.tree.as_mut());
+        if tree.is_some_and(|tree| tree.answered(answer, out)) {
+            self.suspended = None;
+        }
     }
 
     /// Its updates are on their way. A session that is closing has nobody to be answered.
@@ -468,7 +480,9 @@ impl Session {
 
     /// Has it a transaction open that the server may give up on its own account, or an end that the server sets?
     pub fn expects_notices(&self) -> bool {
-        !self.transactions.is_empty() || self.identity.until_ms != u64::MAX
+        !self.transactions.is_empty()
+            || self.identity.until_ms != u64::MAX
+            || self.searches.iter().any(SuspendedSearch::is_parked)
     }
 
     /// Ends it if the token has expired by which its client has bound, or its account is gone. Whether it does.
@@ -542,6 +556,7 @@ impl Session {
         }
     }
 
+    /// Brings the count of its searches that last up to date.
     #[inline]
     pub(crate) fn count_searches(&mut self, worker: &Worker) {
         let (before, now) = (self.searches_counted, self.searches.len());
@@ -564,7 +579,7 @@ impl Session {
     /// Has it nothing to go on with?
     #[inline]
     fn is_at_rest(&self) -> bool {
-        self.searches.is_empty()
+        self.searches.iter().all(SuspendedSearch::is_parked)
             && !self.mixed.is_due()
             && self.suspended.is_none()
             && self.deferred.is_none()

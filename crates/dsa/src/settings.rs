@@ -3,16 +3,22 @@
 //!
 //! Why it is so: `docs/decisions/0027-cn-config.md`, `docs/decisions/0039-settings-are-commands.md`.
 
+mod history;
 mod keys;
 mod row;
 pub mod value;
 pub mod words;
 
+pub use history::{Author, Difference};
 pub use keys::{Holds, ONLINE, find, put};
 pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
+use crate::change_log::choices as change_log;
+use crate::constraints::{self, ConstraintRule, InForce};
+use crate::followers;
 use crate::indexing::IndexChange;
+use crate::lifetimes;
 use crate::password::policies;
 use crate::reads;
 use crate::transaction;
@@ -33,6 +39,16 @@ pub struct Choices {
     pub passwords: policies::Choices,
     /// Of reads where several servers have the directory.
     pub reads: reads::Choices,
+    /// Constraints on entries.
+    pub constraints: Vec<ConstraintRule>,
+    /// URLs of the servers that have the names which are in no naming context.
+    pub default_referral: Vec<String>,
+    /// Of dynamic entries.
+    pub lifetimes: lifetimes::Choices,
+    /// Of searches that follow changes.
+    pub followers: followers::Choices,
+    /// Of the change log.
+    pub change_log: change_log::Choices,
 }
 
 /// The key of configured indexes.
@@ -51,6 +67,21 @@ pub struct Record {
     pub file: Option<Texts>,
     /// What flags said last.
     pub flags: Texts,
+    /// The last changes, the oldest first.
+    pub history: Vec<String>,
+}
+
+impl Record {
+    /// Notes who has changed these keys, and when. Keys with the values that they had are left out.
+    pub fn note(&mut self, author: Author<'_>, differences: &[Difference]) {
+        history::note(&mut self.history, author, differences);
+    }
+
+    /// The constraints that it has. What cannot be read of it no program has taken, so it is left out.
+    pub(crate) fn constraints(&self) -> Vec<ConstraintRule> {
+        let lines = self.values.get(constraints::KEY).into_iter().flatten();
+        lines.filter_map(|line| ConstraintRule::parse(line).ok()).collect()
+    }
 }
 
 /// What a start has to go by.
@@ -125,6 +156,8 @@ impl SettingsChange {
 struct Claim(Arc<AtomicBool>);
 
 impl Claim {
+    /// `None` while somebody else has it: there is one change of settings at a time.
+    /// It is given back by the drop.
     fn take(taken: &Arc<AtomicBool>) -> Option<Claim> {
         let was_free = taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
         was_free.then(|| Claim(Arc::clone(taken)))
@@ -172,10 +205,16 @@ impl Chosen {
         self.lock().now.clone()
     }
 
+    /// The last changes.
+    pub(crate) fn history(&self) -> Vec<String> {
+        self.lock().record.history.clone()
+    }
+
     /// Works out a change of settings, of all or none: `change` is given the values of a key and has new ones; none: back to what is
     /// configured. Nothing is in force by that. `None` if all is as it was.
     pub(crate) fn change<E: From<NotChanged>>(
         &self,
+        author: Author<'_>,
         keys: &[&'static Row<Choices>],
         mut change: impl FnMut(usize, &mut Vec<String>) -> Result<(), E>,
         schema: &Schema,
@@ -183,21 +222,27 @@ impl Chosen {
         let claim = Claim::take(&self.claimed).ok_or(NotChanged::Busy)?;
         let state = self.lock();
         let (mut now, mut record) = (state.now.clone(), state.record.clone());
+        let mut differences = Vec::new();
         for (at, key) in keys.iter().enumerate() {
-            let mut values = key.show(&now);
+            let before = key.show(&now);
+            let mut values = before.clone();
             change(at, &mut values)?;
             let is_changed = !values.is_empty();
             if !is_changed {
                 values = key.show(&state.configured);
             }
             key.set(&mut now, &values).map_err(|bad| NotChanged::Bad(first(bad)))?;
-            match is_changed {
-                true => _ = record.values.insert(key.name.to_owned(), key.show(&now)),
-                false => _ = record.values.remove(key.name),
-            }
+            let (name, after) = (key.name.to_owned(), key.show(&now));
+            // What updates come to depends on it, so a log has it whatever the files of its servers say.
+            let recorded = match is_changed || key.name == constraints::KEY {
+                true => record.values.insert(name.clone(), after.clone()),
+                false => record.values.remove(key.name),
+            };
+            differences.push(Difference { key: name, before, after, was_recorded: recorded.is_some() });
         }
         fits(&now, schema).map_err(NotChanged::Bad)?;
         let is_change = record != state.record;
+        record.note(author, &differences);
         let (base, claim) = (state.record.clone(), Some(claim));
         Ok(is_change.then_some(SettingsChange { record, base, indexes: Vec::new(), claim }))
     }
@@ -206,6 +251,7 @@ impl Chosen {
     /// them is configured.
     pub(crate) fn drop_indexes(
         &self,
+        author: Author<'_>,
         dropped: &BTreeSet<IndexName>,
         indexes: &[IndexChange],
         schema: &Schema,
@@ -218,7 +264,10 @@ impl Chosen {
         }
         let claim = Claim::take(&self.claimed).ok_or(NotChanged::Busy)?;
         let mut record = state.record.clone();
+        let (before, after) = (configured.clone(), kept.clone());
         record.values.insert(INDEX_KEY.to_owned(), kept);
+        let key = INDEX_KEY.to_owned();
+        record.note(author, &[Difference { key, before, after, was_recorded: true }]);
         let (base, claim) = (state.record.clone(), Some(claim));
         Ok(Some(SettingsChange { record, base, indexes: indexes.to_vec(), claim }))
     }
@@ -274,9 +323,12 @@ fn fits(choices: &Choices, schema: &Schema) -> Result<(), String> {
     access::check_all(&choices.access.rules, schema)
         .map_err(|bad| format!("`access.rule`: {}", first(bad)))?;
     access::check_limits(&choices.access.limits, schema)
-        .map_err(|bad| format!("`limits.rule`: {}", first(bad)))
+        .map_err(|bad| format!("`limits.rule`: {}", first(bad)))?;
+    let constraints = InForce::new(&choices.constraints, schema);
+    constraints.map(drop).map_err(|(_, what)| format!("`{}`: {what}", constraints::KEY))
 }
 
+/// The reason of the first that is wrong. A change of several settings is refused with one of them, which is enough to look for.
 fn first(bad: Vec<(usize, String)>) -> String {
     bad.into_iter().next().map(|(_, reason)| reason).unwrap_or_default()
 }

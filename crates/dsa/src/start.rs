@@ -4,12 +4,19 @@
 
 use crate::access::Access;
 use crate::account_times::AccountTimes;
+use crate::behaviour::NEWEST;
+use crate::change_log::ChangeLog;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
+use crate::constraints::Constraints;
+use crate::default_referral::DefaultReferral;
 use crate::engine::Dsa;
 use crate::events::Events;
+use crate::expiry::Expiry;
+use crate::followers::FollowerLimits;
 use crate::held::Held;
 use crate::indexing::Indexing;
+use crate::lifetimes::Lifetimes;
 use crate::monitor::Monitor;
 use crate::offer::Offer;
 use crate::password::nobody::Nobody;
@@ -27,7 +34,7 @@ use model::Entry;
 use model::dn::split_first;
 use schema::Schema;
 use std::io;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 use store::Shard;
 use store::derived::SUBSCHEMA_DN;
@@ -94,6 +101,12 @@ impl Dsa {
         let access = Access::new(&config, &chosen.now().access, &schema).map_err(invalid)?;
         let policies = Policies::new(&chosen.now().passwords);
         let reads = ReadSettings::new(chosen.now().reads);
+        let constraints = Constraints::default();
+        // A directory with a log goes by what the log says ([`crate::Applier::constrain`]).
+        constraints.put(chosen.now().constraints, &shard);
+        let default_referral = DefaultReferral::new(&chosen.now().default_referral);
+        let lifetimes = Lifetimes::new(chosen.now().lifetimes, &shard);
+        let followers = FollowerLimits::new(chosen.now().followers, &shard);
         let refusals = Arc::default();
         let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
         Ok(Arc::new(Dsa {
@@ -103,6 +116,7 @@ impl Dsa {
             monitor: Monitor::default(),
             indexing: Indexing::default(),
             chosen,
+            constraints,
             transactions,
             root_superiors,
             entropy: Mutex::new(Box::new(SystemEntropy)),
@@ -122,13 +136,21 @@ impl Dsa {
             events: Events::default(),
             policies,
             reads,
+            default_referral,
+            lifetimes,
+            followers,
+            change_log: ChangeLog::default(),
+            expiry: Expiry::default(),
             account_times: AccountTimes::default(),
             nobody: Nobody::default(),
             trail: OnceLock::new(),
             journal: OnceLock::new(),
+            // A directory without a log has nothing that was decided otherwise.
+            behaviour: AtomicU32::new(NEWEST),
             awaits_barriers: AtomicBool::new(false),
             certificates: OnceLock::new(),
             group: OnceLock::new(),
+            outward: OnceLock::new(),
             tokens: OnceLock::new(),
             contexts: OnceLock::new(),
         }))

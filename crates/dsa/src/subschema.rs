@@ -11,12 +11,16 @@ use schema::{DefinitionKind, Schema};
 use store::derived::SUBSCHEMA_DN;
 
 /// Attributes that hold definitions.
-const KINDS: [(&str, DefinitionKind); 5] = [
+/// Where the schema has none of a kind, the attribute is absent.
+const KINDS: [(&str, DefinitionKind); 8] = [
     ("ldapSyntaxes", DefinitionKind::LdapSyntaxes),
     ("matchingRules", DefinitionKind::MatchingRules),
     ("matchingRuleUse", DefinitionKind::MatchingRuleUse),
     ("attributeTypes", DefinitionKind::AttributeTypes),
     ("objectClasses", DefinitionKind::ObjectClasses),
+    ("dITContentRules", DefinitionKind::ContentRules),
+    ("nameForms", DefinitionKind::NameForms),
+    ("dITStructureRules", DefinitionKind::StructureRules),
 ];
 
 /// Puts the attributes of the subschema subentry into an entry.
@@ -35,6 +39,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, since_ms: u64) {
     }
 }
 
+/// The definitions of a kind, as values of the attribute that publishes them (RFC 4512 section 4.2).
 fn definitions(schema: &Schema, kind: DefinitionKind) -> Vec<String> {
     let mut definitions = Vec::new();
     schema.write_definitions(kind, |text| definitions.push(text.to_owned()));

@@ -5,17 +5,17 @@ use crate::config::Config;
 use crate::offer::Offer;
 use crate::outcome;
 use env::clock::Now;
-use model::limits::DN_RDNS_MAX;
+use model::limits::{CHANGE_LOG_BYTES_MAX, DN_RDNS_MAX};
 use model::{Description, Entry, dn};
 use schema::Schema;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::derived::SUBSCHEMA_DN;
-use store::{Add, Change, ChangeKind, Modify, Settings, Shard, Stamp, Writer};
+use store::{Add, Change, ChangeKind, IndexSettings, Modify, Refused, Settings, Shard, Stamp, Writer};
 
-/// The subschema takes a few hundred kB.
-const MEMORY_BYTES_MAX: u64 = 64 << 20;
+/// The subschema takes a few hundred kB. The bytes of the change log are those of its values.
+const MEMORY_BYTES_MAX: u64 = (64 << 20) + 2 * CHANGE_LOG_BYTES_MAX;
 /// Monitor entries are not older than this when they are looked at.
 const REFRESH_NS: u64 = 100_000_000;
 /// Number of the initial owner's name in a shard.
@@ -47,6 +47,9 @@ pub const MONITOR_DN: &str = "cn=Monitor";
 /// DN of the configuration.
 pub(crate) const CONFIG_DN: &str = "cn=config";
 
+/// DN of the change log.
+pub(crate) const CHANGE_LOG_DN: &str = "cn=changelog";
+
 /// Is this the DN of the root DSE?
 pub(crate) fn is_root_dse(dn: &[u8]) -> bool {
     dn.iter().all(|&b| b == b' ')
@@ -60,8 +63,11 @@ pub(crate) struct System {
     inner_names: Vec<Vec<u8>>,
     config_name: [Vec<u8>; 1],
     subschema_name: [Vec<u8>; 1],
+    change_log_name: [Vec<u8>; 1],
     /// Monotonic time, in ns, from which on the monitor is too old.
     stale_from_ns: AtomicU64,
+    /// The last change that each of [`ROOT_DSES`] shows. At first none does.
+    pub(crate) last_usns: [AtomicU64; Offer::COUNT],
 }
 
 impl System {
@@ -77,10 +83,11 @@ impl System {
         let settings = Settings {
             suffixes: ROOT_DSES
                 .into_iter()
-                .chain([SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN])
+                .chain([SUBSCHEMA_DN, MONITOR_DN, CONFIG_DN, CHANGE_LOG_DN])
                 .map(str::to_owned)
                 .collect(),
-            indexes: Vec::new(),
+            // Consumers of the change log ask for what is behind a number, again and again.
+            indexes: change_numbers(schema),
             memory_bytes_max: MEMORY_BYTES_MAX,
             // Clients look at the subschema's modifyTimestamp, whatever the directory's entries have.
             operational_attributes: true,
@@ -97,12 +104,23 @@ impl System {
         writer.publish();
         let normal = |dn: &str| {
             let mut key = Vec::new();
-            schema.normalise_dn(dn.as_bytes(), &mut key).expect("an entry was just added below that name");
+            schema.normalise_dn(dn.as_bytes(), &mut key).expect("it is a DN of the server's own");
             key
         };
         let inner_names = ROOT_DSES.map(normal).to_vec();
         let (config_name, subschema_name) = ([normal(CONFIG_DN)], [normal(SUBSCHEMA_DN)]);
-        Ok(System { shard, inner_names, config_name, subschema_name, stale_from_ns: AtomicU64::new(0) })
+        let change_log_name = [normal(CHANGE_LOG_DN)];
+        let last_usns = [const { AtomicU64::new(u64::MAX) }; Offer::COUNT];
+        let stale_from_ns = AtomicU64::new(0);
+        Ok(System {
+            shard,
+            inner_names,
+            config_name,
+            subschema_name,
+            change_log_name,
+            stale_from_ns,
+            last_usns,
+        })
     }
 
     /// The shard that holds them.
@@ -139,6 +157,12 @@ impl System {
     /// Is this the DN of the subschema subentry?
     pub(crate) fn is_subschema(&self, dn: &[u8]) -> bool {
         self.is_one_of(dn, &self.subschema_name)
+    }
+
+    /// Is this the DN of the change log, or that of an entry in it?
+    pub(crate) fn is_in_change_log(&self, dn: &[u8]) -> bool {
+        let above = std::iter::successors(Some(dn), |dn| dn::split_first(dn).1);
+        above.take(DN_RDNS_MAX).any(|dn| self.is_one_of(dn, &self.change_log_name))
     }
 
     /// Is this the DN of the configuration, or that of an entry below it?
@@ -196,6 +220,18 @@ impl Update<'_> {
         self.writer.keep_order();
     }
 
+    /// Adds an entry. `false` if there is no room for it.
+    pub(crate) fn add(&mut self, dn: &str, entry: &mut Entry) -> bool {
+        let added = self.writer.add(Add { dn: dn.as_bytes(), entry, keep_operational: true }, self.stamp);
+        debug_assert!(!matches!(added, Err(Refused::EntryAlreadyExists)), "{dn} is added once");
+        added.is_ok()
+    }
+
+    /// Deletes an entry, if it is there.
+    pub(crate) fn delete(&mut self, dn: &str) {
+        let _ = self.writer.delete(dn.as_bytes());
+    }
+
     /// Gives an entry these values of attributes, as far as the schema knows them.
     pub(crate) fn replace<N: AsRef<str>>(
         &mut self,
@@ -212,13 +248,27 @@ impl Update<'_> {
         if changes.is_empty() {
             return;
         }
-        let modify = Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: true, known: None };
+        let modify = Modify {
+            dn: dn.as_bytes(),
+            changes: &changes,
+            keep_operational: true,
+            is_permissive: false,
+            is_relaxed: false,
+            known: None,
+        };
         // Old metrics are better than none, should there be no memory left.
         let outcome = self.writer.modify(modify, self.stamp);
         debug_assert!(outcome.is_ok(), "{dn}: {:?}", outcome.err());
     }
 }
 
+/// The index on the numbers of changes, if the schema has them.
+fn change_numbers(schema: &Schema) -> Vec<IndexSettings> {
+    let is_known = schema.find_type(b"changeNumber").is_some();
+    is_known.then(|| "changeNumber:ord".parse().expect("it is an index")).into_iter().collect()
+}
+
+/// A change that gives an attribute these values and no others.
 fn replace(description: Description, values: &[String]) -> Change<'_> {
     let values = values.iter().map(String::as_bytes).collect();
     Change { kind: ChangeKind::Replace, description, values }

@@ -114,6 +114,7 @@ impl Throttle {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// A thread that panicked left the queue whole: it is changed by single calls.
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Ticket>>> {
         // The queue is whole after every statement, so a panic leaves nothing half done.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)

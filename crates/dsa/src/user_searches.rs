@@ -32,6 +32,7 @@ impl UserSearches {
         self.lock().values().map(|count| u64::from(*count)).sum()
     }
 
+    /// A thread that panicked left the counts whole: each is changed by one call.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u32>> {
         // The map is whole after every statement, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -41,6 +41,7 @@ impl Wakes {
         cx.waker().wake_by_ref();
     }
 
+    /// Wakes the task of the thread.
     fn wake_task(&self) {
         let mut state = self.lock();
         state.is_noted = false;

@@ -1,6 +1,6 @@
 //! One IO thread's part of the agent: caches and scratch memory that are used again by every request.
 
-use crate::access::{self, Action, Item, Requester, ViewId, Views};
+use crate::access::{self, Action, Item, Own, Requester, ViewId, Views};
 use crate::account_times;
 use crate::annotations::{Annotation, Annotations};
 use crate::audit::Notes;
@@ -15,12 +15,13 @@ use crate::prepared_writes::PreparedWrites;
 use crate::reached::ReachedHere;
 use crate::recent::Recent;
 use crate::session::security::Security;
+use crate::sorted_lists::RecentLists;
 use crate::turns::Turns;
 use crate::wakes::Wakes;
 use ::access::Right;
 use env::clock::Now;
 use env::net::PeerAddress;
-use model::Entry;
+use model::{Description, Entry};
 use schema::Schema;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -82,6 +83,8 @@ pub(crate) struct Scratch {
     /// Keys of the RDNs, and normal forms of the assertion values, of a group of requests.
     pub(crate) keys: Vec<u8>,
     pub(crate) recent: Recent,
+    /// Sorted lists of searches.
+    pub(crate) sorted_lists: RecentLists,
     /// That of the schema ([`Schema::generation`]) by which templates and forms were made.
     pub(crate) generation: u64,
     pub(crate) answer: Answer,
@@ -155,6 +158,26 @@ impl Scratch {
             true => (&mut self.system_templates, &mut self.system_evaluator.cache, &mut self.views),
             false => (&mut self.templates, &mut self.evaluator.cache, &mut self.views),
         }
+    }
+
+    /// May a requester read one value of an attribute on which it has the right for some values?
+    /// Of values that no entry stores: those that are stored are judged where a template is filled.
+    #[cold]
+    pub(crate) fn may_read_value(
+        &mut self,
+        (who, view): (Requester, ViewId),
+        description: Description,
+        value: &[u8],
+        read_point: ReadPoint<'_>,
+    ) -> bool {
+        let Scratch { views, evaluator, .. } = self;
+        let shard = read_point.shard();
+        let values = views.on_values(view, description, Right::Read, shard);
+        let own = match values.asks_for_own() {
+            true => views.own_name(who, read_point, &mut evaluator.cache),
+            false => Own::Nobody,
+        };
+        values.may(&own, shard.schema(), description, value, &mut Vec::new())
     }
 
     /// Notes which rule refuses a right, if the access log wants to know. Where no rule gives the right there is none.
@@ -319,5 +342,9 @@ impl Worker {
     pub fn tick(&mut self, now: Now) {
         self.now = now;
         self.turns.end();
+        // For entryTtl: what no entry has costs a load.
+        if self.dsa.shard.has_dynamic() {
+            self.dsa.shard.note_time(now.wall_ms);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Definitions that are added to the schema by a modify of the subschema subentry (RFC 4512 section 4.4).
 
 mod common;
+mod rfc4512;
 
 use common::journal::journaled;
 use common::{Client, Given};

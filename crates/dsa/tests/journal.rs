@@ -45,6 +45,7 @@ fn replay(log: &[Logged]) -> Arc<Dsa> {
 fn replay_with(config: dsa::Config, log: &[Logged]) -> Arc<Dsa> {
     let dsa = Dsa::new(config, common::standard_schema()).expect("memory is plenty");
     let mut applier = Applier::new(&dsa).expect("there are few readers");
+    applier.behave(dsa::behaviour::NEWEST);
     for (record, answers) in log {
         let (command, mut again) = (Command::decode(record).expect("as it was encoded"), Vec::new());
         applier.apply(&command, &mut again).expect("it could be applied");

@@ -144,6 +144,13 @@ impl Pages {
     }
 }
 
+/// Has this process do without huge pages from now on, whatever a region asks for: right where there are many small regions, each
+/// of which would have a huge page filled with zeros for a few bytes.
+pub fn do_without_huge_pages() {
+    // SAFETY: it changes how the kernel chooses pages, and no memory. A kernel without huge pages refuses; nothing depends on the answer.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
 /// Is there less address space than this process could ever reserve: by a limit of its own, or since the system counts it as memory?
 pub fn is_address_space_short() -> bool {
     let counts =

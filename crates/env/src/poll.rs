@@ -163,6 +163,18 @@ impl Connection {
         Connection::from_stream(TcpStream::connect((host, port))?)
     }
 
+    /// Connects and waits for that, `patience` for each address of the host at most.
+    pub fn connect_within(host: &str, port: u16, patience: Duration) -> io::Result<Connection> {
+        let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+        for address in (host, port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, patience) {
+                Ok(stream) => return Connection::from_stream(stream),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
     fn from_stream(stream: TcpStream) -> io::Result<Connection> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;

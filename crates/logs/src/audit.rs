@@ -2,8 +2,10 @@
 
 use crate::hide::{self, Hider};
 use crate::object::Object;
+use crate::tracking;
 use model::Csn;
 use password::base64;
+use proto::control::session_tracking;
 use proto::list::Attribute;
 use proto::message::{Message, Request};
 use proto::op::ModifyKind;
@@ -95,6 +97,11 @@ pub fn put_change(
         object.text("as", hide::name(schema, acting));
     }
     object.text_if("peer", &change.peer).text_if("via", &change.via);
+    if let Some(message) = &message
+        && let Some(control) = message.controls.find(session_tracking::OID)
+    {
+        tracking::put(&mut object, &tracking::kept(control.value.unwrap_or_default()));
+    }
     match &message {
         Some(message) => put_request(&mut object, (schema, hider), &message.request, change.uuid),
         None => _ = object.text("op", "settings"),

@@ -16,7 +16,7 @@
 use crate::record::{Annotation, Extra, Record, SEARCH_BYTES_MAX, Stamp, TEXT_BYTES_MAX};
 use crate::sample::{self, Sample};
 use crate::tracking;
-use proto::control::{Controls, proxied_authorization, transaction_specification};
+use proto::control::{Controls, proxied_authorization, session_tracking, transaction_specification};
 use proto::op::Extended;
 use proto::op::given::AllGiven;
 use proto::op::modify::ModifyKind;
@@ -329,12 +329,15 @@ fn request(
             let kept = match control.oid {
                 proxied_authorization::OID => &mut *acting,
                 transaction_specification::OID => &mut *transaction,
-                tracking::OID => &mut *session,
+                session_tracking::OID => &mut *session,
                 _ => continue,
             };
+            let value = control.value.unwrap_or_default();
             // Of several only the first, so that it is no longer than one.
-            if kept.is_empty() {
-                kept.extend_from_slice(cut(control.value.unwrap_or_default()));
+            match control.oid {
+                _ if !kept.is_empty() => {}
+                session_tracking::OID => *kept = tracking::kept(value),
+                _ => kept.extend_from_slice(cut(value)),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Change sequence numbers: when a change was made, and where. 64 bits: 42 of milliseconds since
 //! 2020-01-01T00:00:00Z (139 years), 14 of a counter inside the millisecond, 8 of the site.
 
-use crate::calendar::{DAY_S, date, time_of_day};
+use crate::calendar::{DAY_S, date, days, time_of_day};
 use std::fmt;
 use std::io::Write as _;
 
@@ -33,6 +33,12 @@ impl Csn {
         self.0 as u8
     }
 
+    /// As an update sequence number: the CSN without its site, so that it has no more than 56 bits. Numbers of one directory have the order of
+    /// its CSNs, and like these they are the same at all of its replicas.
+    pub fn usn(self) -> u64 {
+        self.0 >> 8
+    }
+
     /// The CSN after this one at the same site; runs into the next millisecond when the counter is full.
     pub fn next(self) -> Csn {
         assert!(self.0 < u64::MAX - (1 << 8), "time has not come to its end: it would begin again");
@@ -42,6 +48,21 @@ impl Csn {
     /// The next CSN at `unix_ms` that is greater than `self`: a hybrid clock's tick, never going back.
     pub fn tick(self, unix_ms: u64) -> Csn {
         Csn::from_unix_ms(unix_ms, self.site()).max(self.next())
+    }
+}
+
+impl Csn {
+    /// Reads what [`fmt::Display`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<Csn> {
+        let number = |from: usize, to: usize, radix| i64::from_str_radix(text.get(from..to)?, radix).ok();
+        let date = (number(0, 4, 10)?, number(4, 6, 10)?, number(6, 8, 10)?);
+        let seconds = number(8, 10, 10)? * 3600 + number(10, 12, 10)? * 60 + number(12, 14, 10)?;
+        let ms = (days(date)? * DAY_S + seconds) * 1000 + number(15, 18, 10)?;
+        let (counter, site) = (number(23, 29, 16)?, number(30, 33, 16)?);
+        let csn = Csn::from_unix_ms(u64::try_from(ms).ok()?, u8::try_from(site).ok()?);
+        let csn =
+            Csn(csn.0 | u64::from(u16::try_from(counter).ok().filter(|counter| *counter < 1 << 14)?) << 8);
+        (csn.to_string() == text).then_some(csn)
     }
 }
 
@@ -81,6 +102,15 @@ mod tests {
     fn time_and_text() {
         let csn = Csn::from_unix_ms(1_767_323_045_123, 1);
         assert_eq!(csn.to_string(), "20260102030405.123000Z#000000#001#000000");
+        assert_eq!(Csn::parse(&csn.to_string()), Some(csn));
+        for wrong in [
+            "",
+            "20260102030405.123000Z#000000#001#00000",
+            "20260102030405.123456Z#000000#001#000000",
+            "2026",
+        ] {
+            assert_eq!(Csn::parse(wrong), None);
+        }
         let mut time = Vec::new();
         write_generalized_time(csn.unix_ms(), &mut time);
         assert_eq!(time, b"20260102030405Z");
@@ -92,6 +122,10 @@ mod tests {
         let csn = Csn::from_unix_ms(1_767_323_045_123, 3);
         let again = csn.tick(1_767_323_045_000);
         assert!(again > csn && again.site() == 3 && again.counter() == 1);
+        assert!(
+            again.usn() > csn.usn() && again.usn() < 1 << 56,
+            "a number for each change, and in their order"
+        );
         assert_eq!(csn.tick(1_767_323_045_124).counter(), 0);
         let full = Csn(csn.0 | 0x3fff << 8);
         assert_eq!(full.next().unix_ms(), csn.unix_ms() + 1);

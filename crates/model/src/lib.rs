@@ -26,4 +26,4 @@ pub use filter::Filter;
 pub use ids::{ClassId, EntryId, OptionsId, TypeId};
 pub use result_code::ResultCode;
 pub use scope::{DerefAliases, Scope};
-pub use timestamp::{parse_timestamp, put_timestamp, timestamp};
+pub use timestamp::{parse_timestamp, put_timestamp, read_generalized_time, timestamp};

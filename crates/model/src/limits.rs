@@ -11,6 +11,18 @@ pub const FILTER_ITEMS_MAX: usize = 16 << 10;
 pub const FILTER_BYTES_MAX: usize = 1 << 20;
 /// Items of the filter of one assertion control: it is evaluated while the writer waits.
 pub const ASSERTION_ITEMS_MAX: u32 = 256;
+/// Items of the control that selects values, parts of substrings included: each is compared with each value that is returned.
+pub const MATCHED_VALUES_ITEMS_MAX: u32 = 256;
+/// Bytes of the values that it selects of one large set: they wait in memory, for their length stands before them.
+pub const MATCHED_VALUES_BYTES_MAX: usize = 1 << 20;
+/// Attributes whose values one search dereferences.
+pub const DEREFERENCE_SPECS_MAX: usize = 16;
+/// Attributes of the entries that one of these names.
+pub const DEREFERENCE_ATTRIBUTES_MAX: usize = 64;
+/// Values that are dereferenced of one entry.
+pub const DEREFERENCE_VALUES_MAX: usize = 4096;
+/// Bytes of what that brings.
+pub const DEREFERENCE_BYTES_MAX: usize = 1 << 20;
 /// Bytes of an entry that the answer to an update brings (pre-read, post-read).
 pub const READ_ENTRY_BYTES_MAX: usize = 192 << 10;
 /// Entries that the answers to updates that are logged together bring.
@@ -61,6 +73,18 @@ pub const VERIFIED_MAX: usize = 1 << 16;
 pub const VERIFIED_SECONDS_MAX: u64 = 300;
 /// Accounts whose last one-time code is remembered, of those that have bound with one in a minute and a half.
 pub const ONE_TIMES_MAX: usize = 1 << 16;
+/// Threads that ask other servers for clients.
+pub const CHAIN_THREADS: usize = 8;
+/// Searches that one other server is asked at once.
+pub const CHAINS_OF_SERVER: u64 = 4;
+/// Servers that may be asked for clients.
+pub const CHAIN_SERVERS_MAX: usize = 64;
+/// Seconds that other servers have for one search of a client.
+pub const CHAIN_SECONDS_MAX: u64 = 10;
+/// Searches at other servers that one search of a client comes to, by referrals of theirs.
+pub const CHAIN_SEARCHES_MAX: usize = 16;
+/// Bytes of answers of other servers after which the rest is left out.
+pub const CHAIN_BYTES_MAX: usize = 4 << 20;
 /// Jobs of passwords that wait for the pool; one more is answered busy.
 pub const PASSWORD_JOBS_MAX: u64 = 1024;
 /// Jobs of the clients of one address that are worked on at once.
@@ -81,6 +105,14 @@ pub const DN_BYTES_MAX: usize = 64 << 10;
 pub const RDN_AVAS_MAX: usize = 16;
 /// Controls on one message.
 pub const CONTROLS_MAX: usize = 32;
+/// Keys that a search may be sorted by.
+pub const SORT_KEYS_MAX: usize = 16;
+/// Bytes that the keys of a sorted search may take while it is sorted: the least and the most that can be set, and what holds if nothing is.
+pub const SORT_BYTES_MIN: usize = 64 << 10;
+/// See [`SORT_BYTES_MIN`].
+pub const SORT_BYTES_MAX: usize = 1 << 30;
+/// See [`SORT_BYTES_MIN`].
+pub const SORT_BYTES_DEFAULT: usize = 64 << 20;
 /// Attribute selectors of one search.
 pub const SELECTION_MAX: usize = 4096;
 /// Bytes of the value of a control that asks for effective rights.
@@ -93,6 +125,18 @@ pub const ATTRIBUTES_MAX: usize = 4096;
 pub const VALUE_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
 /// Searches that one session has in progress at once; one more is answered busy.
 pub const SESSION_SEARCHES_MAX: usize = 64;
+/// Searches that follow changes, of one session, and of all, if nothing else is said.
+pub const SESSION_FOLLOWERS_DEFAULT: usize = 8;
+/// See above.
+pub const FOLLOWERS_DEFAULT: usize = 256;
+/// The highest limit that can be set for all sessions.
+pub const FOLLOWERS_MAX: u64 = 1 << 16;
+/// Bytes of events of changed entries that are kept for those who follow, if nothing else is said.
+pub const STREAM_BYTES_DEFAULT: usize = 16 << 20;
+/// The lowest and the highest limit that can be set.
+pub const STREAM_BYTES_MIN: u64 = 64 << 10;
+/// See above.
+pub const STREAM_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of answers that wait for a slow client before its requests are read no further.
 pub const SESSION_OUT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of answers in one go after which a session lets its connection send them.
@@ -103,10 +147,20 @@ pub const LDIF_LINE_BYTES_MAX: usize = 64 << 20;
 pub const INDEXES_MAX: usize = 1024;
 /// Indexes that wait to be built or dropped while the directory is served; one more is answered busy.
 pub const INDEX_TASKS_MAX: usize = 64;
+/// Bytes of changes in the change log: the highest limit that can be set.
+pub const CHANGE_LOG_BYTES_MAX: u64 = 256 << 20;
+/// Seconds for which a change is kept there, if nothing else is said: a week.
+pub const CHANGE_LOG_SECONDS_DEFAULT: u32 = 7 * 86_400;
+/// The highest limit that can be set: ten years.
+pub const CHANGE_LOG_SECONDS_MAX: u32 = 10 * 365 * 86_400;
 /// Updates of one transaction: the highest limit that can be set.
 pub const TRANSACTION_UPDATES_MAX: u64 = 1 << 20;
 /// Bytes of the updates of one transaction: the highest limit that can be set. They are one record of the log.
 pub const TRANSACTION_BYTES_MAX: u64 = MESSAGE_BYTES_MAX as u64;
+/// Entries that a tree delete takes at a time: the highest limit that can be set.
+pub const TREE_DELETE_MAX: u64 = 100_000;
+/// Bytes of names, and of conditions of access rules, that a tree delete takes at a time. They are one record of the log.
+pub const TREE_DELETE_BYTES_MAX: usize = 4 << 20;
 /// Milliseconds that one transaction may be open: the highest limit that can be set, a day.
 pub const TRANSACTION_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Transactions open in the server at once: the highest limit that can be set.
@@ -129,6 +183,8 @@ pub const TOKEN_KEYS_BYTES_MAX: u64 = 1 << 20;
 pub const PEER_MAPPINGS_MAX: usize = 256;
 /// DNs that are given a precedence.
 pub const PRECEDENCES_MAX: usize = 256;
+/// Constraints on entries: each is judged at each update.
+pub const CONSTRAINTS_MAX: usize = 64;
 /// Rules that say which password policy holds for whom: each is asked at a bind.
 pub const POLICY_RULES_MAX: usize = 256;
 /// Access rules of the configuration.
@@ -153,6 +209,10 @@ pub const ACCESS_ENTRY_RANK_MAX: u32 = 9;
 pub const REQUESTER_LIMIT_MAX: u32 = i32::MAX as u32;
 /// Attributes that are declared secrets.
 pub const ACCESS_SECRETS_MAX: usize = 256;
+/// Values of settings whose change is kept with the settings of a directory.
+pub const SETTING_CHANGES_MAX: usize = 100;
+/// Bytes that these take; the last change is kept, however long it is.
+pub const SETTING_CHANGES_BYTES_MAX: usize = 64 << 10;
 /// Events of the security log that wait to be written. Of those beyond it only the number is kept.
 pub const EVENTS_MAX: usize = 1 << 16;
 /// Octets of changes that wait to be written to the audit log.

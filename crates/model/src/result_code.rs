@@ -1,4 +1,4 @@
-//! LDAP result codes (RFC 4511 section 4.1.9 and appendix A; 118-121 RFC 3909; 122 RFC 4528; 123 RFC 4370).
+//! LDAP result codes (RFC 4511 section 4.1.9 and appendix A; 76 ietf-ldapext-ldapv3-vlv-09; 118-121 RFC 3909; 122 RFC 4528; 123 RFC 4370; 4096 RFC 4533).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ macro_rules! result_codes {
     ($($name:ident = $number:literal $text:literal,)*) => {
         /// The outcome of an operation, as the client sees it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
+        #[repr(u16)]
         pub enum ResultCode {
             $(#[doc = $text] $name = $number,)*
         }
@@ -64,6 +64,7 @@ result_codes! {
     EntryAlreadyExists = 68 "entryAlreadyExists",
     ObjectClassModsProhibited = 69 "objectClassModsProhibited",
     AffectsMultipleDsas = 71 "affectsMultipleDSAs",
+    VirtualListViewError = 76 "virtualListViewError",
     Other = 80 "other",
     Canceled = 118 "canceled",
     NoSuchOperation = 119 "noSuchOperation",
@@ -71,6 +72,7 @@ result_codes! {
     CannotCancel = 121 "cannotCancel",
     AssertionFailed = 122 "assertionFailed",
     AuthorizationDenied = 123 "authorizationDenied",
+    SyncRefreshRequired = 4096 "e-syncRefreshRequired",
 }
 
 impl fmt::Display for ResultCode {

@@ -302,6 +302,7 @@ impl Committer {
             Role::Leader { .. } => self.replica.on_leader(),
             Role::Follower => self.replica.on_follower(self.now_ms),
         }
+        self.queue.status().on_leading(self.leads());
         let has_applied = self.apply()?;
         Ok(match begun {
             Begun::Stepped(Step::Idle { .. }) if has_applied => Begun::Stepped(Step::Moved),

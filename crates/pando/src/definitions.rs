@@ -11,10 +11,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// What a file defines: the attribute of the subschema that has such definitions, and how a statement begins.
-const KINDS: [(DefinitionKind, &str, &str); 3] = [
+const KINDS: [(DefinitionKind, &str, &str); 6] = [
     (DefinitionKind::LdapSyntaxes, "ldapSyntaxes", "ldapsyntax"),
     (DefinitionKind::AttributeTypes, "attributeTypes", "attributetype"),
     (DefinitionKind::ObjectClasses, "objectClasses", "objectclass"),
+    (DefinitionKind::ContentRules, "dITContentRules", "ditcontentrule"),
+    (DefinitionKind::NameForms, "nameForms", "nameform"),
+    (DefinitionKind::StructureRules, "dITStructureRules", "ditstructurerule"),
 ];
 
 /// Definitions of each of [`KINDS`], as the subschema shows them.

@@ -2,6 +2,7 @@
 
 use crate::failed::Failed;
 use crate::flags::{Flags, Which};
+use crate::local;
 use crate::progress::Bar;
 use crate::remote::Remote;
 use crate::serve::log_to_stderr;
@@ -69,6 +70,10 @@ pub(crate) struct Target {
     #[arg(long, conflicts_with = "url")]
     add: bool,
 
+    /// A built-in schema that a new directory has besides those that are named.
+    #[arg(skip)]
+    pub(crate) schema_first: Option<&'static str>,
+
     #[command(flatten)]
     remote: Remote,
 
@@ -131,11 +136,47 @@ impl OperationalName {
 }
 
 impl Target {
+    /// Operational attributes of another server are mapped.
+    pub(crate) fn map_operational(&mut self) {
+        self.operational = OperationalName::Map;
+    }
+
+    /// What the configuration file says, if one is named.
+    fn file(&self) -> Result<Config, Failed> {
+        let Some(path) = &self.config else { return Ok(Config::default()) };
+        let read = config::read_file(path).map_err(Failed::usage)?;
+        Failed::configured(&read.faults).if_any()?;
+        Ok(read.config)
+    }
+
+    /// The schema that the command line and the configuration file name, whatever a directory has recorded.
+    ///
+    /// # Errors
+    /// The faults of the file, of flags and of schema files.
+    pub(crate) fn known_schema(&self) -> Result<Schema, Failed> {
+        let mut config = self.file()?;
+        let bad = self.flags.set(&mut config).into_iter();
+        Failed::configured(bad.map(|(_, fault)| fault)).if_any()?;
+        self.put_schema_first(&mut config);
+        local::schema(&config)
+    }
+
+    /// Files that are named replace what they share with it.
+    fn put_schema_first(&self, config: &mut Config) {
+        let is_named = |name: &&str| config.schema.iter().any(|named| named == name);
+        if let Some(name) = self.schema_first.filter(|name| !is_named(name)) {
+            config.schema.insert(0, name.to_owned());
+        }
+    }
+
     /// What the directory is to be, given what it was made with.
     fn settings(&self, mut config: Config, made: Option<Made>) -> Result<Config, Failed> {
         let bad = self.flags.set(&mut config).into_iter();
         Failed::configured(bad.map(|(_, fault)| fault)).if_any()?;
-        made.iter().for_each(|made| config.take_rules(made));
+        match &made {
+            Some(made) => config.take_rules(made),
+            None => self.put_schema_first(&mut config),
+        }
         // What only a server needs.
         (config.root_password_file, config.import, config.memory) = (None, Vec::new(), None);
         let ours = |problem: &config::Problem| ["suffix", "schema", "memory-max"].contains(&problem.key);
@@ -170,12 +211,7 @@ fn fill(args: &Target, doing: Doing, job: &Job) -> Result<Summary, Failed> {
             add_files(job, &server, usize::from(args.connections), on_progress)
         });
     }
-    let mut config = Config::default();
-    if let Some(path) = &args.config {
-        let read = config::read_file(path).map_err(Failed::usage)?;
-        Failed::configured(&read.faults).if_any()?;
-        config = read.config;
-    }
+    let mut config = args.file()?;
     let dir = args.data.clone().or_else(|| config.data.clone());
     let dir =
         dir.ok_or_else(|| Failed::usage("no data directory is named, neither by --data nor in the file"))?;

@@ -1,10 +1,13 @@
 //! `pando import`: LDIF or BER adds into a data directory that nobody serves, or into a server that runs.
 
+mod report;
+
 use crate::failed::Failed;
 use crate::fill::{self, Doing, Target};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use server::import::{Job, OnFault};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Fill a data directory, or a running server, from LDIF or BER adds.
 ///
@@ -30,9 +33,36 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: Target,
 
+    /// Whose export it is: prints first what becomes of passwords, operational attributes and access rules, and maps operational attributes as
+    /// `--operational map` does. What is Active Directory's own is left out or becomes standard attributes
+    #[arg(long, value_enum, conflicts_with = "operational")]
+    from: Option<From>,
+
+    /// With --from: propose indexes for those of the other server. FILE is its slapd.conf, its cn=config as LDIF, dse.ldif or config.ldif
+    #[arg(long, value_name = "FILE", requires = "from")]
+    source_config: Option<PathBuf>,
+
+    /// With --from: write what is printed first to FILE too, as JSON
+    #[arg(long, value_name = "FILE", requires = "from")]
+    report: Option<PathBuf>,
+
     /// Write records that cannot be imported to FILE, each below a comment with file, line and reason, and import the rest
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+}
+
+/// Another server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// OpenLDAP: what slapcat writes
+    Openldap,
+    /// 389 Directory Server: what dsconf or db2ldif writes
+    #[value(name = "389ds")]
+    Ns389,
+    /// OpenDJ: what export-ldif writes
+    Opendj,
+    /// Active Directory: what ldifde writes, or ldapsearch. A new directory gets the schema `ad`
+    Ad,
 }
 
 const AFTER: &str = "\
@@ -41,8 +71,12 @@ EXAMPLES:
     pando import --data people.pando --suffix dc=example,dc=com people.ldif
 
   The same from another server's export; what does not fit is looked at later:
-    slapcat | pando import --data people.pando --suffix dc=example,dc=com --operational map \\
-        --rejects rejects.ldif -
+    slapcat -l all.ldif
+    pando import --data people.pando --suffix dc=example,dc=com --from openldap --rejects rejects.ldif all.ldif
+
+  The same from Active Directory; the last line says which records are to be looked at:
+    ldifde -f all.ldif -d DC=example,DC=com
+    pando import --data people.pando --suffix dc=example,dc=com --from ad --rejects rejects.ldif all.ldif
 
   More of it:
     pando import --data people.pando --add rejects.ldif groups.ldif
@@ -64,8 +98,22 @@ EXIT CODES:
   2  the command line or the configuration is wrong, or a schema file is";
 
 /// Runs it.
-pub(crate) fn run(args: Args) -> Result<(), Failed> {
+pub(crate) fn run(mut args: Args) -> Result<(), Failed> {
+    let mut active_directory = None;
+    if args.from.is_some() {
+        let wanted = report::Wanted {
+            files: &args.files,
+            configuration: args.source_config.as_deref(),
+            report: args.report.as_deref(),
+        };
+        if args.from == Some(From::Ad) {
+            args.target.schema_first = Some("ad");
+            active_directory = Some(Arc::new(args.target.known_schema()?));
+        }
+        report::run(&wanted, &args.target, active_directory.as_deref())?;
+        args.target.map_operational();
+    }
     let doing = Doing { command: "import", now: "importing", done: "imported", tells_streams: false };
     let on_fault = args.rejects.map_or(OnFault::Stop, OnFault::Reject);
-    fill::run(&args.target, doing, Job { files: args.files, on_fault, ..Job::default() })
+    fill::run(&args.target, doing, Job { files: args.files, on_fault, active_directory, ..Job::default() })
 }

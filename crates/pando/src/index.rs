@@ -210,7 +210,7 @@ fn texts(indexes: &[IndexSettings]) -> Vec<String> {
 }
 
 /// One for each kind, by the names of the standard schema where it has the attribute: a server tells of them so.
-fn known_texts(indexes: &[IndexSettings]) -> Result<Vec<String>, Failed> {
+pub(crate) fn known_texts(indexes: &[IndexSettings]) -> Result<Vec<String>, Failed> {
     let schema = local::schema(&Config::default())?;
     let known = indexes.iter().map(|index| {
         let known = schema.find_type(index.attribute.as_bytes());

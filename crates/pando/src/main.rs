@@ -6,6 +6,8 @@ mod bench;
 mod check;
 mod check_config;
 mod cluster;
+mod compare;
+mod config;
 mod definitions;
 mod dump;
 mod export;
@@ -54,7 +56,8 @@ pub static MALLOC_CONF: &[u8; 48] = b"background_thread:true,max_background_thre
 /// configuration, and `pando serve` is the server.
 /// `pando gen` makes test data, and `pando bench` measures a server and checks every answer.
 /// `pando import` fills a data directory from LDIF, `pando load` from several streams at the same
-/// time, and `pando export` writes one as LDIF. `pando index` builds and drops indexes, also
+/// time, and `pando export` writes one as LDIF. `pando compare` tells whether two servers hold the same. `pando config` reads and changes
+/// the settings of a running server. `pando index` builds and drops indexes, also
 /// while the directory is served. `pando backup` copies a data directory, `pando restore` makes
 /// one from backups. `pando check` verifies a data directory, and `pando dump` prints its log.
 /// `pando cluster` shows and changes the nodes of a cluster. `pando password` prints what is stored of a password. `pando access` explains and checks access rules. `pando log` prints
@@ -86,6 +89,8 @@ enum Command {
     Import(import::Args),
     Load(load::Args),
     Export(export::Args),
+    Compare(Box<compare::Args>),
+    Config(config::Args),
     Index(index::Args),
     Access(Box<access::Args>),
     Backup(backup::Args),
@@ -112,6 +117,8 @@ fn main() -> ExitCode {
         Command::Import(args) => Failed::exit(import::run(args), "import"),
         Command::Load(args) => Failed::exit(load::run(args), "load"),
         Command::Export(args) => Failed::exit(export::run(&args), "export"),
+        Command::Compare(args) => Failed::exit(compare::run(&args), "compare"),
+        Command::Config(args) => Failed::exit(config::run(&args), "config"),
         Command::Index(args) => Failed::exit(index::run(args), "index"),
         Command::Access(args) => Failed::exit(access::run(&args), "access"),
         Command::Backup(args) => Failed::exit(backup::run(&args), "backup"),

@@ -6,6 +6,7 @@ use crate::output::{note, print_ready};
 use crate::start::{cannot_serve, load, schema};
 use crate::{cluster, serve_cluster, serve_data};
 use clap::Args as ClapArgs;
+use dsa::chaining::Chaining;
 use dsa::contexts::Contexts;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
@@ -14,6 +15,7 @@ use env::net::{self, Bound, TcpBound, UnixBound};
 use env::task::Signal;
 use node::data::Nowhere;
 use node::indexer;
+use server::chaining::Chains;
 use server::config::{self, Config, Listen};
 use server::tokens::TokenKeys;
 use server::{Endpoints, Reloaded, directory};
@@ -225,10 +227,13 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
         let loaded = loaded.map_err(|reason| Failed::configured([format!("oauth.jwks: {reason}")]))?;
         files.tokens = Some(Arc::new(loaded));
     }
+    let chains = Chains::load(&config.chained)
+        .map_err(|reason| Failed::configured([format!("chaining: {reason}")]))?
+        .map(|chains| Arc::new(chains) as Arc<dyn Chaining>);
     let contexts =
         contexts(config).map_err(|reason| Failed::configured([format!("gssapi.keytab: {reason}")]))?;
     let words = config.dictionary().map_err(|error| Failed::at("password-dictionary", error))?;
-    Ok(Endpoints { bound, files, contexts, logs: config.logs.clone(), words, auditor: None })
+    Ok(Endpoints { bound, files, chains, contexts, logs: config.logs.clone(), words, auditor: None })
 }
 
 /// What begins security contexts of GSSAPI, if there is a keytab.

@@ -6,6 +6,7 @@ use crate::progress::RecoveryBar;
 use crate::start::{self, cannot_serve, load};
 use crate::versions;
 use consensus::Members;
+use dsa::settings::{Author, Difference};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::{Disk as _, RealDisk};
 use env::entropy::SystemEntropy;
@@ -79,6 +80,9 @@ pub(crate) fn auditor(config: &Config, data: &Data, clock: &SystemClock) -> Resu
     Ok(Some(auditor))
 }
 
+/// Who has changed a setting that file or flags say otherwise than before.
+const STARTED: &str = "a start with another file or other flags";
+
 /// Whether what a start does not name may be known from a data directory.
 pub(crate) fn is_there(config: &Config) -> bool {
     let dir = config.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA));
@@ -105,6 +109,8 @@ fn take_up(
     missing.map_or(Ok(()), |problem| Err(Failed::configured([problem.message])))?;
     let changes = config.settle(&mut record, &mut SystemEntropy);
     let changes = changes.map_err(|what| Failed::at(data.dir().display(), what))?;
+    let differences: Vec<Difference> = changes.iter().filter_map(Change::difference).collect();
+    record.note(Author { name: STARTED, wall_ms: clock.now().wall_ms }, &differences);
     skip_recorded_indexes(&mut config, schema);
     start::fits(&config, schema)?;
     let settled = Some(Settled { file, record });

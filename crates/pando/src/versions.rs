@@ -3,9 +3,11 @@
 use dsa::behaviour::{NEWEST, OLDEST, Versions};
 use node::data::Data;
 
-/// A build with `--cfg pando_next` stands for the next version of this program, where tests upgrade a cluster (`.ci/next`).
-pub(crate) const VERSIONS: Versions =
-    Versions { oldest: OLDEST, newest: if cfg!(pando_next) { NEWEST + 1 } else { NEWEST } };
+/// The program `pando-next` stands for the next version of this one, where tests upgrade a cluster: it knows one behaviour more.
+const IS_NEXT: bool = matches!(env!("CARGO_BIN_NAME").as_bytes(), b"pando-next");
+
+/// Those of this program.
+pub(crate) const VERSIONS: Versions = Versions { oldest: OLDEST, newest: NEWEST + IS_NEXT as u32 };
 
 /// A data directory, for this program.
 pub(crate) fn known(data: Data) -> Data {

@@ -75,7 +75,7 @@ pub fn put_bare_entry<const N: usize>(out: &mut Short<N>, id: &MessageId, dn: [&
 #[inline(always)]
 pub fn put_done<const N: usize>(out: &mut Short<N>, id: &MessageId, op_tag: u8, code: ResultCode) {
     let done = [op_tag, 7, tag::ENUMERATED, 1, code as u8, tag::OCTET_STRING, 0, tag::OCTET_STRING, 0];
-    assert!((code as u8) < 0x80, "the code of a result has one byte");
+    assert!((code as u32) < 0x80, "the code of a result has one byte");
     let (begin, begin_len) = id.begin(done.len());
     out.push_some_of(&begin.to_le_bytes(), begin_len);
     out.push_some_of(&done, done.len());

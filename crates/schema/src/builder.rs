@@ -1,5 +1,7 @@
 //! Builds a [`Schema`] from files, in any order of definition, and tells all faults at once.
 
+mod content;
+mod naming;
 mod resolve;
 mod settings;
 mod table;
@@ -9,7 +11,7 @@ use crate::builtin;
 use crate::class_set::is_ascending;
 use crate::definition::{AttributeTypeDefinition, ClassKind, Usage};
 use crate::secret;
-use crate::source::{self, Statement};
+use crate::source::{self, Statement, StatementKind};
 use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema};
 use model::{ClassId, TypeId};
 use std::collections::BTreeSet;
@@ -101,7 +103,7 @@ impl Builder {
         empty.builtin("system").expect("the system schema is built in")
     }
 
-    /// Adds the standard files: core, cosine, inetorgperson, nis, dyngroup, ppolicy and monitor.
+    /// Adds the standard files: core, cosine, inetorgperson, nis, dyngroup, ppolicy, dynamic and monitor.
     pub fn standard(self) -> Builder {
         builtin::STANDARD.iter().fold(self, |b, name| b.builtin(name).expect("standard files are built in"))
     }
@@ -176,10 +178,10 @@ impl Builder {
     /// The statements of a text, each one line, but for definitions whose OIDs files have that were added before.
     fn without_known(&self, text: &str) -> String {
         let statements = || self.files.iter().flat_map(|(_, statements)| statements);
-        let known: BTreeSet<String> = statements().filter_map(Statement::oid).collect();
+        let known: BTreeSet<(StatementKind, String)> = statements().filter_map(Statement::key).collect();
         let is_new = |line: &&str| {
             let (statements, _) = source::read(line);
-            !statements.iter().filter_map(Statement::oid).any(|oid| known.contains(&oid))
+            !statements.iter().filter_map(Statement::key).any(|key| known.contains(&key))
         };
         text.split_inclusive('\n').filter(is_new).collect()
     }

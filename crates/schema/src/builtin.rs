@@ -24,13 +24,15 @@ files! {
     "dyngroup" "dyngroup.schema",
     "monitor" "monitor.schema",
     "ppolicy" "ppolicy.schema",
+    "dynamic" "dynamic.schema",
     "rfc2307bis" "rfc2307bis.schema",
     "dvtds" "dvtds.schema",
+    "ad" "ad.schema",
 }
 
 /// What [`crate::Builder::standard`] loads besides the system schema, which is always there.
 pub(crate) const STANDARD: &[&str] =
-    &["core", "cosine", "inetorgperson", "nis", "dyngroup", "ppolicy", "monitor"];
+    &["core", "cosine", "inetorgperson", "nis", "dyngroup", "ppolicy", "dynamic", "monitor"];
 
 /// The file of what the server shows of itself and of its settings.
 pub(crate) const OWN: &str = "monitor";

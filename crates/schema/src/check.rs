@@ -85,6 +85,7 @@ impl Schema {
         if let (Some(class), false) = (set.obsolete, options.obsolete) {
             return Err(Violation::Obsolete { name: self.class(class).name().to_owned() });
         }
+        self.examine_auxiliary(set)?;
         for at in 0..entry.len() {
             let description = entry.description(at);
             if description.attribute_type == self.well_known.object_class {
@@ -209,27 +210,35 @@ impl Schema {
     #[cold]
     fn not_allowed(&self, description: Description, set: &ClassSet) -> Violation {
         let id = description.attribute_type;
-        let would = |c: &ObjectClass| {
+        let attribute = self.describe(description).into_owned();
+        if set.precludes(id) {
+            return Violation::Precluded { attribute, class: self.class(set.structural).name().to_owned() };
+        }
+        let rule = self.content_rule(set.structural);
+        let would = |(class, c): &(ClassId, &ObjectClass)| {
             let may_be_added = match c.definition.kind {
                 ClassKind::Abstract => false,
                 ClassKind::Structural => c.superiors.binary_search(&set.structural).is_ok(),
-                ClassKind::Auxiliary => true,
+                ClassKind::Auxiliary => rule.is_none_or(|rule| rule.auxiliary.binary_search(class).is_ok()),
             };
             may_be_added && c.all_attributes().any(|a| a == id)
         };
         Violation::AttributeNotAllowed {
-            attribute: self.describe(description).into_owned(),
+            attribute,
             classes: self.class_names_of(&set.ids),
-            class: self.classes().find(|(_, c)| would(c)).map(|(_, c)| c.name().to_owned()),
+            class: self.classes().find(would).map(|(_, c)| c.name().to_owned()),
         }
     }
 
     #[cold]
     fn missing(&self, id: TypeId, set: &ClassSet) -> Violation {
-        let class = set.ids.iter().map(|c| self.class(*c)).find(|c| c.must.contains(&id));
-        Violation::MissingAttribute {
-            attribute: self.attribute_type(id).name().to_owned(),
-            class: class.map(|c| c.name().to_owned()).unwrap_or_default(),
+        let attribute = self.attribute_type(id).name().to_owned();
+        match set.ids.iter().map(|c| self.class(*c)).find(|c| c.must.contains(&id)) {
+            Some(class) => Violation::MissingAttribute { attribute, class: class.name().to_owned() },
+            None => Violation::MissingByContentRule {
+                attribute,
+                class: self.class(set.structural).name().to_owned(),
+            },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The object classes of an entry, resolved once per set of values and kept.
 
 use crate::definition::ClassKind;
-use crate::{Schema, Violation};
+use crate::{ContentRule, Schema, Violation};
 use arc_swap::ArcSwap;
 use model::{ClassId, TypeId};
 use std::collections::BTreeMap;
@@ -23,6 +23,10 @@ pub(crate) struct ClassSet {
     pub(crate) must: Vec<TypeId>,
     /// Is one of the classes named obsolete?
     pub(crate) obsolete: Option<ClassId>,
+    /// An auxiliary class among them that the content rule of the structural class does not list.
+    pub(crate) barred: Option<ClassId>,
+    /// Attributes that the content rule precludes, in order of id.
+    precluded: Vec<TypeId>,
     allowed: Vec<u64>,
 }
 
@@ -31,6 +35,13 @@ impl ClassSet {
     #[inline]
     pub(crate) fn allows(&self, id: TypeId) -> bool {
         self.allowed.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
+    }
+}
+
+impl ClassSet {
+    /// Does the content rule preclude this attribute, be it operational?
+    pub(crate) fn precludes(&self, id: TypeId) -> bool {
+        self.precluded.binary_search(&id).is_ok()
     }
 }
 
@@ -134,16 +145,27 @@ impl Schema {
         let ids = ascending(named.iter().flat_map(|c| &self.class(*c).superiors));
         self.abstract_alone(&named)?;
         let mut must = ascending(ids.iter().flat_map(|c| &self.class(*c).must));
-        let allowed = self.allowed_by(&ids);
+        let rule = self.content_rule(structural);
+        let allowed = self.allowed_by(&ids, rule);
+        if let Some(rule) = rule {
+            must = ascending(must.iter().chain(&rule.must));
+        }
         must.retain(|id| *id != self.well_known.object_class);
         assert!(ids.len() >= named.len(), "a class named is among the classes of the entry");
         assert!(ids.binary_search(&structural).is_ok(), "the structural class is one of the entry's");
         assert!(is_ascending(&ids), "the classes of an entry are in order of id, each once");
         assert!(is_ascending(&must), "required attributes are in order of id, each once");
         let is_allowed = |id: &TypeId| allowed[usize::from(id.0) / 64] >> (id.0 % 64) & 1 == 1;
-        assert!(must.iter().all(is_allowed), "what classes require they allow");
+        let is_unsound = |id: &TypeId| !is_allowed(id) && !rule.is_some_and(|rule| rule.not.contains(id));
+        assert!(!must.iter().any(is_unsound), "what classes require they allow");
         let obsolete = named.iter().copied().find(|c| self.class(*c).definition.obsolete);
-        Ok(ClassSet { ids, structural, must, obsolete, allowed })
+        let is_auxiliary = |class: ClassId| self.class(class).definition.kind == ClassKind::Auxiliary;
+        let is_barred = |rule: &ContentRule, class: ClassId| {
+            is_auxiliary(class) && rule.auxiliary.binary_search(&class).is_err()
+        };
+        let barred = rule.and_then(|rule| ids.iter().copied().find(|class| is_barred(rule, *class)));
+        let precluded = rule.map(|rule| rule.not.clone()).unwrap_or_default();
+        Ok(ClassSet { ids, structural, must, obsolete, barred, precluded, allowed })
     }
 
     /// The one structural class that all other structural ones are superclasses of.
@@ -180,7 +202,12 @@ impl Schema {
         }
     }
 
-    fn allowed_by(&self, ids: &[ClassId]) -> Vec<u64> {
+    /// The content rule that governs entries of a structural class, if one is in force.
+    pub(crate) fn content_rule(&self, structural: ClassId) -> Option<&ContentRule> {
+        self.content_rules.iter().find(|rule| rule.class == structural && !rule.definition.obsolete)
+    }
+
+    fn allowed_by(&self, ids: &[ClassId], rule: Option<&ContentRule>) -> Vec<u64> {
         let mut allowed = vec![0u64; self.type_count().div_ceil(64)];
         let mut allow = |id: TypeId| allowed[id.0 as usize / 64] |= 1 << (id.0 % 64);
         allow(self.well_known.object_class);
@@ -189,6 +216,10 @@ impl Schema {
         }
         if ids.binary_search(&self.well_known.extensible_object).is_ok() {
             self.attribute_types().filter(|(_, t)| !t.is_operational()).for_each(|(id, _)| allow(id));
+        }
+        rule.into_iter().flat_map(ContentRule::attributes).for_each(&mut allow);
+        for id in rule.iter().flat_map(|rule| &rule.not) {
+            allowed[usize::from(id.0) / 64] &= !(1 << (id.0 % 64));
         }
         allowed
     }

@@ -3,7 +3,10 @@
 mod parse;
 mod print;
 
-pub use parse::{DefinitionError, parse_attribute_type, parse_object_class, parse_syntax};
+pub use parse::{
+    DefinitionError, parse_attribute_type, parse_content_rule, parse_name_form, parse_object_class,
+    parse_structure_rule, parse_syntax,
+};
 pub(crate) use parse::{first_component, is_description};
 
 /// What an attribute is for (RFC 4512 section 4.1.2).
@@ -106,6 +109,55 @@ pub struct ObjectClassDefinition {
     pub kind: ClassKind,
     pub must: Vec<String>,
     pub may: Vec<String>,
+    pub extensions: Extensions,
+}
+
+/// A DITContentRuleDescription (RFC 4512 section 4.1.6): what entries of a structural class may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ContentRuleDefinition {
+    /// That of the structural class.
+    pub oid: String,
+    pub names: Vec<String>,
+    pub description: Option<String>,
+    /// Not active: entries are as if it was not there.
+    pub obsolete: bool,
+    /// The auxiliary classes that entries may belong to.
+    pub auxiliary: Vec<String>,
+    pub must: Vec<String>,
+    pub may: Vec<String>,
+    pub not: Vec<String>,
+    pub extensions: Extensions,
+}
+
+/// A NameFormDescription (RFC 4512 section 4.1.7.2): by which attributes entries of a structural class may be named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct NameFormDefinition {
+    pub oid: String,
+    pub names: Vec<String>,
+    pub description: Option<String>,
+    /// Not active: entries are as if it was not there.
+    pub obsolete: bool,
+    /// The structural class.
+    pub class: String,
+    pub must: Vec<String>,
+    pub may: Vec<String>,
+    pub extensions: Extensions,
+}
+
+/// A DITStructureRuleDescription (RFC 4512 section 4.1.7.1): below which entries those of a name form may be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct StructureRuleDefinition {
+    pub id: u32,
+    pub names: Vec<String>,
+    pub description: Option<String>,
+    /// Not active: it governs no entry.
+    pub obsolete: bool,
+    pub form: String,
+    /// The rules that may govern the superior. Without any it is about roots of naming contexts.
+    pub superiors: Vec<u32>,
     pub extensions: Extensions,
 }
 

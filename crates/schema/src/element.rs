@@ -1,6 +1,9 @@
 //! Attribute types and object classes as built: every name resolved, what is inherited filled in.
 
-use crate::definition::{AttributeTypeDefinition, ObjectClassDefinition};
+use crate::definition::{
+    AttributeTypeDefinition, ContentRuleDefinition, NameFormDefinition, ObjectClassDefinition,
+    StructureRuleDefinition,
+};
 use crate::{Rule, Syntax};
 use model::{ClassId, TypeId};
 
@@ -101,6 +104,75 @@ impl ObjectClass {
     /// All attributes that `@class` selects (RFC 4529): those required, then those allowed.
     pub fn all_attributes(&self) -> impl Iterator<Item = TypeId> + '_ {
         self.all_must.iter().chain(&self.all_may).copied()
+    }
+}
+
+/// A DIT content rule (RFC 4512 section 4.1.6).
+#[derive(Clone, Debug)]
+pub struct ContentRule {
+    /// As defined, with macros resolved.
+    pub definition: ContentRuleDefinition,
+    /// The structural class whose entries it governs.
+    pub(crate) class: ClassId,
+    /// The auxiliary classes that it lists, and their superclasses, in order of id: who belongs to a class belongs to these.
+    pub(crate) auxiliary: Vec<ClassId>,
+    pub(crate) must: Vec<TypeId>,
+    pub(crate) may: Vec<TypeId>,
+    /// In order of id.
+    pub(crate) not: Vec<TypeId>,
+}
+
+/// A name form.
+#[derive(Clone, Debug)]
+pub(crate) struct NameForm {
+    /// As defined, with macros resolved.
+    pub(crate) definition: NameFormDefinition,
+    /// The structural class whose entries it names.
+    pub(crate) class: ClassId,
+    pub(crate) must: Vec<TypeId>,
+    pub(crate) may: Vec<TypeId>,
+}
+
+impl NameForm {
+    /// "Entries governed by the form must be named using a value from each required attribute type and zero or more values from the allowed
+    /// attribute types."
+    pub(crate) fn fits(&self, naming: &[TypeId]) -> bool {
+        self.must.iter().all(|id| naming.contains(id))
+            && naming.iter().all(|id| self.must.contains(id) || self.may.contains(id))
+    }
+
+    pub(crate) fn is_of(&self, class: ClassId) -> bool {
+        self.class == class && !self.definition.obsolete
+    }
+}
+
+/// A structure rule.
+#[derive(Clone, Debug)]
+pub(crate) struct StructureRule {
+    pub(crate) definition: StructureRuleDefinition,
+    /// Position of its name form.
+    pub(crate) form: usize,
+}
+
+/// All forms and rules of a schema.
+#[derive(Debug, Default)]
+pub(crate) struct NamingRules {
+    pub(crate) forms: Vec<NameForm>,
+    /// In the order of their numbers.
+    pub(crate) rules: Vec<StructureRule>,
+    pub(crate) has_forms: bool,
+    pub(crate) has_rules: bool,
+}
+
+impl NamingRules {
+    pub(crate) fn new(forms: Vec<NameForm>, mut rules: Vec<StructureRule>) -> NamingRules {
+        rules.sort_by_key(|rule| rule.definition.id);
+        let is_active = |rule: &StructureRule| {
+            !rule.definition.obsolete && forms.get(rule.form).is_some_and(|form| !form.definition.obsolete)
+        };
+        let has_rules = rules.iter().any(is_active);
+        let has_forms = forms.iter().any(|form| !form.definition.obsolete);
+        NamingRules { forms, rules, has_forms, has_rules }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::additions::Additions;
 use crate::class_set::ClassSets;
-use crate::element::Traits;
+use crate::element::{NamingRules, Traits};
 use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile, Subtypes,
-    WellKnown, definition, dn, names, prep, secret,
+    AttributeType, BinaryTransfer, ContentRule, DescriptionError, Fault, Invalid, ObjectClass, Rule,
+    SchemaFile, Subtypes, WellKnown, definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
@@ -23,12 +23,17 @@ pub struct Schema {
     pub(crate) types: Vec<AttributeType>,
     pub(crate) traits: Vec<Traits>,
     pub(crate) classes: Vec<ObjectClass>,
+    /// In the order in which they were read; an obsolete one is not in force.
+    pub(crate) content_rules: Vec<ContentRule>,
+    pub(crate) naming: NamingRules,
     pub(crate) syntaxes: Vec<definition::SyntaxDefinition>,
     pub(crate) type_names: NameTable,
     pub(crate) class_names: NameTable,
     pub(crate) options: OptionTable,
     pub(crate) class_sets: ClassSets,
     pub(crate) well_known: WellKnown,
+    pub(crate) member_of: [Option<TypeId>; 2],
+    pub(crate) group_of_urls: Option<ClassId>,
     /// What names and OIDs of userPassword begin with, and how long the shortest is: see [`Schema::may_be_password`].
     pub(crate) password_initials: u32,
     pub(crate) password_name_bytes_min: usize,
@@ -263,6 +268,24 @@ impl Schema {
     /// Types and classes that the server itself speaks of.
     pub fn well_known(&self) -> &WellKnown {
         &self.well_known
+    }
+
+    /// Is it memberOf or isMemberOf, whose values are worked out? Not where a file defines it as an attribute that clients change: then it
+    /// is stored like any other.
+    #[inline]
+    pub fn is_member_of(&self, id: TypeId) -> bool {
+        self.member_of.contains(&Some(id))
+    }
+
+    /// memberOf and isMemberOf, where [`Schema::is_member_of`] is true of them.
+    pub fn member_of(&self) -> [Option<TypeId>; 2] {
+        self.member_of
+    }
+
+    /// Is the structural class of an entry groupOfURLs, whose members searches find?
+    #[inline]
+    pub fn is_group_of_urls(&self, structural: Option<ClassId>) -> bool {
+        structural.is_some() && structural == self.group_of_urls
     }
 
     /// What was not quite right in the files, but could be read.

@@ -1,16 +1,21 @@
 //! Schema files: RFC text and slapd's `.schema` (`attributetype ( ... )`), cn=config LDIF
 //! (`olcAttributeTypes: {0}( ... )`) and subschema LDIF (`attributeTypes: ( ... )`).
 
-use crate::definition::{parse_attribute_type, parse_object_class};
+use crate::definition::{
+    parse_attribute_type, parse_content_rule, parse_name_form, parse_object_class, parse_structure_rule,
+};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 /// Kind of a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StatementKind {
     AttributeType,
     ObjectClass,
+    ContentRule,
+    NameForm,
+    StructureRule,
     Syntax,
     /// `objectidentifier name oid`
     Macro,
@@ -36,11 +41,19 @@ impl Statement {
         self.pieces[0].1
     }
 
-    /// The OID of a definition, as it is written; `None` of what is none.
-    pub(crate) fn oid(&self) -> Option<String> {
+    /// What a definition is known by: its kind and its OID, as it is written, or its number. The OID of a content rule is that of its class, so
+    /// the kind tells them apart. `None` of what has none.
+    pub(crate) fn key(&self) -> Option<(StatementKind, String)> {
+        self.oid().map(|oid| (self.kind, oid))
+    }
+
+    fn oid(&self) -> Option<String> {
         match self.kind {
             StatementKind::AttributeType => parse_attribute_type(&self.text).ok().map(|d| d.oid),
             StatementKind::ObjectClass => parse_object_class(&self.text).ok().map(|d| d.oid),
+            StatementKind::ContentRule => parse_content_rule(&self.text).ok().map(|d| d.oid),
+            StatementKind::NameForm => parse_name_form(&self.text).ok().map(|d| d.oid),
+            StatementKind::StructureRule => parse_structure_rule(&self.text).ok().map(|d| d.id.to_string()),
             StatementKind::Syntax | StatementKind::Macro => None,
         }
     }
@@ -75,6 +88,14 @@ fn is_ldif_line(line: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b';' | b'.'))
 }
 
+/// How a content rule begins in recorded rules. Programs that do not enforce content rules pass over those of files; they refuse to read this
+/// word, and so a directory whose updates were judged by such rules.
+pub(crate) const RECORDED_CONTENT_RULE: &str = "contentrule";
+/// The same of a name form.
+pub(crate) const RECORDED_NAME_FORM: &str = "namingform";
+/// The same of a structure rule.
+pub(crate) const RECORDED_STRUCTURE_RULE: &str = "structurerule";
+
 /// What a keyword or an LDIF attribute begins; `Err` names what is known and not used.
 fn kind_of(keyword: &str) -> Result<Option<StatementKind>, &'static str> {
     let bare = keyword.to_ascii_lowercase();
@@ -83,9 +104,9 @@ fn kind_of(keyword: &str) -> Result<Option<StatementKind>, &'static str> {
         "objectclass" | "objectclasses" => StatementKind::ObjectClass,
         "ldapsyntax" | "ldapsyntaxes" => StatementKind::Syntax,
         "objectidentifier" => StatementKind::Macro,
-        "ditcontentrule" | "ditcontentrules" => return Err("DIT content rules are not enforced"),
-        "ditstructurerule" | "ditstructurerules" => return Err("DIT structure rules are not enforced"),
-        "nameform" | "nameforms" => return Err("name forms are not enforced"),
+        "ditcontentrule" | "ditcontentrules" | RECORDED_CONTENT_RULE => StatementKind::ContentRule,
+        "ditstructurerule" | "ditstructurerules" | RECORDED_STRUCTURE_RULE => StatementKind::StructureRule,
+        "nameform" | "nameforms" | RECORDED_NAME_FORM => StatementKind::NameForm,
         "matchingrule" | "matchingrules" | "matchingruleuse" => return Err("matching rules are built in"),
         _ => return Ok(None),
     }))

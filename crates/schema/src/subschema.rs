@@ -1,8 +1,10 @@
 //! The content of the subschema subentry (RFC 4512 section 4.2): definitions in their canonical text.
 
-use crate::definition::{Extensions, SyntaxDefinition};
+use crate::definition::{ContentRuleDefinition, Extensions, SyntaxDefinition};
+use crate::element::NamingRules;
 use crate::published::{self, superiors_first};
-use crate::{AttributeType, Rule, RuleKind, Schema, Syntax};
+use crate::source::{RECORDED_CONTENT_RULE, RECORDED_NAME_FORM, RECORDED_STRUCTURE_RULE};
+use crate::{AttributeType, ContentRule, Rule, RuleKind, Schema, Syntax};
 use model::{ClassId, TypeId};
 use std::fmt::Write;
 
@@ -13,6 +15,12 @@ pub enum DefinitionKind {
     AttributeTypes,
     /// `objectClasses`
     ObjectClasses,
+    /// `dITContentRules`
+    ContentRules,
+    /// `nameForms`
+    NameForms,
+    /// `dITStructureRules`
+    StructureRules,
     /// `ldapSyntaxes`
     LdapSyntaxes,
     /// `matchingRules`
@@ -40,6 +48,20 @@ impl Schema {
                     each(&published::object_class(self, class).to_string());
                 }
             }
+            DefinitionKind::ContentRules => {
+                // By the OID of their class, as that is shown.
+                let oid = |rule: &ContentRule| self.class(rule.class).oid.clone();
+                let shown = |rule| ContentRuleDefinition { oid: oid(rule), ..rule.definition.clone() };
+                self.content_rules.iter().for_each(|rule| each(&shown(rule).to_string()));
+            }
+            DefinitionKind::StructureRules => {
+                let rules = &self.naming.rules;
+                let find = |id: &u32| rules.binary_search_by_key(id, |rule| rule.definition.id).ok();
+                let above = |at: usize| rules[at].definition.superiors.iter().filter_map(find);
+                for at in superiors_first(rules.len(), above) {
+                    each(&rules[at].definition.to_string());
+                }
+            }
             _ => self.write_as_defined(kind, each),
         }
     }
@@ -54,6 +76,15 @@ impl Schema {
             }
             DefinitionKind::ObjectClasses => {
                 self.classes().for_each(|(_, c)| each(&c.definition.to_string()));
+            }
+            DefinitionKind::ContentRules => {
+                self.content_rules.iter().for_each(|rule| each(&rule.definition.to_string()));
+            }
+            DefinitionKind::NameForms => {
+                self.naming.forms.iter().for_each(|form| each(&form.definition.to_string()));
+            }
+            DefinitionKind::StructureRules => {
+                self.naming.rules.iter().for_each(|rule| each(&rule.definition.to_string()));
             }
             DefinitionKind::LdapSyntaxes => {
                 Syntax::ALL.iter().for_each(|s| each(&builtin_syntax(*s).to_string()));
@@ -81,6 +112,11 @@ impl Schema {
         types.for_each(|(_, kind)| line("attributetype", kind.definition.to_string()));
         let classes = self.classes().filter(|(_, class)| !class.is_own);
         classes.for_each(|(_, class)| line("objectclass", class.definition.to_string()));
+        let rules = self.content_rules.iter();
+        rules.for_each(|rule| line(RECORDED_CONTENT_RULE, rule.definition.to_string()));
+        let NamingRules { forms, rules, .. } = &self.naming;
+        forms.iter().for_each(|form| line(RECORDED_NAME_FORM, form.definition.to_string()));
+        rules.iter().for_each(|rule| line(RECORDED_STRUCTURE_RULE, rule.definition.to_string()));
     }
 
     /// The attributes that [`crate::Builder::settings`] made, and whether each may have several values.
@@ -124,7 +160,7 @@ impl Schema {
 }
 
 /// The syntax whose matching rules do for the values of another.
-fn general(syntax: Syntax) -> Syntax {
+pub(crate) fn general(syntax: Syntax) -> Syntax {
     match syntax {
         Syntax::PrintableString | Syntax::CountryString | Syntax::TelephoneNumber => Syntax::DirectoryString,
         Syntax::Jpeg => Syntax::OctetString,

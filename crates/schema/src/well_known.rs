@@ -4,11 +4,16 @@ use crate::names::NameTable;
 use model::{ClassId, TypeId};
 
 macro_rules! well_known {
-    (types { $($field:ident $name:literal,)* } classes { $($class:ident $class_name:literal,)* }) => {
-        /// Ids of types and classes that the built-in system schema always defines.
+    (
+        types { $($field:ident $name:literal,)* }
+        shown { $($shown:ident $shown_name:literal,)* }
+        classes { $($class:ident $class_name:literal,)* }
+    ) => {
+        /// Ids of types and classes that the built-in system schema always defines, and of types that the file of the server's own entries does.
         #[derive(Clone, Debug)]
         pub struct WellKnown {
             $(#[doc = $name] pub $field: TypeId,)*
+            $(#[doc = $shown_name] pub $shown: Option<TypeId>,)*
             $(#[doc = $class_name] pub $class: ClassId,)*
         }
 
@@ -23,7 +28,8 @@ macro_rules! well_known {
                 }
                 let kind = |name: &str| TypeId(types.find(name.as_bytes()).expect("looked up above"));
                 let class = |name: &str| ClassId(classes.find(name.as_bytes()).expect("looked up above"));
-                Ok(WellKnown { $($field: kind($name),)* $($class: class($class_name),)* })
+                let shown = |name: &str| types.find(name.as_bytes()).map(TypeId);
+                Ok(WellKnown { $($field: kind($name),)* $($shown: shown($shown_name),)* $($class: class($class_name),)* })
             }
         }
     };
@@ -33,6 +39,7 @@ well_known! {
     types {
     object_class "objectClass",
     structural_object_class "structuralObjectClass",
+    governing_structure_rule "governingStructureRule",
     subschema_subentry "subschemaSubentry",
     create_timestamp "createTimestamp",
     modify_timestamp "modifyTimestamp",
@@ -66,6 +73,10 @@ well_known! {
     matching_rules "matchingRules",
     matching_rule_use "matchingRuleUse",
     ldap_syntaxes "ldapSyntaxes",
+    }
+    shown {
+    entry_ttl "entryTtl",
+    entry_usn "entryUSN",
     }
     classes {
     top "top",

@@ -426,7 +426,8 @@ impl<S: Stream> Connection<S> {
         }
         scratch.worker.tick(shared.clock.now());
         self.state = self.session.poll_notices(&scratch.worker, cx, &mut scratch.out);
-        !scratch.out.is_empty()
+        // A search that follows changes may have some to look at.
+        !scratch.out.is_empty() || self.state == State::Busy
     }
 
     /// Reads once, behind what is held, and gives the session what is complete.

@@ -256,12 +256,12 @@ mod tests {
     fn indexes_fit_the_schema() {
         let config = config(&[
             ("suffix", &["dc=com"]),
-            ("index", &["uid:eq", "jpegPhoto:eq", "cn:ord", "userid:sub"]),
+            ("index", &["uid:eq", "jpegPhoto:eq", "member:ord", "userid:sub"]),
         ]);
         let problems = unknown_to_schema(&config, &schema(&config).unwrap());
         let messages: Vec<&str> = problems.iter().map(|p| &p.message[..]).collect();
         assert!(messages[0].contains("`jpegPhoto`") && messages[0].contains("no equality"), "{messages:?}");
-        assert!(messages[1].contains("`cn`") && messages[1].contains("no ordering"), "{messages:?}");
+        assert!(messages[1].contains("`member`") && messages[1].contains("no ordering"), "{messages:?}");
         assert_eq!(messages[2..], ["`userid` is listed twice; join its kinds with commas"]);
     }
 

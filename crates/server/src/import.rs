@@ -4,6 +4,7 @@
 mod rejects;
 
 use crate::config::{Config, Fault};
+use bulk::active_directory::Translation;
 use bulk::remote::{self, Ways};
 use bulk::{
     Callbacks, Import, ImportError, Input, OnReject, Operational, Passwords, ProgressReport, Summary,
@@ -13,6 +14,7 @@ use env::clock::Clock;
 use env::stream::Stream;
 use env::task;
 use rejects::Rejects;
+use schema::Schema;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -39,6 +41,8 @@ pub struct Job {
     pub passwords: Passwords,
     /// What becomes of records that cannot be stored.
     pub on_fault: OnFault,
+    /// The files are exports of Active Directory, which are translated; attributes that this schema lacks are left out.
+    pub active_directory: Option<Arc<Schema>>,
     /// Do faults tell the byte at which a record begins?
     pub tells_bytes: bool,
 }
@@ -47,7 +51,8 @@ impl Default for Job {
     fn default() -> Job {
         let (operational, on_fault) = (Operational::Keep, OnFault::default());
         let passwords = Passwords::default();
-        Job { files: Vec::new(), streams: 1, operational, passwords, on_fault, tells_bytes: false }
+        let (files, active_directory) = (Vec::new(), None);
+        Job { files, streams: 1, operational, passwords, on_fault, active_directory, tells_bytes: false }
     }
 }
 
@@ -135,7 +140,15 @@ fn read_files(
     let mut sources = job.files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let bytes = sources.iter().map(Source::bytes).sum::<Option<u64>>().unwrap_or(0);
     let mut rejects = rejects_of(job)?;
-    let mut inputs: Vec<Input<'_>> = sources.iter_mut().map(Source::input).collect();
+    let mut opened: Vec<Input<'_>> = sources.iter_mut().map(Source::input).collect();
+    let mut translations: Vec<Translation<'_, '_, '_>> = Vec::new();
+    let mut inputs: Vec<Input<'_>> = match &job.active_directory {
+        Some(schema) => {
+            translations.extend(opened.iter_mut().map(|input| Translation::new(input, schema)));
+            translations.iter_mut().map(|translation| Input::Stream(translation)).collect()
+        }
+        None => opened,
+    };
     let mut write = rejects.as_mut().map(|rejects| {
         |fault: &bulk::Fault, record: &[u8]| {
             rejects.write(&job.files[fault.input], &reported(job, fault), record)

@@ -1,5 +1,6 @@
 //! Wiring only: listeners, connections, configuration, shutdown.
 
+pub mod chaining;
 pub mod cluster;
 pub mod config;
 mod connection;
@@ -13,6 +14,7 @@ mod listener;
 mod logged;
 pub mod logs;
 mod options;
+mod pool_threads;
 mod proxy;
 mod reload;
 mod reports;

@@ -1,7 +1,8 @@
 //! Accepts connections and gives each to the IO thread that has the fewest.
 
+use crate::chaining;
 use crate::config::{self, Listen};
-use crate::hashers::Hashers;
+use crate::hashers;
 use crate::logs::{Auditor, Settings, Writer};
 use crate::options::Options;
 use crate::reload::{Reloaded, signal_to_end};
@@ -10,6 +11,7 @@ use crate::seldom::Seldom;
 use crate::thread::IoThread;
 use dsa::Dsa;
 use dsa::certificates::Certificates;
+use dsa::chaining::Chaining;
 use dsa::contexts::Contexts;
 use dsa::refusals::Limit;
 use dsa::tokens::Tokens;
@@ -34,6 +36,8 @@ pub struct Endpoints {
     pub bound: Vec<(Bound, Arc<config::Listener>)>,
     /// What secures connections, and what verifies tokens.
     pub files: Reloaded,
+    /// What asks other servers for clients.
+    pub chains: Option<Arc<dyn Chaining>>,
     /// What begins security contexts of GSSAPI.
     pub contexts: Option<Arc<dyn Contexts>>,
     /// What is logged of them.
@@ -63,7 +67,7 @@ pub fn serve(
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, files, contexts, logs, words, .. }: Endpoints,
+    Endpoints { bound, files, chains, contexts, logs, words, .. }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
@@ -86,11 +90,15 @@ pub async fn serve_until(
     if let Some(tokens) = &files.tokens {
         dsa.verify_tokens_by(Arc::clone(tokens) as Arc<dyn Tokens>);
     }
+    if let Some(chains) = chains {
+        dsa.chain_by(chains);
+    }
     if let Some(contexts) = contexts {
         dsa.begin_contexts_by(contexts);
     }
     // They go on until the last session has ended.
-    let _hashers = Hashers::start(&dsa)?;
+    let _hashers = hashers::start(&dsa)?;
+    let _askers = chaining::start(&dsa)?;
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();

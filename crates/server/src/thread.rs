@@ -315,6 +315,7 @@ impl Shared {
         look_after_memory(worker, now);
         report_failed_binds(worker);
         worker.write_account_times(now);
+        worker.delete_expired(now);
         report_refusals(worker, now);
     }
 

@@ -48,6 +48,7 @@ impl Server {
         let thread = std::thread::spawn(move || {
             let bound = TcpBound::bind("127.0.0.1:0".parse().unwrap())?;
             let endpoints = Endpoints {
+                chains: None,
                 contexts: None,
                 words: None,
                 auditor: None,

@@ -89,7 +89,8 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         tokens: None,
         principals: None,
         limits: dsa::config::SearchLimits::default(),
-        clients: Default::default(),
+        // A tree delete has parts.
+        clients: dsa::config::ClientLimits { tree_delete_max: 4, ..Default::default() },
         queue_length_oid: None,
         settings: settings(),
         version: "0".to_owned(),

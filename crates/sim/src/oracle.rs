@@ -5,7 +5,7 @@ use crate::late::Group;
 use crate::node::{config, digest, schema, schema_of, superblock};
 use crate::requests::{Bundle, COUNTER};
 use dsa::POLICY_ACTOR;
-use dsa::behaviour::OLDEST;
+use dsa::behaviour::NEWEST;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
 use dsa::{Applier, Dsa, Session, State, Worker};
@@ -63,7 +63,9 @@ pub struct Held {
 impl Default for Oracle {
     fn default() -> Oracle {
         let dsa = Dsa::new(config(superblock()), schema()).expect("memory is plenty");
-        let applier = Applier::new(&dsa).expect("there are few readers");
+        let mut applier = Applier::new(&dsa).expect("there are few readers");
+        // A first start begins with the newest that its program knows, and every directory here was begun by this program.
+        applier.behave(NEWEST);
         let (seen, sent) = (BTreeMap::new(), BTreeSet::new());
         let (commands, imports) = (Vec::new(), BTreeMap::new());
         Oracle {
@@ -76,7 +78,7 @@ impl Default for Oracle {
             commands,
             imports,
             has_no_schema_check: false,
-            behaviour: OLDEST,
+            behaviour: NEWEST,
             has_raised: false,
         }
     }

@@ -90,6 +90,8 @@ pub struct Bundle {
     pub members: Vec<u8>,
     /// The next update happens only if this filter is true of its entry.
     pub only_if: Option<String>,
+    /// Other controls of the next update.
+    pub with: Vec<Control<'static>>,
 }
 
 impl Bundle {
@@ -104,7 +106,8 @@ impl Bundle {
         let filter = self.only_if.take().map(|filter| assertion::encode(&parsed(&filter).filter()));
         let assertion = filter.as_deref().map(|value| assertion::control(value, true));
         let membership = self.transaction.as_deref().map(transaction_specification::control);
-        let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).collect();
+        let others = std::mem::take(&mut self.with);
+        let controls: Vec<Control<'_>> = membership.into_iter().chain(assertion).chain(others).collect();
         request.encode(&mut self.bytes, id, &controls);
         let is_schema = matches!(request, Request::Modify(modify) if modify.dn == SUBSCHEMA_DN.as_bytes());
         let is_settings = matches!(request, Request::Modify(modify) if modify.dn == CONFIG.as_bytes());

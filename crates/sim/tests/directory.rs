@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 150;
 /// So many of clusters besides.
-const CLUSTERS: u64 = 300;
+const CLUSTERS: u64 = 120;
 /// Within so many seeds each fault must be found.
 const PLANTED_SEEDS: u64 = 1000;
-/// Worlds from which on faults are looked for that few worlds find, by fault and property: the first that does. The search ends behind it as any other.
-const SEEDS_KNOWN: [(Fault, &str, u64); 11] = [
+/// Worlds from which on faults are looked for that few worlds or long ones find, by fault and property: the first that does. The search ends behind it as any other.
+const SEEDS_KNOWN: [(Fault, &str, u64); 18] = [
     (wal::faults::TORN_TAIL_READ, "the log can be read", 88),
     (wal::faults::BLOCK_CHECKSUM_SKIPPED, "a flipped bit stops the start", 67),
     (store::faults::INDEX_CHANGE_MISSED, properties::SEARCHED, 374),
@@ -29,6 +29,13 @@ const SEEDS_KNOWN: [(Fault, &str, u64); 11] = [
     (consensus::faults::DELAYED_SAYS_ALL_IS_COMMITTED, properties::CURRENT, 157),
     (consensus::faults::LEASE_OVER_TRANSFER, properties::LEASES, 27),
     (consensus::faults::DRAINED_LEADS_AGAIN, properties::DRAINED, 26),
+    (peers::faults::OLD_IMAGE_ACCEPTED, properties::AGREEMENT, 424),
+    (consensus::faults::TICK_DEBT, properties::LEASES, 13),
+    (node::faults::SLOW_LEADER_STAYS, properties::WORSE, 13),
+    (node::faults::SLICES_NOT_COMPARED, properties::REBUILT, 10),
+    (node::faults::BEHAVIOUR_MIXED, properties::LEAVES, 5),
+    (consensus::faults::JOINT_NOT_LEFT, properties::LEFT, 4),
+    (dsa::faults::CONDITION_PASSED_OVER, "only what was sent is there", 17),
 ];
 /// What happens in few clusters.
 const SELDOM: [&str; 3] = ["replicas outdated", "disks set back", "links refused for that"];
@@ -91,10 +98,11 @@ fn what_a_start_logs_itself_is_no_matter_of_a_flipped_bit() {
 
 #[test]
 fn a_seed_repeats_itself() {
-    let every = (workloads::NAMES.len() * PLANS.len()) as u64;
+    // Every other seed: each workload and each plan is among them.
+    let seeds = || (0..(workloads::NAMES.len() * PLANS.len()) as u64).step_by(2);
     let hash = |seed| Choice::default().run(seed, false).map(|(hash, _)| hash).expect("it is clean");
-    let hashes: Vec<u64> = (0..every).map(hash).collect();
-    assert_eq!(hashes, (0..every).map(hash).collect::<Vec<_>>());
+    let hashes: Vec<u64> = seeds().map(hash).collect();
+    assert_eq!(hashes, seeds().map(hash).collect::<Vec<_>>());
     assert_ne!(hashes[0], hashes[1]);
 }
 

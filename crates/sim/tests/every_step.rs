@@ -6,12 +6,15 @@
 use dsa::parcel::Parcel;
 use env::disk::Disk;
 use env::planted;
+use model::ResultCode;
+use proto::control::tree_delete;
+use sim::answers::Answer;
 use sim::clock::SimClock;
 use sim::disk::{Faults, SimDisk};
 use sim::node::{Node, StartOptions, digest};
 use sim::operator::{self, digest_of};
 use sim::random::Random;
-use sim::requests::{Bundle, Sent};
+use sim::requests::{Bundle, SUFFIX, Sent};
 use sim::workloads;
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -57,6 +60,7 @@ macro_rules! rows {
 rows! {
     a_first_start: ("a first start", empty, start, 15),
     changes_of_entries: ("changes", filled, changes, 50),
+    a_tree_delete: ("a tree delete in parts", filled, tree_delete, 8),
     a_snapshot_and_an_archive: ("a snapshot, and log files archived", filled, snapshot, 30),
     a_clean_end: ("a clean end", filled, clean_end, 15),
     a_start_after_a_power_loss: ("a start after a power loss", torn, start, 8),
@@ -202,6 +206,30 @@ fn start(disk: &SimDisk, _: &mut dyn FnMut(u128)) -> Result<(), String> {
 
 fn changes(disk: &SimDisk, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
     send(&mut node(disk)?, 15, 5, reported)
+}
+
+/// Each part is a state: after a crash between two of them the ones before are there.
+fn tree_delete(disk: &SimDisk, reported: &mut dyn FnMut(u128)) -> Result<(), String> {
+    let (mut node, clock) = (node(disk)?, SimClock::default());
+    let mut bundle = Bundle { with: vec![tree_delete::control(true)], ..Bundle::default() };
+    bundle.delete(SUFFIX, Sent::Other);
+    let mut before = digest(&node.recovered.dsa);
+    node.send(0, &bundle.bytes, &clock);
+    let mut parts = 0;
+    while node.waits(0) {
+        node.prepare_file();
+        node.step(&clock).map_err(|failed| failed.to_string())?;
+        let after = digest(&node.recovered.dsa);
+        if after != before {
+            reported(after);
+            (before, parts) = (after, parts + 1);
+        }
+    }
+    let answer = node.answers(0).pop().expect("it waits for nothing more");
+    match matches!(answer, Answer::Done(_, ResultCode::Success)) && parts > 1 {
+        true => Ok(()),
+        false => Err(format!("{answer:?} after {parts} parts")),
+    }
 }
 
 fn snapshot(disk: &SimDisk, _: &mut dyn FnMut(u128)) -> Result<(), String> {

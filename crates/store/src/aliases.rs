@@ -23,6 +23,15 @@ pub enum AliasError {
     Loop(EntryId),
     /// No alias is to blame: the name itself leads nowhere.
     Unresolved(Unresolved),
+    /// It stands for a name below a referral object, which is no entry of this server.
+    Elsewhere {
+        /// The alias.
+        alias: EntryId,
+        /// The nearest entry that there is: a referral object, or below one.
+        nearest: EntryId,
+        /// The DN that was meant, behind all aliases.
+        dn: Vec<u8>,
+    },
 }
 
 // One load each, so that a search of a directory without such entries pays for nothing else. Sets are supersets: an entry that was
@@ -117,7 +126,15 @@ impl<'a> ReadPoint<'a> {
                     (id, self.rdns_below(&text, id))
                 }
                 Err(unresolved) => {
-                    return Err(last.map_or(AliasError::Unresolved(unresolved), AliasError::Dangling));
+                    return Err(match (last, &unresolved) {
+                        (None, _) => AliasError::Unresolved(unresolved),
+                        (Some(alias), Unresolved::NoSuchObject(Some(nearest)))
+                            if self.referral_above(*nearest).is_some() =>
+                        {
+                            AliasError::Elsewhere { alias, nearest: *nearest, dn: text }
+                        }
+                        (Some(alias), _) => AliasError::Dangling(alias),
+                    });
                 }
             };
             text = self.replace_superior(&text, below, alias).ok_or(AliasError::Dangling(alias))?;
@@ -199,6 +216,9 @@ impl Writer<'_> {
         if shape.has_access_rules {
             self.note_access_rules(id);
         }
+        if shape.is_dynamic {
+            self.note_dynamic(id);
+        }
     }
 
     /// Notes all entries of a shard that was just restored. Looks at them only if one can be an alias or a referral: shapes that no
@@ -206,7 +226,7 @@ impl Writer<'_> {
     pub(crate) fn note_kinds(&mut self) {
         let (shard, view) = (self.shard, self.view());
         let mut shapes = (0..self.state.shapes.end()).filter_map(|number| shard.shapes.find(number));
-        if shapes.all(|shape| shape.kind == Kind::Plain && !shape.has_access_rules) {
+        if shapes.all(|shape| shape.kind == Kind::Plain && !shape.has_access_rules && !shape.is_dynamic) {
             return;
         }
         for id in 1..self.state.heap.ids.end() {
@@ -224,6 +244,9 @@ impl Writer<'_> {
         }
         if former.has_access_rules && !now.is_some_and(|now| now.has_access_rules) {
             self.leave_access_rules(id);
+        }
+        if former.is_dynamic && now.is_none() {
+            self.later(Later::Dynamic(id));
         }
     }
 

@@ -19,7 +19,7 @@ use crate::record::{EntryRef, ValueSet, Values, ber_octets};
 use crate::resolve::push_rdn;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::Visit;
-use model::{EntryId, TypeId};
+use model::{Description, EntryId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -167,6 +167,10 @@ impl<'w> Check<'w> {
             // Its rules would not be in force.
             self.find(Some(entry), format_args!("it is not among the entries that have access rules"));
         }
+        if entry.shape.is_dynamic && !shard.kinds.dynamic.contains(entry.id.0, view) {
+            // It would never be deleted.
+            self.find(Some(entry), format_args!("it is not among the dynamic entries"));
+        }
         self.keys(entry);
     }
 
@@ -177,7 +181,7 @@ impl<'w> Check<'w> {
         let mut keys: Vec<(u16, Key)> = Vec::new();
         let mut normal = std::mem::take(&mut self.normal);
         let classes = entry.shape.class_values.iter().map(|value| &**value);
-        let class_type = shard.schema.well_known().object_class;
+        let class_type = Description::plain(shard.schema.well_known().object_class);
         // Values of objectClass are in the shape and not in the record.
         let mut each = |number, key| keys.push((number, key));
         let indexes = view.indexes();
@@ -187,7 +191,7 @@ impl<'w> Check<'w> {
             let attribute_type = slot.description.attribute_type;
             match values {
                 Values::Inline(values) => {
-                    indexes.each_key(view, attribute_type, values, &mut normal, &mut each);
+                    indexes.each_key(view, slot.description, values, &mut normal, &mut each);
                 }
                 Values::Set(set) => sets.push((attribute_type, set)),
             }
@@ -234,7 +238,8 @@ impl<'w> Check<'w> {
                 ber_bytes += ber_octets(value.len());
                 let (hash, _) = shard.set_key(attribute_type, value, normal);
                 let each = &mut |number, key| keys.push((number, key));
-                view.indexes().each_key(view, attribute_type, std::iter::once(value), normal, each);
+                let description = Description::plain(attribute_type);
+                view.indexes().each_key(view, description, std::iter::once(value), normal, each);
                 if hash == key { Ok(()) } else { Err("a value lies under a key that is not its own") }
             }
         })?;
@@ -305,7 +310,9 @@ impl<'w> Check<'w> {
             }
             Visit::Node(_) => Ok(()),
         });
-        if let Err(what) = walked {
+        let counted = view.tree(root).counts().len();
+        let is_counted = if counted == items { Ok(()) } else { Err("its items are others than are counted") };
+        if let Err(what) = walked.and(is_counted) {
             let attribute = view.shard.schema.attribute_type(index.name.attribute_type).name();
             self.find(None, format_args!("the tree of {attribute}: {what}"));
         }

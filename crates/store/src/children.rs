@@ -5,6 +5,10 @@
 
 use crate::shard::ReadPoint;
 use model::EntryId;
+use std::ops::ControlFlow;
+
+/// Subordinates that are looked up at a time.
+const SLICE: usize = 64;
 
 impl ReadPoint<'_> {
     /// Puts the ids of the next immediate subordinates of an entry into `out`, ascending: those that are at least `from`,
@@ -18,5 +22,19 @@ impl ReadPoint<'_> {
         assert!(next.is_none_or(|next| next > from), "a walk through the subordinates gets on");
         out.retain(|id| self.entry(EntryId(*id)).is_some_and(|entry| entry.parent() == parent));
         next
+    }
+
+    /// Gives the immediate subordinates of an entry, until it is enough.
+    pub fn each_child(
+        self,
+        parent: EntryId,
+        found: &mut dyn FnMut(EntryId) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (mut from, mut ids) = (Some(0), Vec::new());
+        while let Some(next) = from {
+            from = self.children(parent, next, SLICE, &mut ids);
+            ids.iter().try_for_each(|id| found(EntryId(*id)))?;
+        }
+        ControlFlow::Continue(())
     }
 }

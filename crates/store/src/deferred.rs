@@ -29,6 +29,8 @@ pub(crate) enum Later {
     Kind { kind: crate::shape::Kind, id: u32 },
     /// The entry no longer has access rules.
     AccessRules(u32),
+    /// The entry, a dynamic one, is not there any more.
+    Dynamic(u32),
     /// The entry no longer has this key in an attribute index.
     Key { index: u16, key: Key, id: u32 },
 }
@@ -122,6 +124,7 @@ impl Writer<'_> {
             }
             Later::Kind { kind, id } => self.forget_kind(id, kind, oldest),
             Later::AccessRules(id) => self.forget_access_rules(id, oldest),
+            Later::Dynamic(id) => self.forget_dynamic(id, oldest),
             Later::Key { index, key, id } => self.remove_key(index, key, id, oldest),
         }
     }

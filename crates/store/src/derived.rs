@@ -32,6 +32,8 @@ pub enum Derived {
     ModifiersName,
     /// structuralObjectClass (RFC 4512 section 3.4.6).
     StructuralObjectClass,
+    /// governingStructureRule (RFC 4512 section 3.4.7), where the schema has structure rules.
+    GoverningStructureRule,
     /// subschemaSubentry (RFC 4512 section 3.4.5).
     SubschemaSubentry,
     /// hasSubordinates (X.501).
@@ -40,11 +42,15 @@ pub enum Derived {
     NumSubordinates,
     /// contextCSN, as OpenLDAP writes it: of the topmost entry of a naming context, the last change of the whole shard.
     ContextCsn,
+    /// entryTtl (RFC 2589), of dynamic entries alone.
+    EntryTtl,
+    /// entryUSN: the CSN of the last change as a number.
+    EntryUsn,
 }
 
 impl Derived {
-    /// All of them, in the order in which `+` returns them.
-    pub const ALL: [Derived; 12] = [
+    /// Those that any entry may have, in the order in which `+` returns them. Behind them come those of [`Derived::optional`].
+    pub const ALL: [Derived; 13] = [
         Derived::EntryUuid,
         Derived::EntryDn,
         Derived::EntryCsn,
@@ -53,6 +59,7 @@ impl Derived {
         Derived::ModifyTimestamp,
         Derived::ModifiersName,
         Derived::StructuralObjectClass,
+        Derived::GoverningStructureRule,
         Derived::SubschemaSubentry,
         Derived::HasSubordinates,
         Derived::NumSubordinates,
@@ -71,22 +78,58 @@ impl Derived {
             Derived::ModifyTimestamp => known.modify_timestamp,
             Derived::ModifiersName => known.modifiers_name,
             Derived::StructuralObjectClass => known.structural_object_class,
+            Derived::GoverningStructureRule => known.governing_structure_rule,
             Derived::SubschemaSubentry => known.subschema_subentry,
             Derived::HasSubordinates => known.has_subordinates,
             Derived::NumSubordinates => known.num_subordinates,
             Derived::ContextCsn => known.context_csn,
+            Derived::EntryTtl => known.entry_ttl.expect("it is named only where the schema has it"),
+            Derived::EntryUsn => known.entry_usn.expect("it is named only where the schema has it"),
         }
+    }
+
+    /// Those that entries have only where the schema has the server's own attributes.
+    pub fn optional(schema: &schema::Schema) -> impl Iterator<Item = Derived> {
+        let known = schema.well_known();
+        let of_dynamic = known.entry_ttl.map(|_| Derived::EntryTtl);
+        of_dynamic.into_iter().chain(known.entry_usn.map(|_| Derived::EntryUsn))
     }
 
     /// The derived attribute of this type, if it is one.
     pub fn of(attribute_type: TypeId, schema: &schema::Schema) -> Option<Derived> {
-        Derived::ALL.into_iter().find(|d| d.attribute_type(schema) == attribute_type)
+        let mut all = Derived::ALL.into_iter().chain(Derived::optional(schema));
+        all.find(|d| d.attribute_type(schema) == attribute_type)
     }
 
     /// Does it follow from the entry at its read point? Only of such may an update assert something: else the outcome would depend on
-    /// when it was prepared. What does not is returned only to those who name it.
+    /// when it was prepared.
     pub fn is_of_entry(self) -> bool {
-        self != Derived::ContextCsn
+        !matches!(self, Derived::ContextCsn | Derived::EntryTtl)
+    }
+
+    /// Does a change of it change the entry? What does not is no part of what content synchronisation brings (RFC 4533 section 4.2), nor
+    /// tested by it.
+    pub fn is_synchronised(self) -> bool {
+        !matches!(
+            self,
+            Derived::EntryDn
+                | Derived::GoverningStructureRule
+                | Derived::SubschemaSubentry
+                | Derived::HasSubordinates
+                | Derived::NumSubordinates
+                | Derived::ContextCsn
+                | Derived::EntryTtl
+        )
+    }
+
+    /// Is it returned to those alone who name it?
+    pub fn must_be_named(self) -> bool {
+        matches!(self, Derived::ContextCsn | Derived::EntryUsn)
+    }
+
+    /// Have dynamic entries alone it?
+    pub fn is_of_dynamic(self) -> bool {
+        self == Derived::EntryTtl
     }
 
     /// Is it absent where operational attributes are switched off?
@@ -95,9 +138,11 @@ impl Derived {
             self,
             Derived::EntryDn
                 | Derived::StructuralObjectClass
+                | Derived::GoverningStructureRule
                 | Derived::SubschemaSubentry
                 | Derived::HasSubordinates
                 | Derived::NumSubordinates
+                | Derived::EntryTtl
         )
     }
 }
@@ -123,6 +168,13 @@ impl<'a> ReadPoint<'a> {
                 Some(class) => out.extend_from_slice(self.shard.schema.class(class).name().as_bytes()),
                 None => return false,
             },
+            Derived::GoverningStructureRule => {
+                let has_rules = self.shard.schema.has_structure_rules();
+                match has_rules.then(|| self.governing_rule(entry)).flatten() {
+                    Some(rule) => out.extend_from_slice(rule.to_string().as_bytes()),
+                    None => return false,
+                }
+            }
             Derived::SubschemaSubentry => out.extend_from_slice(SUBSCHEMA_DN.as_bytes()),
             Derived::HasSubordinates => {
                 out.extend_from_slice(if self.subordinates(entry.id) > 0 { b"TRUE" } else { b"FALSE" })
@@ -135,6 +187,12 @@ impl<'a> ReadPoint<'a> {
                 out.extend_from_slice(self.shard.last_csn().to_string().as_bytes());
             }
             Derived::ContextCsn => return false,
+            // A change of the name alone has a CSN, too, but not one of the name of a superior.
+            Derived::EntryUsn => out.extend_from_slice(changed.usn().to_string().as_bytes()),
+            Derived::EntryTtl => match self.entry_ttl(entry) {
+                Some(seconds) => out.extend_from_slice(seconds.to_string().as_bytes()),
+                None => return false,
+            },
         }
         true
     }

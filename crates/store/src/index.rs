@@ -10,6 +10,7 @@
 pub(crate) mod build;
 mod change;
 mod held;
+pub(crate) mod in_order;
 pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod kind;
@@ -29,8 +30,8 @@ use crate::postings::{Found, Postings, PostingsWriter};
 use crate::record::{EntryRef, Values};
 use crate::shape::Slot;
 use crate::shard::ReadPoint;
-use model::TypeId;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use model::{Description, EntryId, TypeId};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// One index: what kind of keys it holds of one attribute type.
 /// Readers share it without a lock: each structure is one that a single writer changes while others read.
@@ -40,6 +41,17 @@ pub(crate) struct AttributeIndex {
     pub(crate) content: Content,
     /// Bytes as they were measured last.
     bytes: AtomicU64,
+    exceptions: Exceptions,
+}
+
+/// Entries in a tree that have not one key each. Noted when such an entry is met, and never taken back: it would have to be known that there is
+/// no other. Each start makes the index anew.
+#[derive(Default)]
+struct Exceptions {
+    /// An entry may have several.
+    several: AtomicBool,
+    /// A value may have none.
+    none: AtomicBool,
 }
 
 /// The keys of an index, in the structure of its kind.
@@ -83,8 +95,8 @@ impl AttributeIndex {
                 Content::Postings(postings)
             }
         };
-        let bytes = AtomicU64::new(0);
-        Ok((AttributeIndex { name, content, bytes }, side))
+        let (bytes, exceptions) = (AtomicU64::new(0), Exceptions::default());
+        Ok((AttributeIndex { name, content, bytes, exceptions }, side))
     }
 
     #[inline]
@@ -108,6 +120,31 @@ impl AttributeIndex {
         let Content::Tree(root) = &self.content else { return None };
         let root = root.load(Ordering::Acquire);
         (root != 0).then_some(root)
+    }
+
+    /// Takes notice of so many different keys that an entry has by the values of one attribute. Several attributes may have the values of one index,
+    /// by options or as subtypes; who has one beside the plain one may have two keys.
+    #[inline]
+    pub(crate) fn note_keys(&self, description: Description, keys: usize) {
+        let is_tree = matches!(self.content, Content::Tree(_));
+        if is_tree && (keys > 1 || description != Description::plain(self.name.attribute_type)) {
+            note(&self.exceptions.several);
+        }
+    }
+
+    /// Takes notice of an entry that has several keys.
+    pub(crate) fn note_several_keys(&self) {
+        note(&self.exceptions.several);
+    }
+
+    /// Has each entry with the attribute one key at most?
+    pub(crate) fn has_one_key_each(&self) -> bool {
+        !self.exceptions.several.load(Ordering::Relaxed)
+    }
+
+    /// Has each value a key?
+    pub(crate) fn has_all_values(&self) -> bool {
+        !self.exceptions.none.load(Ordering::Relaxed)
     }
 
     /// How many candidates a probe leaves, at most; of a range it is estimated.
@@ -165,11 +202,49 @@ impl AttributeIndex {
     }
 }
 
+/// Sets a flag. It is mostly set already where it is set at all: its cache line then stays with all threads.
+#[inline]
+fn note(flag: &AtomicBool) {
+    if !flag.load(Ordering::Relaxed) {
+        flag.store(true, Ordering::Relaxed);
+    }
+}
+
 impl<'a> ReadPoint<'a> {
     /// The indexes that there are.
     #[inline]
     pub(crate) fn indexes(self) -> &'a Lookup {
         self.shard.indexes.load(self)
+    }
+
+    /// Entries that may have a value of this very type with this normal form; `None` without an index that tells.
+    pub fn may_have_value(self, attribute_type: TypeId, normal: &[u8]) -> Option<Vec<EntryId>> {
+        let found = self.equality_candidates(attribute_type, self.shard.value_hash(normal))?;
+        let mut ids = Vec::new();
+        found.push_from(0, usize::MAX, self, &mut ids);
+        Some(ids.into_iter().map(EntryId).collect())
+    }
+
+    /// Entries that may have an attribute. `None` if that cannot be known soon: by an index on its presence there are more than `most`, or
+    /// there is none, and more than `entries_max` entries to be looked at.
+    pub fn may_have_attribute(
+        self,
+        attribute_type: TypeId,
+        most: usize,
+        entries_max: usize,
+    ) -> Option<Vec<EntryId>> {
+        let mut ids = Vec::new();
+        let most = match self.indexes().answering(attribute_type, IndexKind::Presence) {
+            Some(index) => {
+                index.ids()?.push_from(0, most + 1, self, &mut ids);
+                most
+            }
+            None => {
+                ids.extend(1..self.shard.ids_end().min(u32::try_from(entries_max).ok()?.saturating_add(2)));
+                entries_max
+            }
+        };
+        (ids.len() <= most).then(|| ids.into_iter().map(EntryId).collect())
     }
 
     /// Candidates of an equality assertion on this very type, by the hash of its normalised value; `None` without

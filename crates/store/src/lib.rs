@@ -27,6 +27,7 @@ mod deferred;
 pub mod derived;
 mod digest;
 mod dn_cache;
+mod dynamic;
 pub mod faults;
 mod given;
 mod hash;
@@ -34,12 +35,14 @@ mod idset;
 mod index;
 mod kinds;
 mod length;
+pub mod lifetimes;
 #[cfg(all(test, pando_loom))]
 mod loom_tests;
 mod memory_use;
 pub mod overlay;
 mod postings;
 mod readers;
+mod recent_changes;
 pub mod record;
 mod refused;
 mod resolve;
@@ -51,6 +54,7 @@ mod set_changes;
 pub mod shape;
 mod shard;
 mod stale_keys;
+pub mod stream;
 mod suffix;
 mod sync;
 mod tree;
@@ -58,8 +62,8 @@ mod uuid;
 pub mod values;
 
 pub use apply::{
-    Add, Change, ChangeKind, Condition, Modify, ModifyDn, Pattern, Prepared, PreparedWrite, REPLACEMENTS_MAX,
-    Replacement, RowMaker, Rows, Stamp, Unlike,
+    Add, Change, ChangeKind, Condition, EachValue, Judge, Made, Modify, ModifyDn, Pattern, Prepared,
+    PreparedWrite, REPLACEMENTS_MAX, Replacement, RowMaker, Rows, Stamp, Unlike,
 };
 pub use checkpoint::{Checkpoint, Meta, SLOT_BYTES, Segment, Segments};
 pub use deferred::REMOVALS_MAX;
@@ -78,4 +82,5 @@ pub use shard::look::Look;
 pub use shard::reader::{LongReadPoint, Pin, Reader};
 pub use shard::revocable::{Entered, Holder, RevocableReadPoint, Revoked};
 pub use shard::room::memory_bytes_end;
+pub use shard::stream::{Below, Follower};
 pub use shard::{ReadPoint, Settings, Shard, Writer};

@@ -6,13 +6,14 @@
 //! are there that updates name, and some others, so that it is not taken for empty. [`Overlay::is_partial`] tells.
 
 mod complete;
+pub mod merged;
 
 use crate::dn_cache::DnCache;
 use crate::refused::Refused;
 use crate::resolve::Unresolved;
 use crate::shard::{ReadPoint, Settings, Shard};
 use crate::values::SetPosition;
-use model::{Csn, Description, EntryId};
+use model::{Csn, Description, EntryId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct Overlay {
     copied: BTreeMap<u32, Copied>,
     /// What updates have changed, made or taken away.
     changed: BTreeSet<u32>,
+    /// Entries that got a value here of which there may be one, by the hash of the value.
+    values: BTreeMap<u64, Vec<u32>>,
 }
 
 /// An entry that was copied.
@@ -95,8 +98,15 @@ impl Overlay {
         // What it may hold is bounded here, and is the same whatever memory the directory may have.
         let settings = Settings { indexes: Vec::new(), memory_bytes_max: 1 << 50, ..base.settings.clone() };
         let shard = Shard::build_small(settings, Arc::clone(&base.schema), heap_bytes, base.entries_max())?;
+        shard.keep_dynamic(base.keeps_dynamic());
         let shard = Arc::new(shard);
-        Ok(Overlay { bytes_max, shard, copied: BTreeMap::new(), changed: BTreeSet::new() })
+        Ok(Overlay {
+            bytes_max,
+            shard,
+            copied: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            values: BTreeMap::new(),
+        })
     }
 
     /// The shard in which updates are applied. Each batch is to be published.
@@ -107,6 +117,21 @@ impl Overlay {
     /// An update has changed this entry here, made it or taken it away.
     pub fn note_changed(&mut self, id: EntryId) {
         self.changed.insert(id.0);
+    }
+
+    /// An entry got a value with this hash here.
+    pub fn note_value(&mut self, id: EntryId, hash: u64) {
+        self.values.entry(hash).or_default().push(id.0);
+    }
+
+    /// Entries that got a value with this hash here, and may have lost it since.
+    pub fn with_value(&self, hash: u64) -> &[u32] {
+        self.values.get(&hash).map_or(&[], Vec::as_slice)
+    }
+
+    /// Is this entry of the shard below to be looked for here?
+    pub fn has_copied(&self, id: EntryId) -> bool {
+        self.copied.contains_key(&id.0)
     }
 
     /// The next change here is stamped as the next in `base` would be.
@@ -133,6 +158,25 @@ impl Overlay {
             };
         }
         self.extend(base, EntryId(parent), named)
+    }
+
+    /// As [`Overlay::bring`], of an entry that no update names: with the superiors that it has there.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bring_entry(&mut self, base: ReadPoint<'_>, id: EntryId, named: Named<'_>) -> Result<(), Refused> {
+        let (mut way, mut above) = (Vec::new(), id);
+        while above.0 != 0
+            && !self.has_copied(above)
+            && let Some(entry) = base.entry(above)
+        {
+            way.push(above);
+            above = entry.parent();
+        }
+        for id in way.into_iter().rev() {
+            self.copy(base, id)?;
+        }
+        self.extend(base, id, named)
     }
 
     fn copy(&mut self, base: ReadPoint<'_>, id: EntryId) -> Result<u32, Refused> {
@@ -162,7 +206,7 @@ impl Overlay {
             return Ok(());
         };
         let mut writer = self.shard.writer();
-        copied.partial.retain(|partial| writer.has_set(id, partial));
+        copied.partial.retain(|partial| writer.view().has_set(id, partial));
         let Some(entry) = base.entry(id) else { return Ok(()) };
         for partial in &mut copied.partial {
             let wanted = partial.description;
@@ -176,6 +220,16 @@ impl Overlay {
     /// Are some values of this entry not here?
     pub fn is_partial(&self, id: EntryId) -> bool {
         self.copied.get(&id.0).is_some_and(|copied| !copied.partial.is_empty())
+    }
+
+    /// May an entry that is `here` have a value of this type, or of a subtype, that is not here, and that no update has named? Then the shard below tells.
+    pub fn leaves_open(&self, here: ReadPoint<'_>, id: EntryId, (of, hash): (TypeId, u64)) -> bool {
+        let Some(copied) = self.copied.get(&id.0) else { return false };
+        copied.partial.iter().any(|partial| {
+            self.shard.schema.is_subtype(partial.description.attribute_type, of)
+                && !partial.asked.contains(&hash)
+                && here.has_set(id, partial)
+        })
     }
 
     /// How many subordinates an entry has that are not here: they are to be there still if it is deleted.

@@ -44,6 +44,10 @@ pub enum Refused {
     BelowItself,
     /// An alias has no subordinates (RFC 4512 section 2.6).
     BelowAlias,
+    /// Entries below a dynamic one are dynamic (RFC 2589 section 3.1).
+    BelowDynamic,
+    /// An entry is dynamic from its beginning on, or never.
+    DynamicChanged,
     /// The schema says no.
     Schema(Violation),
     /// No memory is left within the limit.
@@ -53,6 +57,10 @@ pub enum Refused {
     },
     /// The entry is not such that the command may be applied ([`crate::Condition`]).
     ConditionFailed,
+    /// What the update makes of the entry violates a constraint ([`crate::Judge`]).
+    Constraint(String),
+    /// A constraint asks for more work than one update may do.
+    ConstraintLimit(String),
     /// A bound of the store would be exceeded.
     StoreLimit(&'static str),
 }
@@ -71,12 +79,18 @@ impl Refused {
             Refused::NotAllowedOnRdn(_) => ResultCode::NotAllowedOnRdn,
             Refused::NoSuchAttribute(_) => ResultCode::NoSuchAttribute,
             Refused::ValueExists(_) => ResultCode::AttributeOrValueExists,
-            Refused::NotIncrementable(_) | Refused::NotModifiable(_) => ResultCode::ConstraintViolation,
+            Refused::NotIncrementable(_) | Refused::NotModifiable(_) | Refused::Constraint(_) => {
+                ResultCode::ConstraintViolation
+            }
             Refused::BelowItself => ResultCode::UnwillingToPerform,
             Refused::BelowAlias => ResultCode::AliasProblem,
+            Refused::BelowDynamic => ResultCode::ConstraintViolation,
+            Refused::DynamicChanged => ResultCode::ObjectClassViolation,
             Refused::Schema(violation) => violation.result_code(),
             Refused::ConditionFailed => ResultCode::AssertionFailed,
-            Refused::MemoryLimit { .. } | Refused::StoreLimit(_) => ResultCode::AdminLimitExceeded,
+            Refused::MemoryLimit { .. } | Refused::StoreLimit(_) | Refused::ConstraintLimit(_) => {
+                ResultCode::AdminLimitExceeded
+            }
         }
     }
 
@@ -98,7 +112,9 @@ impl fmt::Display for Refused {
             | Refused::NoSuchAttribute(reason)
             | Refused::ValueExists(reason)
             | Refused::NotIncrementable(reason)
-            | Refused::NotModifiable(reason) => f.write_str(reason),
+            | Refused::NotModifiable(reason)
+            | Refused::Constraint(reason)
+            | Refused::ConstraintLimit(reason) => f.write_str(reason),
             Refused::NoSuchObject { .. } => f.write_str("the entry does not exist"),
             Refused::NoSuchSuperior { .. } => f.write_str("the superior entry does not exist; add it first"),
             Refused::OutsideNamingContexts => {
@@ -111,6 +127,12 @@ impl fmt::Display for Refused {
             Refused::BelowAlias => {
                 f.write_str("the superior is an alias and can have no subordinates; name what it stands for")
             }
+            Refused::BelowDynamic => {
+                f.write_str("the superior is a dynamic entry: only dynamic entries can be below it")
+            }
+            Refused::DynamicChanged => f.write_str(
+                "an entry cannot become a dynamic entry, or cease to be one: add it with the class dynamicObject",
+            ),
             Refused::Schema(violation) => violation.fmt(f),
             Refused::ConditionFailed => f.write_str("the assertion is false for the entry"),
             Refused::MemoryLimit { bytes_max } => {

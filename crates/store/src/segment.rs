@@ -65,6 +65,8 @@ pub(crate) struct Heap {
     region: Region,
     slots: Words,
     node_slots: Words,
+    /// Of each node of a tree whose items are counted, how many there are at and below it.
+    node_counts: Words,
     /// Checkpoints that are in progress: while there are any, what the cleaner moves keeps a link to where it was.
     checkpoints: AtomicU32,
     /// Of each segment, the serial that it was begun with last; 0 of one that came from a checkpoint.
@@ -134,6 +136,7 @@ impl Heap {
             region: Region::reserve(bytes_max, huge_pages)?,
             slots: Words::reserve(ids_max, huge_pages)?,
             node_slots: Words::reserve(ids_max, huge_pages)?,
+            node_counts: Words::reserve(ids_max, false)?,
             checkpoints: AtomicU32::new(0),
             serials: Words::reserve(bytes_max / SEGMENT + 1, false)?,
             holds: Words::reserve(bytes_max / SEGMENT + 1, false)?,
@@ -167,6 +170,18 @@ impl Heap {
     #[inline]
     fn slots(&self, flags: u8) -> &Words {
         if flags & NODE == 0 { &self.slots } else { &self.node_slots }
+    }
+
+    /// The count of a node, as it was set last.
+    #[inline]
+    pub(crate) fn node_count(&self, id: u32) -> u64 {
+        self.node_counts.get(id as usize).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// Sets the count of a node. Writer only.
+    #[inline]
+    pub(crate) fn set_node_count(&self, id: u32, count: u64) {
+        self.node_counts[id as usize].store(count, Ordering::Relaxed);
     }
 
     /// Prefetches the slot of an entry.

@@ -6,6 +6,7 @@
 //! the numbers, which are filled first.
 
 use crate::append::Append;
+use crate::lifetimes;
 use model::{ClassId, Description};
 use schema::Schema;
 use smallvec::SmallVec;
@@ -77,6 +78,8 @@ pub struct Shape {
     pub kind: Kind,
     /// Have its entries access rules?
     pub has_access_rules: bool,
+    /// Are its entries deleted when their time is over (RFC 2589)?
+    pub is_dynamic: bool,
     /// Attributes other than objectClass, in the order of their values in the record.
     pub slots: Vec<Slot>,
     /// Positions in `slots` of the attributes of the RDN; the first value of each is the distinguished one.
@@ -236,6 +239,7 @@ impl Shapes {
                 structural: parts.structural,
                 kind: kind_of(&self.schema, &parts),
                 has_access_rules: has_access_rules(&self.schema, &parts),
+                is_dynamic: lifetimes::has_class(&self.schema, parts.class_values.iter().copied()),
                 slots: parts.slots.to_vec(),
                 naming: SmallVec::from_slice(parts.naming),
                 stores_stamps: parts.slots.iter().any(|slot| is_stamp(&self.schema, slot.description)),

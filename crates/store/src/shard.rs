@@ -14,6 +14,7 @@ pub(crate) mod reader;
 pub(crate) mod revocable;
 pub(crate) mod room;
 mod set_changes;
+pub(crate) mod stream;
 
 use crate::ahead::Ahead;
 use crate::append::Append;
@@ -35,6 +36,7 @@ use crate::segment::{Heap, HeapWriter};
 use crate::set_changes::SetChanges;
 use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::stale_keys::StaleKeys;
+use crate::stream::{EntryChange, Stream};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::tree::Tree;
@@ -128,8 +130,9 @@ pub struct Shard {
     pub(crate) access_rules_changed: AtomicU64,
     /// Written by the writer; read by who remembers something of such a set.
     pub(crate) set_changes: Mutex<SetChanges>,
+    pub(crate) stream: Stream,
     entries: AtomicU64,
-    ids_end: AtomicU64,
+    pub(crate) ids_end: AtomicU64,
     /// The last CSN that was given. Only the holder of the writer's role changes it; reading it needs no role.
     last_csn: AtomicU64,
     /// [`Writer::forgotten_up_to`], as of the last publish.
@@ -151,6 +154,7 @@ pub(crate) struct WriterState {
     pub(crate) deferred: Deferred,
     pub(crate) dead: DeadIds,
     pub(crate) stale_keys: StaleKeys,
+    pub(crate) events: Vec<EntryChange>,
     /// By number of an index that was dropped: the nodes of its tree that lead to all that are still there.
     pub(crate) leaving: BTreeMap<u16, Vec<u32>>,
     pub(crate) cache: DnCache,
@@ -284,6 +288,7 @@ impl Shard {
             deferred: Deferred::default(),
             dead: DeadIds::default(),
             stale_keys: StaleKeys::default(),
+            events: Vec::new(),
             leaving: BTreeMap::new(),
             cache: DnCache::default(),
             ahead: Ahead::default(),
@@ -312,6 +317,7 @@ impl Shard {
             names_added: AtomicU64::new(0),
             access_rules_changed: AtomicU64::new(0),
             set_changes: Mutex::new(SetChanges::default()),
+            stream: Stream::reserve(is_small, Csn::from_unix_ms(0, settings.site))?,
             entries: AtomicU64::new(0),
             ids_end: AtomicU64::new(1),
             last_csn: AtomicU64::new(Csn::from_unix_ms(0, settings.site).0),
@@ -410,7 +416,9 @@ impl Shard {
     fn writer_with<'s>(&'s self, state: MutexGuard<'s, WriterState>) -> Writer<'s> {
         let sequence = self.readers.published() + 1;
         let is_granted = self.limit_is_waived.load(Ordering::Relaxed);
-        let mut writer = Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted };
+        let is_followed = self.stream.is_followed();
+        let mut writer =
+            Writer { shard: self, state, sequence, loading: false, reserved: 0, is_granted, is_followed };
         writer.state.garbage.begin(sequence);
         writer
     }
@@ -436,6 +444,7 @@ pub struct Writer<'s> {
     pub(crate) reserved: usize,
     /// Was the memory limit looked at for the whole batch, or before it was logged?
     is_granted: bool,
+    pub(crate) is_followed: bool,
 }
 
 impl<'s> Writer<'s> {
@@ -457,9 +466,9 @@ impl<'s> Writer<'s> {
     pub fn load(&mut self) {
         assert!(!self.loading, "a load begins once in a batch");
         assert!(self.shard.readers.all_rest(), "nobody reads while a load goes on");
-        self.loading = true;
         // What is loaded goes past the log: nobody has looked at the limit.
-        self.is_granted = false;
+        (self.loading, self.is_granted) = (true, false);
+        self.shard.stream.recent.begin_load();
     }
 
     /// The next CSN: later than all before it, and not before the given time.
@@ -564,7 +573,7 @@ impl<'s> Writer<'s> {
         assert!(sequence < SEQUENCES_END, "a version has 48 bits for its sequence");
         // Before the batch is published: who reads it knows of all ids in it.
         shard.ids_end.store(u64::from(self.state.heap.ids.end()), Ordering::Release);
-        shard.readers.publish(sequence);
+        shard.publish(sequence, &mut self.state.events);
         // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
         self.state.garbage.begin(sequence + 1);
         self.invariants();

@@ -18,23 +18,22 @@
 //! One writer changes a tree, with the shard's writer's role. A change reads the newest versions of nodes, so it sees what
 //! its batch did before; readers see them at their read points.
 
+mod backward;
 mod build;
+mod counts;
 mod node;
 mod walk;
 
+pub(crate) use counts::Counts;
 pub(crate) use node::{Item, Tree};
 pub(crate) use walk::Visit;
 
-use self::node::{Node, finish, node_bytes, push_item, separator};
+use self::node::{NEWEST, Node, finish, node_bytes, push_item, separator};
 use crate::segment::{Heap, HeapFull, HeapWriter, NODE};
 
 /// Bytes of a node from which on it is split. A change rewrites a leaf and each node is an object with a header of its own,
 /// so smaller nodes cost memory and larger ones cost time.
 const NODE_BYTES: usize = 1024;
-
-/// Where the writer reads: at the newest version of each node. Its own sequence would be wrong in a load, which writes
-/// without versions, so with sequence 0, into trees that earlier batches may have made.
-const NEWEST: u64 = u64::MAX;
 
 /// Bytes to claim for one change: a node on each level may be written and split. A node may be longer than
 /// [`NODE_BYTES`] if its values are; the callers claim those besides.
@@ -49,9 +48,29 @@ pub(crate) struct TreeWriter<'w> {
     pub(crate) sequence: u64,
     /// Ids of nodes that were removed; to be forgotten when no reader needs them.
     pub(crate) removed: &'w mut Vec<u32>,
+    /// Are its items counted ([`TreeWriter::counted`])?
+    pub(crate) is_counted: bool,
 }
 
 impl TreeWriter<'_> {
+    /// Of a tree whose items are counted. It must be so from its first item on.
+    pub(crate) fn counted(&mut self) -> &mut Self {
+        self.is_counted = true;
+        self
+    }
+
+    fn count(&self, path: &[u32], is_more: bool) {
+        if self.is_counted {
+            counts::count(self.heap, path, is_more);
+        }
+    }
+
+    fn count_node(&self, id: u32, body: &[u8]) {
+        if self.is_counted {
+            counts::count_node(self.heap, id, body);
+        }
+    }
+
     /// Adds an item; false if it is there.
     pub(crate) fn insert(&mut self, root: u32, item: Item<'_>) -> Result<bool, HeapFull> {
         let path = self.path(root, item);
@@ -67,7 +86,12 @@ impl TreeWriter<'_> {
         push_item(&mut out, item, None);
         out.extend_from_slice(&node.bytes[at..]);
         let count = node.count() + 1;
-        self.store(root, leaf, parents, out, count)?;
+        // Before nodes are split: the counts of halves are made from those that are known.
+        self.count(&path, true);
+        if let Err(full) = self.store(root, leaf, parents, out, count) {
+            self.count(&path, false);
+            return Err(full);
+        }
         Ok(true)
     }
 
@@ -85,6 +109,7 @@ impl TreeWriter<'_> {
         out.extend_from_slice(&node.bytes[at + node.entry_at(at).raw.len()..]);
         assert!(node.count() > 0, "a leaf counts the item that was found in it");
         let count = node.count() - 1;
+        self.count(&path, false);
         let mut emptied = path.pop().expect("a path has a leaf");
         if count > 0 || emptied == root {
             self.write(emptied, &mut out, count);
@@ -195,6 +220,7 @@ impl TreeWriter<'_> {
         // The new node first: if there is no id for it, nothing was written yet.
         let right_id = self.write_new(&mut right, counts.1)?;
         self.write(id, &mut left, counts.0);
+        self.count_node(id, &left);
         let (&parent, above) = parents.split_last().expect("only the root has no parent");
         let node = Node::read(self.heap, parent, NEWEST);
         let (mut out, mut count) = (node_bytes(node.level()), 0);
@@ -219,6 +245,7 @@ impl TreeWriter<'_> {
     fn write_new(&mut self, body: &mut [u8], count: usize) -> Result<u32, HeapFull> {
         let id = self.writer.node_ids.allocate()?;
         self.write(id, body, count);
+        self.count_node(id, body);
         Ok(id)
     }
 }
@@ -353,13 +380,41 @@ mod tests {
         }
     }
 
+    /// All items in descending order, from `bound` on.
+    fn all_back(heap: &Heap, root: u32, sequence: u64, bound: Option<Item<'_>>) -> Vec<(u64, Vec<u8>)> {
+        let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
+        loop {
+            let last = out.last().cloned();
+            let bound = last.as_ref().map(|(k, p)| (*k, &p[..])).or(bound);
+            let tree = Tree { heap, root, sequence };
+            if !tree.previous_leaf(bound, |(k, p)| out.push((k, p.to_vec()))) {
+                return out;
+            }
+        }
+    }
+
+    /// Positions are those of a sorted list.
+    fn assert_positions(heap: &Heap, root: u32, sequence: u64, model: &BTreeSet<(u64, Vec<u8>)>) {
+        let counts = Tree { heap, root, sequence }.counts();
+        assert_eq!(counts.len(), model.len() as u64);
+        for (position, (key, payload)) in model.iter().enumerate() {
+            assert_eq!(counts.nth(position as u64), Some((*key, &payload[..])));
+            assert_eq!(counts.position((*key, payload)), Some(position as u64));
+        }
+        assert_eq!(counts.nth(model.len() as u64), None);
+        for key in (0..=200).step_by(7).chain([u64::MAX]) {
+            let below = model.range(..(key, Vec::new())).count() as u64;
+            assert_eq!(counts.position((key, &[])), Some(below));
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
         fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u64..200, 0usize..6), 0..3000)) {
             let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
-            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
+            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed, is_counted: true };
             let root = tree.build(std::iter::empty()).unwrap();
             let mut model = BTreeSet::new();
             let mut halfway = None;
@@ -374,9 +429,19 @@ mod tests {
                 }
                 if at == steps.len() / 2 {
                     halfway = Some((tree.sequence, model.clone()));
+                    assert_positions(&heap, root, tree.sequence, &model);
                 }
             }
             let sequence = tree.sequence;
+            assert_positions(&heap, root, sequence, &model);
+            let descending = |model: &BTreeSet<(u64, Vec<u8>)>| model.iter().rev().cloned().collect::<Vec<_>>();
+            prop_assert_eq!(all_back(&heap, root, sequence, None), descending(&model));
+            let middle = (100, vec![2]);
+            let lower: BTreeSet<_> = model.range(..middle.clone()).cloned().collect();
+            prop_assert_eq!(all_back(&heap, root, sequence, Some((100, &[2]))), descending(&lower));
+            if let Some((sequence, model)) = &halfway {
+                prop_assert_eq!(all_back(&heap, root, *sequence, None), descending(model));
+            }
             prop_assert_eq!(all(&heap, root, sequence), model.iter().cloned().collect::<Vec<_>>());
             if let Some((sequence, model)) = halfway {
                 prop_assert_eq!(all(&heap, root, sequence), model.into_iter().collect::<Vec<_>>());
@@ -390,7 +455,7 @@ mod tests {
         fn what_is_built_and_changed_is_sound(len in 0u64..9000, same in any::<bool>(), gone in 0u64..9000) {
             let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
-            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
+            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed, is_counted: true };
             // Keys that tell items apart, or one key whose payloads do.
             let payload = |n: u64| format!("cn=member {n:040}").into_bytes();
             let key = |n: u64| if same { 7 } else { n };
@@ -404,19 +469,22 @@ mod tests {
                 }).map(|()| items)
             };
             prop_assert_eq!(count(1), Ok(len));
+            prop_assert_eq!(Tree { heap: &heap, root, sequence: 1 }.counts().len(), len);
             tree.sequence = 2;
             for n in 0..gone.min(len) {
                 prop_assert!(tree.remove(root, (key(n), &payload(n))).unwrap());
             }
             prop_assert_eq!(count(2), Ok(len - gone.min(len)));
+            prop_assert_eq!(Tree { heap: &heap, root, sequence: 2 }.counts().len(), len - gone.min(len));
         }
 
         #[test]
         fn building_is_inserting(items in proptest::collection::btree_set((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..50)), 0..2000)) {
             let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
-            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed };
+            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed, is_counted: true };
             let root = tree.build(items.iter().map(|(k, p)| (*k, &p[..]))).unwrap();
+            assert_positions(&heap, root, 1, &items);
             prop_assert_eq!(all(&heap, root, 1), items.into_iter().collect::<Vec<_>>());
             tree.destroy(root);
             prop_assert!(heap.read_node(root, 1).is_none());

@@ -76,6 +76,17 @@ pub(crate) fn write(uuid: [u8; 16], out: &mut Vec<u8>) {
     }
 }
 
+/// Reads a UUID as RFC 4530 writes it.
+pub(crate) fn parse(text: &[u8]) -> Option<[u8; 16]> {
+    let mut uuid = [0; 16];
+    let mut digits = text.iter().filter(|byte| **byte != b'-');
+    for byte in &mut uuid {
+        let mut digit = || (*digits.next()? as char).to_digit(16);
+        *byte = (digit()? << 4 | digit()?) as u8;
+    }
+    (digits.next().is_none() && text.len() == 36).then_some(uuid)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +97,10 @@ mod tests {
         fn inverts(id: u32, csn: u64, key: u64) {
             let uuids = Uuids::new(key);
             let uuid = uuids.of(EntryId(id), Csn(csn));
+            let mut text = Vec::new();
+            write(uuid, &mut text);
+            prop_assert_eq!(parse(&text), Some(uuid));
+            prop_assert_eq!(parse(&text[1..]), None);
             prop_assert_eq!(uuid[6] >> 4, 4);
             prop_assert_eq!(uuid[8] >> 6, 2);
             prop_assert_eq!(uuids.invert(uuid), Some((EntryId(id), Csn(csn))));

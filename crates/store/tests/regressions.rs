@@ -74,7 +74,17 @@ fn change(
         .collect();
     let stamp = stamp(writer);
     writer
-        .modify(Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false, known: None }, stamp)
+        .modify(
+            Modify {
+                dn: dn.as_bytes(),
+                changes: &changes,
+                keep_operational: false,
+                is_permissive: false,
+                is_relaxed: false,
+                known: None,
+            },
+            stamp,
+        )
         .map(|_| ())
 }
 

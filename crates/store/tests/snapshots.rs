@@ -103,7 +103,7 @@ fn churn(choices: &mut Random, naive: &Directory) -> Option<Op> {
     let len = if choices.one_in(40) { 3 << 20 } else { 20_000 + choices.below(100_000) };
     let value = format!("{} {}", "x".repeat(len), choices.below(100));
     let changes = vec![(ChangeKind::Replace, "description".to_owned(), vec![value])];
-    is_person.then(|| Op::Modify { dn: dn.collect(), changes })
+    is_person.then(|| Op::Modify { dn: dn.collect(), changes, permissive: false })
 }
 
 /// Writes a checkpoint out, a slice at a time, with operations in between. Returns how many segments were new.
@@ -483,8 +483,14 @@ fn certificates_that_were_kept_apart_are_one_attribute() {
             let description = schema.intern_description(attribute).expect("known");
             let changes = [store::Change { kind, description, values: values.iter().copied().collect() }];
             let stamp = store::Stamp { csn: writer.stamp(2), actor: 0 };
-            let modify =
-                store::Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false, known: None };
+            let modify = store::Modify {
+                dn: dn.as_bytes(),
+                changes: &changes,
+                keep_operational: false,
+                is_permissive: false,
+                is_relaxed: false,
+                known: None,
+            };
             writer.modify(modify, stamp).expect("it can be changed");
         };
         change(store::ChangeKind::Add, b"description", &[b"x"]);

@@ -143,7 +143,7 @@ fn change(random: &mut Random, homes: &mut [usize], shard: &Shard) {
     let start = random.below(50);
     let values: Vec<String> = (start..start + count).map(|n| format!("common start {n}")).collect();
     let changes = ["xText", "description"].map(|name| (ChangeKind::Replace, name.to_owned(), values.clone()));
-    write(shard, &Op::Modify { dn: dn(&at), changes: changes.to_vec() });
+    write(shard, &Op::Modify { dn: dn(&at), changes: changes.to_vec(), permissive: false });
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn write_mine(shard: &Arc<Shard>, attribute: &str, rounds: usize) -> usize {
 fn mine(attribute: &str, n: usize, round: usize) -> Op {
     let value = format!("{round} {}", "x".repeat((round * 7919 + n) % 3000));
     let changes = vec![(ChangeKind::Replace, attribute.to_owned(), vec![value])];
-    Op::Modify { dn: dn(&format!("cn=p{n},ou=one,dc=com")), changes }
+    Op::Modify { dn: dn(&format!("cn=p{n},ou=one,dc=com")), changes, permissive: false }
 }
 
 /// Two writers change different attributes of the same entries: the one that installs what was prepared from an outdated

@@ -2,23 +2,12 @@
 
 use crate::export::{Export, ExportError, Exported, Output};
 use crate::operational::{Foreign, Operational, foreign};
-use client::{ClientError, EVERYTHING, Link, Server, refusal, values};
+use client::{ClientError, EVERYTHING, Link, Page, Pages, Server, values};
 use model::Scope;
-use model::filter::Filter;
-use proto::control::Control;
-use proto::control::manage_dsa_it;
-use proto::control::paged_results::{self, PagedResults};
 use proto::filter_string::FilterBuf;
 use proto::ldif::{write_attribute, write_dn};
-use proto::list::Octets;
-use proto::list::octet_list;
-use proto::message::{Reply, Request, Response};
-use proto::op::Search;
 use proto::op::search::SearchEntry;
 use std::io::{self, Write};
-
-/// Entries of one page.
-const PAGE: i32 = 1000;
 
 /// Writes what a server shows as LDIF content records, in its order: below the base, or below each of its naming contexts.
 /// Memory is bounded by a piece of 1 MiB and the longest entry. `on_progress` is called now and then.
@@ -38,14 +27,17 @@ pub fn read(
         None => values(&mut link, b"", b"namingContexts")?.into_iter().filter(|dn| !dn.is_empty()).collect(),
     };
     let filter = what.filter.as_ref().map_or(EVERYTHING, FilterBuf::filter);
-    let mut reading = Reading { operational: what.operational, output: Output::new(to) };
+    let mut reading = Reading { output: Output::new(to) };
+    let attributes: &[&[u8]] = if what.operational == Operational::Strip { &[b"*"] } else { &[b"*", b"+"] };
     for base in &bases {
-        let mut cookie = Vec::new();
+        let mut pages = Pages::new(base, Scope::Subtree, filter.clone(), attributes);
         loop {
-            reading.page(&mut link, base, filter.clone(), &mut cookie)?;
+            let page = pages.next(&mut link, &mut |entry| Ok::<_, ExportError>(reading.entry(entry)?))?;
             on_progress(reading.output.done);
-            if cookie.is_empty() {
-                break;
+            match page {
+                Page::More => {}
+                Page::Last => break,
+                Page::NoBase(why) => return Err(ClientError::Refused(why).into()),
             }
         }
     }
@@ -54,53 +46,10 @@ pub fn read(
 
 /// An export in progress.
 struct Reading<'w> {
-    operational: Operational,
     output: Output<'w>,
 }
 
 impl Reading<'_> {
-    /// Asks for one page and writes it. The cookie is that of the next one, empty behind the last.
-    fn page(
-        &mut self,
-        link: &mut Link,
-        base: &[u8],
-        filter: Filter<'_>,
-        cookie: &mut Vec<u8>,
-    ) -> Result<(), ExportError> {
-        let selectors: &[&[u8]] =
-            if self.operational == Operational::Strip { &[b"*"] } else { &[b"*", b"+"] };
-        let selection = octet_list(selectors.iter().copied());
-        let selection = Octets::parse(&selection).map_err(|_| ClientError::Malformed("nothing"))?;
-        let mut value = Vec::new();
-        PagedResults { size: PAGE, cookie }.encode(&mut value);
-        let paged = Control { oid: paged_results::OID, critical: true, value: Some(&value) };
-        let controls = [paged, manage_dsa_it::control(false)];
-        let request = Request::Search(Search::unlimited(base, Scope::Subtree, filter, selection));
-        link.push(|out, id| request.encode(out, id, &controls));
-        loop {
-            if let Some(next) = link.receive(|reply| self.take(reply))?? {
-                *cookie = next;
-                return Ok(());
-            }
-        }
-    }
-
-    /// Takes a reply; at the end of the page the cookie of the next one.
-    fn take(&mut self, reply: &Reply<'_>) -> Result<Option<Vec<u8>>, ExportError> {
-        if let Response::SearchEntry(entry) = &reply.response {
-            self.entry(entry)?;
-            return Ok(None);
-        }
-        let Some(result) = reply.result() else { return Ok(None) };
-        if let Some(why) = refusal(&result) {
-            return Err(ClientError::Refused(why).into());
-        }
-        let Some(control) = reply.controls.find(paged_results::OID) else { return Ok(Some(Vec::new())) };
-        let paged = PagedResults::decode(control.value.unwrap_or_default());
-        let paged = paged.map_err(|_| ClientError::Malformed("a page without a cookie"))?;
-        Ok(Some(paged.cookie.to_vec()))
-    }
-
     fn entry(&mut self, entry: &SearchEntry<'_>) -> io::Result<()> {
         write_dn(&mut self.output.piece, entry.dn);
         for attribute in entry.attributes.iter() {

@@ -25,14 +25,15 @@ pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Ses
     (worker, session)
 }
 
-/// `dc=com` with so many entries `uid=N` below it, uid and member indexed.
-pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
+/// `dc=com` with so many entries `uid=N` below it, uid and member indexed; and with ordering indexes on these attributes.
+pub(crate) fn directory(entries: u64, ordered: &[&str]) -> Arc<Dsa> {
     let schema =
         schema::Builder::new().standard().builtin("dvtds").expect("built in").build().expect("sound");
     let index = |name: &str| IndexSettings::of(name, [IndexKind::Equality]);
+    let ordered = ordered.iter().map(|name| IndexSettings::of(name, [IndexKind::Ordering]));
     let store = Settings {
         suffixes: vec!["dc=com".to_owned()],
-        indexes: vec![index("uid"), index("member")],
+        indexes: [index("uid"), index("member")].into_iter().chain(ordered).collect(),
         memory_bytes_max: 1 << 30,
         removals_max: store::REMOVALS_MAX,
         operational_attributes: true,
@@ -89,6 +90,7 @@ pub(crate) fn directory(entries: u64) -> Arc<Dsa> {
             writer.load();
         }
     }
+    writer.finish_load().expect("memory");
     writer.publish();
     dsa
 }

@@ -42,6 +42,8 @@ pub(crate) struct Match {
 }
 
 impl Match {
+    /// Distinct of distinct matches, so that a class is found by the numbers of its matches.
+    /// The rule is in the upper half, so numbers are ordered as rules are.
     fn number(self) -> u64 {
         u64::from(self.rule) << 32 | u64::from(self.subject) << 1 | u64::from(self.is_sure)
     }
@@ -71,6 +73,9 @@ pub(crate) struct Class {
     /// It opens the door to updates that nothing else looks at ([`crate::bundle`]), so it may only be true where no
     /// right of any update could be missing: also none to disclose the entry.
     pub(crate) writes_all: bool,
+    /// May every entry and every attribute be read but those that no star selects?
+    /// Then the changes may be read too, which tell of entries whose rights cannot be asked any more.
+    pub(crate) reads_all: bool,
     /// May every control and every extended operation be used?
     /// Then the controls of a message are not even counted. It is so where only the built-in rules are about them.
     pub(crate) uses_all: bool,
@@ -153,6 +158,21 @@ pub(crate) enum Item<'i> {
 }
 
 impl Class {
+    /// Its rules and what is left of them, as text. It is made for few requests.
+    /// A later version of the program may have another text of the same rules: then cookies of the earlier one are refused, and nothing worse.
+    pub(crate) fn fingerprint(&self) -> String {
+        let RuleSet { rules, places, bases, questions, conditions, .. } = &*self.set;
+        format!("{rules:?}{places:?}{bases:?}{questions:?}{conditions:?}{:?}", self.key)
+    }
+
+    /// Does any of its questions ask for groups or for the entry of the requester?
+    pub(crate) fn hangs_on_own(&self) -> bool {
+        self.questions.iter().any(|at| {
+            let question = &self.set.questions[*at];
+            matches!(question, Question::NamesGroup(_) | Question::Shares(_) | Question::OfStar { .. })
+        })
+    }
+
     pub(crate) fn new(set: &Arc<RuleSet>, schema: &Schema, matches: &[Match], limits: &[u64]) -> Class {
         let mut class = Class {
             key: Class::key(matches, limits),
@@ -165,12 +185,14 @@ impl Class {
             is_simple: false,
             is_placed: false,
             writes_all: false,
+            reads_all: false,
             uses_all: false,
         };
         for found in matches {
             class.take(set, *found);
         }
         class.writes_all = class.may_write_all(schema);
+        class.reads_all = class.may_read_all(schema);
         class.uses_all = class.may_use_all();
         let of_system = |place: &usize| set.bases[set.places[*place].base].is_system;
         class.is_placed = class.places.len() <= PLACES_IN_WORD_MAX
@@ -224,10 +246,13 @@ impl Class {
             && member.place.map_or(!action.is_system, |place| has(facts, place))
     }
 
+    /// Was a question about the entry answered with yes?
     fn is_true(&self, facts: &Facts, question: usize) -> bool {
         has(facts, self.places.len() + 2 * question)
     }
 
+    /// Was it answered with yes, or could it not be answered?
+    /// A rule that denies counts then, and one that allows does not.
     fn may_be_true(&self, facts: &Facts, question: usize) -> bool {
         has(facts, self.places.len() + 2 * question + 1)
     }
@@ -380,17 +405,7 @@ impl Class {
         if self.members.iter().any(splits) {
             return Searchable::Sometimes;
         }
-        let is_settled = |member: &Member, all: &[Alternative]| {
-            member.is_everywhere() && member.filter.is_none() && all.iter().any(|all| all.is_empty())
-        };
-        let worst = self.decide(
-            about,
-            |member| is_settled(member, &member.allows),
-            |member| !member.denies.is_empty(),
-            OfValues::Every,
-            |_, _, _| {},
-        );
-        if worst.has(Right::Search) {
+        if self.worst(about).has(Right::Search) {
             return Searchable::Always;
         }
         let best = self.decide(
@@ -406,6 +421,41 @@ impl Class {
         if best.has(Right::Search) { Searchable::Sometimes } else { Searchable::Never }
     }
 
+    /// Is every entry of the directory found and returned, and may every value of an attribute be read in it? Then nothing that a search shows tells of an
+    /// entry or a value that is hidden, for there is none.
+    pub(crate) fn reads_all(&self, schema: &Schema, attribute_type: TypeId) -> bool {
+        let sees = |item: Item<'_>, needed: Rights| {
+            let about = |rule: &Ready| {
+                rule.operations.has(Operation::Search)
+                    && covers(rule, schema, item)
+                    && !self.is_of_system(rule)
+            };
+            needed.without(self.worst(about)).is_empty()
+        };
+        // A name without options stands for all of them, and for the subtypes.
+        let types = schema.subtypes(attribute_type);
+        let splits = self.members.iter().any(|member| match &self.set.rules[member.rule].items {
+            Covered::Attributes(all) => types.iter().any(|of| all.splits(schema, *of)),
+            Covered::Controls(_) | Covered::Extended(_) => false,
+        });
+        !splits
+            && sees(Item::Entry, Rights::of(&[Right::Disclose, Right::Read]))
+            && types.iter().all(|of| {
+                sees(Item::Attribute(Description::plain(*of)), Rights::of(&[Right::Search, Right::Read]))
+            })
+    }
+
+    /// The rights that are there on every entry: where all that can deny denies.
+    fn worst(&self, about: impl Fn(&Ready) -> bool) -> Rights {
+        self.decide(
+            about,
+            |member| is_settled(member, &member.allows),
+            |member| !member.denies.is_empty(),
+            OfValues::Every,
+            |_, _, _| {},
+        )
+    }
+
     /// Is a rule about the server's own entries? Then it is about none of the directory.
     fn is_of_system(&self, rule: &Ready) -> bool {
         rule.place.is_some_and(|place| self.set.bases[self.set.places[place].base].is_system)
@@ -415,7 +465,22 @@ impl Class {
     /// attributes, and none denies any of it.
     fn may_write_all(&self, schema: &Schema) -> bool {
         // Also who may change every entry does not learn of those that are hidden, nor changes them by chance.
-        let needed = Rights::EDIT | Rights::WRITE | Rights::of(&[Right::Disclose]);
+        self.may_all(Rights::EDIT | Rights::of(&[Right::Disclose]), Rights::WRITE, &|attributes| {
+            attributes.is_every(schema)
+        })
+    }
+
+    /// Is there nothing that may not be read? As of [`Class::may_write_all`], by the rules for all entries alone.
+    fn may_read_all(&self, schema: &Schema) -> bool {
+        let read = Rights::of(&[Right::Read]);
+        self.may_all(Rights::of(&[Right::Disclose, Right::Read]), read, &|attributes| {
+            attributes.is_every_shown(schema)
+        })
+    }
+
+    /// Does one rule allow something on all entries, and one something on attributes of all entries, and does none deny any of it on any?
+    fn may_all(&self, on_entry: Rights, on_attributes: Rights, of: &dyn Fn(&Attributes) -> bool) -> bool {
+        let needed = on_entry | on_attributes;
         let denies = self.members.iter().any(|member| {
             let rule = &self.set.rules[member.rule];
             !member.denies.is_empty() && !rule.deny.and(needed).is_empty() && !self.is_of_system(rule)
@@ -435,9 +500,7 @@ impl Class {
                 rights.without(rule.allow).is_empty() && covers(attributes)
             })
         };
-        !denies
-            && allows(Rights::EDIT | Rights::of(&[Right::Disclose]), &|attributes| attributes.entry)
-            && allows(Rights::WRITE, &|attributes| attributes.is_every(schema))
+        !denies && allows(on_entry, &|attributes| attributes.entry) && allows(on_attributes, of)
     }
 
     /// Are the built-in rules the only ones about controls and extended operations?
@@ -482,6 +545,11 @@ impl Class {
             (can_change && is_known).then(|| (question, self.is_true(facts, at)))
         })
     }
+}
+
+/// Does one of these alternatives of a rule hold on every entry?
+fn is_settled(member: &Member, all: &[Alternative]) -> bool {
+    member.is_everywhere() && member.filter.is_none() && all.iter().any(|all| all.is_empty())
 }
 
 /// Is a rule about an item?

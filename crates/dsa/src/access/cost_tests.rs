@@ -5,8 +5,9 @@ use super::class::Action;
 use super::model_tests::{agent, classify};
 use super::requester::{Connection, Proof};
 use super::views::Views;
-use crate::entry_writer::{RequestedSelection, Templates};
+use crate::entry_writer::Templates;
 use crate::own_entry::OwnEntry;
+use crate::selection::RequestedSelection;
 use ::access::testing::Plain;
 use ::access::{AuthMethod, Operation};
 use proto::list::Octets;
@@ -160,7 +161,7 @@ fn ns_of_an_entry(entries: &[Plain], rules: &[&str]) -> f64 {
         for id in &ids {
             let entry = read_point.entry(*id).expect("it is there");
             let view = views.of(who, Action::of(Operation::Search), &entry, read_point, &mut evaluator);
-            let asked = RequestedSelection { selectors, types_only: false, view };
+            let asked = RequestedSelection { selectors, types_only: false, follows: false, view };
             let chosen = templates.choose(asked, dsa.shard.schema());
             out.clear();
             let writing = (&mut views, who);

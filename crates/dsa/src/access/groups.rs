@@ -12,6 +12,7 @@
 //! the name of a group, the groups in it are the same. All members are looked at once, when rules first name the group.
 
 use super::candidate::{Candidate, MEMBER_UID, MEMBERS, each_value};
+use super::member_urls::MEMBER_URL;
 use model::{Csn, EntryId, TypeId};
 use schema::{Rule, Schema};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,14 +22,12 @@ use store::{DnCache, EntryRef, ReadPoint, ValueSet, Values};
 /// Classes of groups.
 const CLASSES: [&str; 5] =
     ["groupOfNames", "groupOfMembers", "groupOfUniqueNames", "posixGroup", "groupOfURLs"];
-/// The attribute whose values are searches that find members (RFC 4516).
-const MEMBER_URL: &str = "memberURL";
 /// Groups that are known though no rule names them.
 const NAMED_MAX: usize = 256;
 /// Levels of groups in groups.
-const NESTED_MAX: usize = 32;
+pub(super) const NESTED_MAX: usize = 32;
 /// Groups in a group, at all levels.
-const GROUPS_MAX: usize = 65_536;
+pub(super) const GROUPS_MAX: usize = 65_536;
 
 /// Members of a group, at all levels, that are looked for again while some of them are no entries: one may become a group.
 const DANGLING_MAX: usize = 4_096;
@@ -391,6 +390,24 @@ impl Groups {
         read_point: ReadPoint<'_>,
         evaluator: &mut Evaluator,
     ) -> Truth {
+        let who = Candidate::new(dn, own.cloned());
+        self.named(group, read_point, &mut evaluator.cache).has_member(&who, nested, read_point, evaluator)
+    }
+
+    /// A group and those in it, at all levels: each with the groups that are members of it. Empty of what is no group.
+    /// No rights are asked: it is for the caller to follow those alone of which a requester may know.
+    pub(super) fn nested_in(
+        &mut self,
+        group: &str,
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> Vec<(EntryId, Vec<EntryId>)> {
+        let known = self.named(group, read_point, cache);
+        known.versions.iter().flatten().map(|found| (found.version.id, found.groups.clone())).collect()
+    }
+
+    /// What is known of a group that no rule need name, as it is at a read point.
+    fn named(&mut self, group: &str, read_point: ReadPoint<'_>, cache: &mut DnCache) -> &Known {
         let at = self.known.iter().position(|known| known.name == group).unwrap_or_else(|| {
             // The first of those that entries name makes way, none of a rule does.
             if self.known.len() >= self.of_rules + NAMED_MAX {
@@ -399,15 +416,14 @@ impl Groups {
             self.known.push(Known::of(group));
             self.known.len() - 1
         });
-        self.known[at].has_changed(read_point, &mut evaluator.cache);
-        let who = Candidate::new(dn, own.cloned());
-        self.known[at].has_member(&who, nested, read_point, evaluator)
+        self.known[at].has_changed(read_point, cache);
+        &self.known[at]
     }
 }
 
 /// What makes groups of entries, looked up once.
 /// Classes are compared by their names and superclasses, which is dear for a million members; all of these have a few shapes.
-struct Kinds<'s> {
+pub(super) struct Kinds<'s> {
     schema: &'s Schema,
     /// Attributes of members.
     members: Vec<TypeId>,
@@ -424,12 +440,13 @@ struct Members {
 }
 
 impl<'s> Kinds<'s> {
-    fn new(schema: &'s Schema) -> Kinds<'s> {
+    pub(super) fn new(schema: &'s Schema) -> Kinds<'s> {
         let members = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
         Kinds { schema, members, of_shapes: BTreeMap::new() }
     }
 
-    fn is_group(&mut self, entry: &EntryRef<'_>) -> bool {
+    /// Does its shape have a class of groups? It is worked out once for each shape.
+    pub(super) fn is_group(&mut self, entry: &EntryRef<'_>) -> bool {
         *self.of_shapes.entry(entry.shape.number).or_insert_with(|| is_group(entry, self.schema))
     }
 

@@ -102,11 +102,13 @@ impl Access {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Puts a set in force. Sessions see by the version that theirs is an earlier one.
     fn publish(&self, state: &mut State, set: RuleSet) {
         state.set = Arc::new(set);
         self.version.fetch_add(1, Ordering::Release);
     }
 
+    /// The set of rules of these settings and of the entries that have some. Err says in words which of them the schema does not take.
     fn set(&self, settings: &Settings, of_entries: &[OfEntry], schema: &Schema) -> Result<RuleSet, String> {
         let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
         // The order does not matter: ranks do, and the set sorts by them.
@@ -115,6 +117,8 @@ impl Access {
         let configured = settings.rules.iter().map(|rule| (rule, Origin::Configured));
         let mut set = RuleSet::new(schema, &self.suffixes, builtin.chain(of_entries).chain(configured))?;
         set.limit(schema, self.limits, &settings.limits)?;
+        // No rule hangs on it. It goes with the set so that threads need not look for it elsewhere.
+        set.follows_groups = settings.nested_groups;
         Ok(set)
     }
 

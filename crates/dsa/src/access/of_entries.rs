@@ -46,6 +46,7 @@ pub(super) fn read(read_point: ReadPoint<'_>, cache: &mut DnCache) -> Vec<OfEntr
     all
 }
 
+/// The rule of one value, if it is one.
 fn rule(schema: &Schema, value: &[u8]) -> Option<Rule> {
     let rule = checked(schema, value).ok()?;
     // By itself, so that one that cannot be made ready closes its entry, and not all of the directory.

@@ -53,6 +53,7 @@ impl Places {
         self.forget_superiors();
     }
 
+    /// Forgets what is known of superiors; what follows from the ids that are left is made anew.
     fn forget_superiors(&mut self) {
         self.superiors.clear();
         self.generation += 1;

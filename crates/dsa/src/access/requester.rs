@@ -182,6 +182,7 @@ impl<'a> Asking<'a> {
         truth
     }
 
+    /// Is this true of the requester? What cannot be known is unknown, as in a filter.
     fn is_so(&mut self, asked: &OfRequester) -> Truth {
         let proof = self.proof;
         let key = asked.key.as_deref();
@@ -221,6 +222,7 @@ impl<'a> Asking<'a> {
         }
     }
 
+    /// Is the requester a member of a group? `nested`: also through groups in it.
     fn is_member(&mut self, is_real: bool, group: &str, nested: bool) -> Truth {
         let who = if is_real { &self.real } else { &self.own };
         if who.is_nobody() {
@@ -242,6 +244,7 @@ pub(super) fn lies(schema: &Schema, dn: &[u8], reach: Reach, base: &str) -> Trut
     truth(is_within(&own, reach, &base))
 }
 
+/// Of a fact that is known: it is never undefined.
 fn truth(is_so: bool) -> Truth {
     if is_so { Truth::True } else { Truth::False }
 }

@@ -70,6 +70,8 @@ pub(crate) struct RuleSet {
     pub(crate) defaults: SearchLimits,
     /// Does any of them say how fast a client may go?
     pub(crate) has_rates: bool,
+    /// Are groups in groups followed for memberOf?
+    pub(crate) follows_groups: bool,
     /// Normal forms of the naming contexts.
     suffixes: Vec<Vec<u8>>,
 }
@@ -242,6 +244,13 @@ impl Attributes {
             && self.types.iter().all(|is_in| *is_in)
     }
 
+    /// Has it every attribute that a star selects?
+    pub(crate) fn is_every_shown(&self, schema: &Schema) -> bool {
+        let has = |id: TypeId| self.types.get(usize::from(id.0)) == Some(&true);
+        self.without_options.is_empty()
+            && schema.attribute_types().all(|(id, _)| has(id) || !is_shown(schema, id))
+    }
+
     fn new(schema: &Schema, selectors: &[AttributeSelector]) -> Result<Attributes, String> {
         let mut set = {
             let none = vec![false; schema.type_count()];
@@ -274,11 +283,7 @@ impl Attributes {
         };
         let kind = |operational: bool| {
             let all = schema.attribute_types();
-            all.filter(move |(id, kind)| {
-                kind.is_operational() == operational
-                    && !schema.is_secret(*id)
-                    && !(operational && is_withheld(kind.name()))
-            })
+            all.filter(move |(id, kind)| kind.is_operational() == operational && is_shown(schema, *id))
         };
         match selector {
             AttributeSelector::Entry => self.entry = true,
@@ -303,6 +308,13 @@ impl Attributes {
         }
         Ok(())
     }
+}
+
+/// Does a star select attributes of this type? Not secrets, nor what decides or tells of rights and passwords.
+pub(crate) fn is_shown(schema: &Schema, id: TypeId) -> bool {
+    let kind = schema.attribute_type(id);
+    let is_withheld = kind.is_operational() && is_withheld(kind.name());
+    !is_withheld && !schema.is_secret(id)
 }
 
 impl RuleSet {
@@ -357,6 +369,7 @@ impl RuleSet {
         Ok(())
     }
 
+    /// A rule with its names resolved by the schema. Err names what the schema does not know.
     fn ready(&mut self, schema: &Schema, rule: &Rule, origin: Origin<'_>) -> Result<Ready, String> {
         let target = &rule.target;
         let items = match &target.items {
@@ -443,6 +456,7 @@ impl RuleSet {
                 && keys.iter().any(|key| own.iter().flatten().any(|own| own == key)))
     }
 
+    /// The number of a question about entries. Equal questions of several rules have one, and are answered once.
     fn question(&mut self, question: Question) -> usize {
         position_of(&mut self.questions, question)
     }

@@ -27,8 +27,10 @@ use super::groups::Groups;
 use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
 use super::rules::RuleSet;
+use crate::faults::holes;
 use crate::own_entry::OwnEntry;
 use ::access::{Operation, Refresh, Right, Rights};
+use env::planted;
 use hashbrown::HashTable;
 use model::{Description, OptionsId, TypeId};
 use std::sync::Arc;
@@ -59,6 +61,8 @@ pub(crate) struct Reader {
     real: Option<OwnEntry>,
 }
 
+/// What is asked of the entries of one operation: by whom, for what.
+/// It is worked out once, and kept while the rules are the same.
 struct View {
     class: ClassId,
     action: Action,
@@ -92,6 +96,8 @@ pub(crate) struct Views {
     generation: u64,
     /// Identities that were classified before have other classes now, or none.
     epoch: u64,
+    /// Commit sequence of the last read point that it was kept up with.
+    sequence: u64,
     first_class: u32,
     classes: Vec<Kept>,
     class_of: HashTable<u32>,
@@ -115,6 +121,7 @@ impl Default for Views {
             version: 0,
             generation: 0,
             epoch: EPOCHS.fetch_add(EPOCHS_OF_ONE, Ordering::Relaxed),
+            sequence: 0,
             first_class: ClassId::FIRST,
             classes: Vec::new(),
             class_of: HashTable::new(),
@@ -147,6 +154,7 @@ impl Views {
     #[inline]
     pub(crate) fn keep_up(&mut self, access: &Access, read_point: ReadPoint<'_>, cache: &mut DnCache) {
         self.finder.at(read_point);
+        self.sequence = read_point.sequence();
         if !access.has_those_of_entries(read_point.shard()) {
             access.read_entries(read_point, cache);
         }
@@ -157,6 +165,20 @@ impl Views {
             self.epoch += 1;
             self.looks_at_own_entry = self.set.looks_at_own_entry || self.groups.are_dynamic();
         }
+    }
+
+    /// As [`Views::keep_up`], for somebody who was classified before: has it the rights of this read point? Else it is to be classified anew.
+    pub(crate) fn keep_up_as(
+        &mut self,
+        class: ClassId,
+        access: &Access,
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> bool {
+        let before = (self.epoch, self.sequence);
+        self.keep_up(access, read_point, cache);
+        // Where classes depend on the entry of the requester, nothing but the sequence says that it is the same.
+        self.epoch == before.0 && (self.sequence == before.1 || self.holds((class, self.epoch)))
     }
 
     /// `at-once` forgets all classes, so that no identity has one of the former rules. With `bind` they stay until so many were
@@ -226,6 +248,7 @@ impl Views {
         (self.class(&matches, &limits, read_point), self.epoch)
     }
 
+    /// The class of requesters for which the same rules match; made anew if nobody has matched the same before.
     fn class(&mut self, matches: &[Match], limits: &[u64], read_point: ReadPoint<'_>) -> ClassId {
         let schema = read_point.shard().schema();
         let key = Class::key(matches, limits);
@@ -299,6 +322,8 @@ impl Views {
         self.set.has_rates
     }
 
+    /// What is remembered of a class; `None` if it is of an earlier set of rules.
+    /// Numbers go on from set to set, so a class of an earlier one is below the first of this.
     fn kept(&self, class: ClassId) -> Option<&Kept> {
         class.0.checked_sub(self.first_class).and_then(|at| self.classes.get(at as usize))
     }
@@ -309,9 +334,26 @@ impl Views {
         class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.writes_all)
     }
 
+    /// May this class read whatever the change log tells of?
+    pub(crate) fn reads_changes(&self, class: ClassId) -> bool {
+        class == ClassId::ROOT
+            || self.kept(class).is_some_and(|kept| kept.class.reads_all)
+            || planted::is(holes::CHANGES_OF_HIDDEN)
+    }
+
     /// Is there anything that this class has a right on? `by_entries`: also by rules of entries, which give rights there and nowhere else.
     pub(crate) fn may_somewhere(&self, class: ClassId, right: Right, by_entries: bool) -> bool {
         class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.is_given(right, by_entries))
+    }
+
+    /// Are groups in groups followed for memberOf?
+    pub(crate) fn follows_groups(&self) -> bool {
+        self.set.follows_groups
+    }
+
+    /// Is a read point one of the directory, and not of the server's own entries or of what a transaction sees?
+    pub(crate) fn is_about(&self, read_point: ReadPoint<'_>) -> bool {
+        self.finder.is_about(read_point)
     }
 
     /// What the thread knows of groups.
@@ -322,6 +364,22 @@ impl Views {
     /// A class, if it is known here.
     pub(crate) fn class_of(&self, class: ClassId) -> Option<Arc<Class>> {
         self.kept(class).map(|kept| Arc::clone(&kept.class))
+    }
+
+    /// Counts changes of rules and of groups that they name.
+    /// Of this thread: a search stays on the thread of its connection, so it may compare.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// What tells a class from others, on every thread and at every server that has the same rules.
+    pub(crate) fn fingerprint(&self, class: ClassId) -> String {
+        self.class_of(class).map_or_else(String::new, |class| class.fingerprint())
+    }
+
+    /// Do the rights of a class on an entry hang on groups or on the entry of the requester, beside the entry itself?
+    pub(crate) fn hangs_on_own(&self, class: ClassId) -> bool {
+        self.class_of(class).is_some_and(|class| class.hangs_on_own())
     }
 
     /// A view, unless it was dropped. Callers take one that was dropped for one without rights.
@@ -400,6 +458,12 @@ impl Views {
             let facts: Facts = std::iter::repeat_n(0, kept.class.facts_len().div_ceil(64).max(1)).collect();
             kept.class.rights(schema, &facts, Action::of(operation), item, OfValues::Every).has(Right::Use)
         })
+    }
+
+    /// Is every entry returned, with every value of an attribute? It walks over the rules, for those few searches whose order hangs on it.
+    pub(crate) fn reads_all(&self, class: ClassId, attribute_type: TypeId, schema: &schema::Schema) -> bool {
+        class == ClassId::ROOT
+            || self.kept(class).is_some_and(|kept| kept.class.reads_all(schema, attribute_type))
     }
 
     /// May an attribute be tested in filters of a requester, whatever the entry is?

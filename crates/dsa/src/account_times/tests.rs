@@ -107,7 +107,14 @@ fn a_delay_ends_with_a_success_and_the_entry_stays_as_it_was() {
     let changes =
         [Change { kind: ChangeKind::Replace, description, values: [&b"x"[..]].into_iter().collect() }];
     let stamp = store::Stamp { csn: writer.stamp(1 << 41), actor: 0 };
-    let modify = store::Modify { dn: ANN, changes: &changes, keep_operational: false, known: None };
+    let modify = store::Modify {
+        dn: ANN,
+        changes: &changes,
+        keep_operational: false,
+        is_permissive: false,
+        is_relaxed: false,
+        known: None,
+    };
     writer.modify(modify, stamp).expect("it is a change");
     writer.publish();
     let before = state(&fixture).1;

@@ -28,6 +28,7 @@ pub(super) fn first_false(worker: &mut Worker, conditions: &[u8]) -> Option<u32>
     })
 }
 
+/// Does a condition hold in the state that all commands before made?
 fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
     let Worker { reader, scratch, .. } = worker;
     let Ok(filter) = filter::decode(condition.filter) else { return false };
@@ -38,7 +39,11 @@ fn is_true(worker: &mut Worker, condition: &Condition<'_>) -> bool {
     evaluator.cache.refresh(read_point);
     let found = read_point.resolve(condition.dn, &mut evaluator.cache).ok();
     // No access rule hides anything from it: a server made the condition, not a client, and a replay must come to the same under any rules.
-    let compiled = Compiled::new(&filter, read_point.shard(), &|_| true);
+    // What follows from the clock of a server is no part of the state, and entryUSN is not known to an earlier program that may apply the same log.
+    let known = read_point.shard().schema().well_known();
+    let hidden = [known.entry_ttl, known.entry_usn];
+    let sees = |attribute_type| !hidden.contains(&Some(attribute_type));
+    let compiled = Compiled::new(&filter, read_point.shard(), &sees);
     let entry = found.and_then(|id| read_point.entry(id));
     entry.is_some_and(|entry| evaluator.evaluate(&compiled, &entry, read_point) == Truth::True)
 }

@@ -54,8 +54,10 @@ impl Applier {
             .collect();
         // Nothing is reported of a command of which nothing was applied: the audit log lists changes, and refusals are in the log of operations.
         let what = if command.is_transaction { What::Transaction } else { What::Updates };
-        let (Some(trail), true) = (&self.trail, notes.iter().any(Option::is_some)) else { return };
-        trail.carried(Carried {
+        if notes.iter().all(Option::is_none) {
+            return;
+        }
+        let carried = Carried {
             index: self.index(),
             first,
             wall_ms: command.wall_ms,
@@ -64,7 +66,24 @@ impl Applier {
             origin,
             messages: command.messages.to_vec(),
             notes,
-        });
+        };
+        let dsa = &self.worker.dsa;
+        if dsa.change_log.is_on() {
+            dsa.change_log.put(&dsa.system, &carried);
+        }
+        if let Some(trail) = &self.trail {
+            trail.carried(carried);
+        }
+    }
+
+    /// Somebody wants to know of the next command, or nobody does.
+    pub(super) fn begin_notes(&mut self) {
+        let is_wanted = self.trail.is_some() || self.worker.dsa.change_log.is_on();
+        let notes = &mut self.worker.scratch.notes;
+        match is_wanted {
+            true => _ = notes.get_or_insert_default(),
+            false => *notes = None,
+        }
     }
 
     /// Notes a change of the schema, if it was made. It is of no entry and has no CSN of its own.
@@ -86,6 +105,7 @@ impl Applier {
 
     /// Reports that all of a record was reported.
     pub(super) fn report_end(&self, index: u64) {
+        self.worker.dsa.change_log.end(index);
         if let Some(trail) = &self.trail {
             trail.ends(index);
         }

@@ -68,6 +68,7 @@ impl Notes {
         std::mem::take(&mut self.made)
     }
 
+    /// Keeps the entryUUID of an entry, before it changes or goes.
     fn find(&mut self, view: ReadPoint<'_>, dn: &[u8]) {
         // Names change from one update to the next.
         self.cache.forget();

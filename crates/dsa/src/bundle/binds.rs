@@ -104,6 +104,14 @@ impl ReadBatch<'_> {
         let account = self.dsa.account(name);
         deferred::wait(session, &mut self.scratch.passwords, account, self.now);
     }
+
+    /// Has a compare or a search wait if it lacks something: the verification of a password, or the answer of another server.
+    #[inline]
+    pub(super) fn defer_if_lacking(&mut self, session: &mut Session, frame: &[u8], name: &[u8]) {
+        if self.scratch.passwords.lacks() {
+            self.defer(session, frame, name);
+        }
+    }
 }
 
 /// Runs a bind or a compare again that waited for a password.

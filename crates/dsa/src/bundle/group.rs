@@ -7,7 +7,7 @@ use crate::extension::Extension;
 use crate::op::extended;
 use crate::queue::{self, Queue};
 use crate::recent::{Again, Asserted, Recent};
-use crate::system::CONFIG_DN;
+use crate::system::{CHANGE_LOG_DN, CONFIG_DN, is_root_dse};
 use crate::worker::Scratch;
 use model::EntryId;
 use model::short::Word;
@@ -73,6 +73,16 @@ fn ends_in(dn: &[u8], rdn: &[u8]) -> bool {
         return false;
     }
     dn.len().checked_sub(rdn.len()).is_some_and(|at| dn[at..].eq_ignore_ascii_case(rdn))
+}
+
+/// Is this the DN of metrics or of the configuration, or of an entry below?
+fn is_of_monitor(dn: &[u8]) -> bool {
+    ends_in(dn, b"cn=monitor") || ends_in(dn, CONFIG_DN.as_bytes())
+}
+
+/// Is this the DN of the root DSE, of the change log, or of an entry in that?
+fn is_of_changes(dn: &[u8]) -> bool {
+    is_root_dse(dn) || ends_in(dn, CHANGE_LOG_DN.as_bytes())
 }
 
 /// Where a request will look, as far as that was worked out.
@@ -165,6 +175,7 @@ impl<'a> Pending<'a> {
         !self.after().is_empty()
     }
 
+    /// Is it an add? Of one that was not outlined that is not known, and `false`.
     pub(super) fn is_add(&self) -> bool {
         self.outline.as_ref().is_some_and(|outline| outline.op_tag == tag::ADD)
     }
@@ -172,8 +183,13 @@ impl<'a> Pending<'a> {
     /// Metrics are updated before a read point is taken, so that the search sees them.
     #[inline]
     pub(super) fn asks_for_monitor(&self) -> bool {
-        let Some(Outline { op_tag: tag::SEARCH, dn, .. }) = self.outline else { return false };
-        ends_in(dn, b"cn=monitor") || ends_in(dn, CONFIG_DN.as_bytes())
+        self.outline.is_some_and(|outline| outline.op_tag == tag::SEARCH && is_of_monitor(outline.dn))
+    }
+
+    /// The root DSE has the last change, and the change log those that are not too old, which is brought up to date in the same way.
+    #[inline]
+    pub(super) fn asks_for_changes(&self) -> bool {
+        self.outline.is_some_and(|outline| outline.op_tag == tag::SEARCH && is_of_changes(outline.dn))
     }
 
     /// Is this about the server's configuration, not the directory? It must be written without detours.
@@ -182,10 +198,9 @@ impl<'a> Pending<'a> {
         self.outline.as_ref().is_some_and(|outline| may_be_own(outline.dn))
     }
 
-    /// Whether this is about the server's own metrics or its configuration.
+    /// Whether this is about the server's own metrics, its configuration, the root DSE or the change log.
     pub(super) fn is_about_server(&self) -> bool {
-        let is_below = |dn| ends_in(dn, b"cn=monitor") || ends_in(dn, CONFIG_DN.as_bytes());
-        self.outline.as_ref().is_some_and(|outline| is_below(outline.dn))
+        self.outline.is_some_and(|outline| is_of_monitor(outline.dn) || is_of_changes(outline.dn))
     }
 
     /// Prefetches the hash bucket that it will look at first.

@@ -114,14 +114,23 @@ fn refusal(shard: &Shard, message: &Message<'_>, requested: &Requested<'_>) -> O
     if requested.paged.is_some() {
         return Some("a search in a transaction cannot have paged results");
     }
+    if requested.follows().is_some() {
+        return Some("a search in a transaction does not follow changes");
+    }
     if requested.effective_rights().is_some() {
         return Some("a search in a transaction does not show effective rights");
     }
     if requested.asks_usability() {
         return Some("a search in a transaction does not say whether accounts are usable");
     }
+    if requested.asks_for_contents() {
+        return Some("a search in a transaction neither matches values nor dereferences them");
+    }
     if requested.visible().is_some() {
         return Some("a search in a transaction sees subentries by its base alone");
+    }
+    if requested.is_sorted() {
+        return Some("a search in a transaction is not sorted");
     }
     if shard.has_referrals() && !requested.manage_dsa_it {
         return Some("there are referral objects: a search in a transaction needs the control ManageDsaIT");

@@ -73,6 +73,8 @@ fn is_plain(dsa: &Dsa, read: &Pending<'_>) -> bool {
     match read.decode() {
         Ok(message) => match &message.request {
             Request::Compare(compare) => !is_password(dsa.shard.schema(), compare.assertion.attribute),
+            // It may be one that another server answers.
+            Request::Search(_) => dsa.outward.get().is_none() || !dsa.shard.has_referrals(),
             _ => true,
         },
         Err(_) => false,

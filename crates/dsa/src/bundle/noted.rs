@@ -7,6 +7,7 @@ use crate::session::Session;
 use crate::session::security::Security;
 use env::planted;
 use model::ResultCode;
+use proto::control::no_op::NO_OPERATION;
 use proto::message::{self, Reply};
 use proto::op::Change;
 
@@ -43,7 +44,7 @@ pub(super) fn cleartext(dsa: &Dsa, security: Security, request: &message::Reques
 }
 
 /// Notes a change of the configuration or the schema, access rules among it: which attributes, and no values. `answered`: empty, if it goes through the log and is
-/// answered when it holds.
+/// answered when it holds. A change that was only checked, and would have succeeded, is none.
 pub(super) fn configuration(dsa: &Dsa, session: &Session, request: &message::Request<'_>, answered: &[u8]) {
     let detail = match request {
         message::Request::Modify(modify) => {
@@ -59,12 +60,17 @@ pub(super) fn configuration(dsa: &Dsa, session: &Session, request: &message::Req
         [] => ResultCode::Success,
         answered => {
             let reply = Reply::decode(answered).ok();
-            reply.and_then(|reply| reply.result()?.result_code()).unwrap_or(ResultCode::Other)
+            let result = reply.as_ref().and_then(Reply::result);
+            if result.as_ref().is_some_and(|result| result.code == NO_OPERATION) {
+                return;
+            }
+            result.and_then(|result| result.result_code()).unwrap_or(ResultCode::Other)
         }
     };
     note(dsa, session, EventKind::Configuration, target(request), code, detail);
 }
 
+/// Notes an event for the security log.
 fn note(dsa: &Dsa, session: &Session, kind: EventKind, name: &[u8], code: ResultCode, detail: String) {
     dsa.events.note(|| Event {
         peer: session.peer.client(),

@@ -16,6 +16,7 @@ mod change;
 mod commit;
 mod member;
 
+pub(super) use self::commit::run as commit;
 pub(crate) use self::commit::{Ending, WriteSet, apply};
 
 use super::group::Pending;
@@ -80,6 +81,7 @@ pub(super) fn concerns(session: &Session, dsa: &Dsa, classified: &Classified<'_>
     }
 }
 
+/// Which transaction a request belongs to, if it belongs to one.
 fn membership<'a>(session: &Session, dsa: &Dsa, classified: &Classified<'a>) -> Membership<'a> {
     let named = match &classified.request {
         Ok(request) if matches!(request.kind, Kind::Bound(_)) => return Membership::None,
@@ -96,6 +98,7 @@ fn membership<'a>(session: &Session, dsa: &Dsa, classified: &Classified<'a>) -> 
     }
 }
 
+/// The transaction that the controls of a request name.
 fn of_controls<'a>(requested: &Requested<'a>) -> Membership<'a> {
     match requested.rare.as_deref() {
         Some(Rare { transaction: Some(identifier), .. }) => Membership::Named(identifier),

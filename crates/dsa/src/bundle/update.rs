@@ -19,6 +19,7 @@ pub(super) mod authorize;
 mod change;
 mod classify;
 mod door;
+mod no_op;
 pub(super) mod prepare;
 pub(super) mod submit;
 
@@ -31,16 +32,21 @@ use super::deferred;
 use super::group::{Group, Pending, gather};
 use super::{noted, transaction};
 use crate::client_memory::Kept;
-use crate::control::{self, ControlError, Requested};
-use crate::journal::UPDATES_BYTES_SOFT_MAX;
+use crate::control::{self, ControlError, Rare, Requested};
+use crate::journal::{UPDATES_BYTES_SOFT_MAX, messages};
 use crate::op;
 use crate::op::password_values::Needs;
 use crate::outcome;
 use crate::password::policies::Verdict;
+use crate::referral;
 use crate::session::{ActingIdentity, Session, SuspendedUpdate};
+use crate::tree_delete::{self, Tree};
 use crate::worker::Parts;
 use model::ResultCode;
+use proto::Outline;
+use proto::control::no_op as no_op_control;
 use proto::control::password_policy::PolicyResponse;
+use proto::control::read_entry;
 use proto::message;
 use proto::tag;
 use std::borrow::Cow;
@@ -63,6 +69,8 @@ enum Admission {
     Rewritten(Vec<u8>),
     /// It waits for passwords to be verified or stored.
     Later,
+    /// A part of it was submitted by itself.
+    InParts(submit::Submitted),
     /// Reads in front of it cannot wait with it ([`super::leading`]). Nothing is collected, and nothing done about it.
     Unfit,
 }
@@ -134,8 +142,8 @@ pub(super) fn run(
                 Admission::Done | Admission::Rewritten(_) | Admission::Later => {
                     return Progress { taken: count + 1, must_submit: submit::is_closed(session) };
                 }
-                // Taken, though nothing is decided of it: the session keeps it.
-                Admission::Barrier => return Progress::submit(count + 1),
+                // Taken, though nothing is decided of it, or not all of it: the session keeps it.
+                Admission::Barrier | Admission::InParts(_) => return Progress::submit(count + 1),
                 Admission::Unfit => {
                     session.behind.asks = true;
                     return Progress::submit(count);
@@ -178,10 +186,17 @@ fn look(
                 return Admission::Done;
             }
         }
-        match &admission {
-            Admission::Rewritten(message) => {
+        match admission {
+            Admission::Rewritten(ref message) => {
                 submit::accepted(session, parts, before, out);
                 accept_rewritten(session, parts, message, out);
+            }
+            Admission::InParts(submitted) => {
+                assert!(before.is_empty(), "a tree delete is the first of its batch");
+                parts.counters.count_operation(&message::Request::Delete(b""));
+                suspend(session, parts, Suspended::classify(parts.dsa, update.frame()));
+                submit::keep_part(session, submitted, out);
+                return Admission::Barrier;
             }
             Admission::Later => {
                 assert!(before.is_empty(), "only the first of a batch waits for passwords");
@@ -214,7 +229,7 @@ fn suspend(session: &mut Session, parts: &Parts<'_>, update: Suspended) {
     let mut kept = Kept::new(&parts.dsa.client_memory);
     kept.set(update.borrow_owner().len(), session.is_bound());
     assert!(session.suspended.is_none(), "a session keeps one update, and takes no other before it is done");
-    session.suspended = Some(Box::new(SuspendedUpdate { update, _kept: kept }));
+    session.suspended = Some(Box::new(SuspendedUpdate { update, tree: None, _kept: kept }));
 }
 
 /// Makes a session wait for what its suspended update lacks.
@@ -240,7 +255,7 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
     if !session.is_admitted(&parts.dsa.throttle) {
         return;
     }
-    let Some(suspended) = session.suspended.take() else { return };
+    let Some(mut suspended) = session.suspended.take() else { return };
     if let Some(deferred) = session.deferred.take() {
         parts.scratch.passwords.begin_again(deferred.outcomes);
     }
@@ -253,6 +268,14 @@ pub(super) fn resume(session: &mut Session, parts: &mut Parts<'_>, out: &mut Vec
         Admission::Later => {
             session.suspended = Some(suspended);
             wait_for_passwords(session, parts);
+        }
+        Admission::InParts(submitted) => {
+            if suspended.tree.is_none() {
+                suspended.tree = Some(Tree::default());
+                parts.counters.count_operation(&message::Request::Delete(b""));
+            }
+            session.suspended = Some(suspended);
+            submit::keep_part(session, submitted, out);
         }
         Admission::Done => {}
         Admission::Barrier | Admission::Unfit => unreachable!("nothing is collected before it"),
@@ -412,11 +435,13 @@ fn pass<'a>(
         return Ok(Admission::Barrier);
     }
     if matches!(request.kind, Kind::Config) {
-        refuse_critical(requested)?;
+        refuse_unknown(requested.rare.as_deref().and_then(Rare::critical_for_settings))?;
         parts.counters.count_operation(&request.message.request);
-        // Without a change it was answered there: refused, or in force already.
+        // Without a change it was answered there: refused, in force already, or only checked.
         let before = out.len();
-        let change = op::configure::run(parts.dsa, &identity, &request.message, parts.now, out);
+        let is_checked_only = requested.flags().is_no_op();
+        let change =
+            op::configure::run(parts.dsa, &identity, (&request.message, is_checked_only), parts.now, out);
         noted::configuration(parts.dsa, session, &request.message.request, &out[before..]);
         if let Some(change) = change {
             submit::settings(session, parts, request.frame, change);
@@ -439,17 +464,40 @@ fn pass<'a>(
         submit::schema(session, parts, &op::extend_schema::message(request.message.id, modify), out);
         return Ok(Admission::Done);
     }
+    if let Some(answer) = referral::answer_outside(parts.dsa, &request.message) {
+        return Err(Refused::Answer(answer));
+    }
     let mut conditions = authorize::Conditions::new();
     // Most updates come of those who may change everything, and nothing has to be looked up for these.
     authorize::reading(parts, |reading| {
         conditions = authorize::authorize(reading, &identity, request, requested)?;
         Ok::<_, Refused<'_>>(())
     })?;
-    // A command has conditions for all of its updates, so this one goes alone.
-    if !conditions.is_empty() && !is_first {
+    // A command has conditions for all of its updates, so this one goes alone. So does one that is settled by what all before it made.
+    if (!conditions.is_empty() || requested.flags().is_settled_before_log()) && !is_first {
         return Ok(Admission::Barrier);
     }
     prepare::check(parts, &identity, request, requested)?;
+    if requested.flags().is_tree_delete() {
+        if requested.flags().is_no_op() {
+            return Err(Refused::Control(ControlError::NotHere(no_op_control::OID)));
+        }
+        // An entry is read with the answer to its own delete; this one has the answers of many.
+        let rare = requested.rare.as_deref();
+        if rare.and_then(|rare| rare.pre_read).is_some_and(|read| read.critical) {
+            return Err(Refused::Control(ControlError::UnavailableCritical(read_entry::PRE_OID)));
+        }
+        let planned = authorize::reading(parts, |reading| {
+            tree_delete::plan(reading, &identity, &request.message, requested.manage_dsa_it)
+        });
+        if let Some(part) = planned? {
+            for outline in messages(&part.messages).filter_map(Outline::of) {
+                transaction::preempt_holders_of(parts.dsa, &identity, outline.dn)?;
+            }
+            let submitted = submit::part(session, parts, &identity, (request.message.id, part));
+            return Ok(Admission::InParts(submitted));
+        }
+    }
     // Answers with entries are long, and a session's answers have a bound: so many fit into one submission.
     let reads = requested.rare.as_ref().map_or(0, |rare| rare.reads());
     if !submit::has_room_for_reads(session, reads, is_first) {
@@ -459,6 +507,12 @@ fn pass<'a>(
         Needs::Nothing => None,
         _ => Some(change::rewrite(parts, &identity, request)?),
     };
+    if requested.flags().is_no_op() {
+        parts.counters.count_operation(&request.message.request);
+        let frame = rewritten.as_deref().unwrap_or(request.frame);
+        no_op::run(parts, &identity, frame, requested, out);
+        return Ok(Admission::Done);
+    }
     session.batch.conditions = conditions;
     if reads > 0 {
         session.batch.reader = parts.scratch.views.reader(identity.requester());
@@ -478,8 +532,10 @@ fn pass<'a>(
 /// Below `cn=config` an assertion or a pre-read has no meaning: it is refused if it is critical, else ignored (RFC 4511 section
 /// 4.1.11).
 fn refuse_critical<'a>(requested: &Requested<'a>) -> Result<(), Refused<'a>> {
-    match requested.rare.as_ref().and_then(|rare| rare.critical()) {
-        Some(oid) => Err(Refused::Control(ControlError::UnavailableCritical(oid))),
-        None => Ok(()),
-    }
+    refuse_unknown(requested.rare.as_deref().and_then(Rare::critical))
+}
+
+/// Refuses a critical control that the update does not know.
+fn refuse_unknown<'a>(oid: Option<&'static [u8]>) -> Result<(), Refused<'a>> {
+    oid.map_or(Ok(()), |oid| Err(Refused::Control(ControlError::UnavailableCritical(oid))))
 }

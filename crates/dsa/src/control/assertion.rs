@@ -5,9 +5,9 @@
 //! An update is judged once more when it is applied, in the role of the writer, and then every attribute counts. So what an update may not
 //! ask is refused before the log ([`asks_for_hidden`]); the outcome of what was logged must not depend on rules.
 
-use crate::access::{Requester, Tester, ValueJudge, ViewId, Views};
+use crate::access::{Requester, Tester, ValueJudge, ViewId, Views, compile_with_members};
 use crate::outcome;
-use ::access::Right;
+use ::access::{Operation, Right};
 use model::attribute::split_options;
 use model::{Description, Filter, ResultCode, TypeId};
 use schema::Schema;
@@ -28,7 +28,9 @@ fn compiled(
     tester: Tester<'_>,
     evaluator: &mut Evaluator,
 ) -> (Compiled, ValueJudge) {
-    let all = Compiled::new(filter, read_point.shard(), &|_| true);
+    let views = RefCell::new(&mut *tester.views);
+    let asks = (tester.who, Operation::Search, tester.right);
+    let all = compile_with_members(filter, (read_point, &|_| true), &views, asks, evaluator);
     if tester.view == ViewId::ROOT {
         return (all, ValueJudge::default());
     }

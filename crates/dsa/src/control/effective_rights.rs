@@ -173,7 +173,7 @@ impl EffectiveRights {
             }
             put_refused(self.code, types_only, &mut out);
         }
-        scratch.writer(written.action.is_system).0.show_besides(out);
+        scratch.writer(written.action.is_system).0.show_besides(&out);
         true
     }
 

@@ -2,7 +2,8 @@
 //! the client may not read is not in it.
 
 use crate::access::{Requester, ViewId, Views};
-use crate::entry_writer::{RequestedSelection, Templates};
+use crate::entry_writer::Templates;
+use crate::selection::RequestedSelection;
 use model::limits::READ_ENTRY_BYTES_MAX;
 use proto::control::read_entry::entry_of_message;
 use proto::list::Octets;
@@ -28,7 +29,7 @@ pub(crate) fn read(
     cache: &mut DnCache,
 ) -> Option<Vec<u8>> {
     let mut message = Vec::new();
-    let asked = RequestedSelection { selectors: wanted.selectors, types_only: false, view };
+    let asked = RequestedSelection { selectors: wanted.selectors, types_only: false, follows: false, view };
     // The templates of searches serve here as well: the answer has an entry in the form of a search result.
     let chosen = templates.choose(asked, read_point.shard().schema());
     let rest = templates.write(&mut message, 1, read_point, entry, chosen, (views, who), cache, false);

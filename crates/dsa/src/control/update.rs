@@ -70,10 +70,8 @@ pub(crate) fn run(
         return None;
     }
     let begin = out.len();
-    // Borrowed again, for `rare` is used in between.
-    let filter = rare.assertion.as_ref().map(|(filter, _)| filter);
-    // The filter goes along for adds; of others it was judged above and is true.
-    let id = dispatch::update(writing, message, filter, out)?;
+    // The assertion goes along for adds; of others it was judged above and is true.
+    let id = dispatch::update(writing, message, Some(rare), out)?;
     reads.end(writing, id);
     let controls = reads.controls();
     // The plain answer that the update has written is replaced by one with controls.

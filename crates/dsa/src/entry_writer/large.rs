@@ -1,12 +1,13 @@
-//! An entry that is not written in one go: it is longer than what one write takes, or comes with controls.
+//! The message around the attributes of an entry, also of one that is not written in one go: it is longer than what one write takes, or comes with
+//! controls.
 
 use proto::ber;
 use proto::op::search::{put_entry_head, put_entry_head_before};
 use proto::tag;
 use std::collections::VecDeque;
-use store::ReadPoint;
 use store::record::ValueSet;
 use store::values::SetPosition;
+use store::{DnCache, EntryRef, ReadPoint};
 
 /// Big value sets up to this many bytes are put into the buffer at once.
 /// About what one write to a socket takes.
@@ -57,15 +58,56 @@ impl Large {
     }
 }
 
+/// Appends the message of an entry whose attributes are put together: those that follow in parts, too. `dn` is a buffer.
+#[inline(always)]
+pub(super) fn put_message(
+    out: &mut Vec<u8>,
+    message_id: i32,
+    (read_point, entry): (ReadPoint<'_>, &EntryRef<'_>),
+    (dn, attributes, controls): (&mut Vec<u8>, &[u8], &mut Vec<u8>),
+    large: Option<VecDeque<Part>>,
+    cache: &mut DnCache,
+    is_root_dse: bool,
+) -> Option<Large> {
+    if large.is_none()
+        && !is_root_dse
+        && controls.is_empty()
+        && let Some(parts) = read_point.dn_parts(entry, cache)
+    {
+        put_entry_head(out, message_id, parts.len(), attributes.len());
+        parts.pieces().iter().for_each(|piece| out.extend_from_slice(piece));
+        ber::put_tlv(out, tag::SEQUENCE, attributes);
+        return None;
+    }
+    dn.clear();
+    if !is_root_dse {
+        read_point.write_dn(entry, cache, dn);
+    }
+    if !controls.is_empty() {
+        let parts = large.unwrap_or_default();
+        return with_controls(out, message_id, (dn, attributes), parts, controls);
+    }
+    let Some(parts) = large else {
+        put_entry_head(out, message_id, dn.len(), attributes.len());
+        out.extend_from_slice(dn);
+        ber::put_tlv(out, tag::SEQUENCE, attributes);
+        return None;
+    };
+    Some(begin_large(out, message_id, dn, attributes, parts))
+}
+
 /// Appends the message of an entry that comes with controls; if its attributes follow in parts, so do the controls.
 #[cold]
-pub(super) fn with_controls(
+fn with_controls(
     out: &mut Vec<u8>,
     message_id: i32,
     (dn, attributes): (&[u8], &[u8]),
     parts: VecDeque<Part>,
-    controls: Vec<u8>,
+    brought: &mut Vec<u8>,
 ) -> Option<Large> {
+    let mut controls = Vec::new();
+    ber::put_tlv(&mut controls, tag::context_constructed(0), brought);
+    brought.clear();
     let mut large = Large { begin: out.len(), parts };
     let attributes_len = attributes.len() + large.parts.iter().map(Part::len).sum::<usize>();
     put_entry_head_before(out, message_id, dn.len(), attributes_len, controls.len());
@@ -83,7 +125,7 @@ pub(super) fn with_controls(
 /// Appends the head of an entry whose attributes follow in parts.
 /// Small attributes are one part; they may come after a big set, for the order of attributes means nothing (RFC 4511 section 4.1.7).
 #[cold]
-pub(super) fn begin_large(
+fn begin_large(
     out: &mut Vec<u8>,
     message_id: i32,
     dn: &[u8],

@@ -1,5 +1,6 @@
 use super::*;
 use crate::system::tests::standard_schema;
+use proto::list::Octets;
 use proto::list::octet_list;
 
 #[test]
@@ -9,7 +10,7 @@ fn long_selections_take_one_place() {
     let mut choose = |name: &str, times: usize| {
         let raw = octet_list(vec![name.as_bytes(); times]);
         let selectors = Octets::parse(&raw).unwrap();
-        let asked = RequestedSelection { selectors, types_only: false, view: ViewId::ROOT };
+        let asked = RequestedSelection { selectors, types_only: false, follows: false, view: ViewId::ROOT };
         // Twice: a selection that was used last is found by another way.
         let chosen = [made.selection(asked, &schema), made.selection(asked, &schema)];
         (

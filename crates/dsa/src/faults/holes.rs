@@ -29,9 +29,17 @@ env::faults! {
     /// Filters find entries by attributes that may not be tested (row X1).
     /// A value is guessed octet by octet with substrings (the CVE-2018-10919 class).
     FILTER_NOT_JUDGED = "filter-not-judged";
+    /// The change log is for all who may read entries below `cn=changelog` (row X10).
+    /// It has the values of all entries, also of those that are hidden from the reader.
+    CHANGES_OF_HIDDEN = "changes-of-hidden";
+    /// The change log has passwords (row X10).
+    SECRET_IN_CHANGE_LOG = "secret-in-change-log";
     /// Aliases lead to entries that are hidden (row X3).
     /// A client that may add an alias could so ask for any name (the CVE-2019-14824 class).
     ALIAS_NOT_JUDGED = "alias-not-judged";
+    /// A tree delete takes what is below an entry without the right on it (row X6).
+    /// Who may delete one entry could so delete those of others below it.
+    TREE_NOT_JUDGED = "tree-not-judged";
     /// Referral objects that may not be read refer clients (row X3).
     REFERRAL_NOT_JUDGED = "referral-not-judged";
     /// Whether a name is taken is looked at before the right to add it (row X6).
@@ -88,18 +96,54 @@ env::faults! {
     /// A client that sends nothing may stay as long as one that has sent something (row L2).
     /// All places would be taken by clients that cost their owner nothing.
     SILENT_KEPT = "silent-kept";
+    /// Who follows changes learns of the deletion of any entry (row X8).
+    /// Each entry that is hidden would be counted, and its end timed.
+    SYNC_OF_HIDDEN = "sync-of-hidden";
+    /// A persistent search names an entry as it was named between two of its batches (row X8).
+    /// Who has seen an entry would learn where it was moved to, though it may not look there.
+    NAME_IN_BETWEEN = "name-in-between";
     /// A compare is answered by values that may not be compared (row X2).
     /// Ten thousand of them would find any number of four digits.
     COMPARE_NOT_JUDGED = "compare-not-judged";
     /// An entry that is hidden takes a place of those that a search may return (row X5).
     /// The limit of a client's own choice would tell how many there are.
     HIDDEN_COUNTED = "hidden-counted";
+    /// memberOf has groups that are hidden, and filters on it test them (row X1).
+    /// Who may read people would learn which secret groups there are, and who is in them.
+    MEMBER_OF_HIDDEN_GROUP = "member-of-hidden-group";
+    /// Anybody may refresh dynamic entries, and learns so which there are (row X6).
+    /// Who has gone would be shown as present for as long as somebody likes.
+    REFRESH_NOT_JUDGED = "refresh-not-judged";
+    /// A search is sorted by values that its client may not read (row X5).
+    /// The order of the entries would tell the values of those between two others that are known.
+    SORTED_BY_HIDDEN = "sorted-by-hidden";
+    /// The positions in a list view are those of an index, whatever its client may see (row X5).
+    /// The length of the list, or the place of an entry, would tell of those that are hidden.
+    POSITIONS_OF_HIDDEN = "positions-of-hidden";
     /// An update brings back all of its entry that its client asks for (row X4).
     /// Who may write an attribute would read it by a change that changes nothing.
     READ_ENTRY_NOT_JUDGED = "read-entry-not-judged";
+    /// Matched values are returned that may not be read (row X1).
+    /// Who is hidden in a list would be found by asking for the name.
+    MATCHED_UNREADABLE = "matched-unreadable";
+    /// The dereference control brings attributes of entries that are hidden (row X3).
+    /// A client that may write a name into its own entry would read what has this name.
+    DEREFERENCED_HIDDEN = "dereferenced-hidden";
     /// A text that refuses a compare has what the entry stores as its password (row X11).
     /// Texts go to logs and screens, so who may not read the value would be shown it without asking for it.
     VALUE_SHOWN = "value-shown";
+    /// A text that refuses an update for a value of another entry repeats the value (row X11).
+    /// Who may move an entry would be shown values of it that he may not read.
+    CONSTRAINT_SHOWS_VALUE = "constraint-shows-value";
+    /// Entries of other servers are returned with attributes that may not be read of the referral object (row X3).
+    /// Who may know that it is there would read all that the server itself may read at the other one.
+    CHAINED_NOT_JUDGED = "chained-not-judged";
+    /// A filter is sent to other servers with attributes that may not be tested (row X3).
+    /// A client would learn values of a hidden attribute by guesses.
+    CHAINED_FILTER_NOT_JUDGED = "chained-filter-not-judged";
+    /// A text that refuses to delete or rename an entry names the entry that refers to it (row X11).
+    /// Who may delete an account would be shown the names of groups that he may not see.
+    CONSTRAINT_SHOWS_REFERRING = "constraint-shows-referring";
     /// No password is verified for a name that has none (row P6).
     /// The answer would come earlier than that of a wrong password, and so say which names there are (the CVE-2020-35518 class).
     NOBODY_NOT_VERIFIED = "nobody-not-verified";

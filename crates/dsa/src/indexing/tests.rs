@@ -222,3 +222,16 @@ fn a_comparison_ends_when_nobody_wants_it_or_the_index_goes() {
     assert_eq!(bench.report(), ["index=sn:eq state=ready"]);
     assert!(!bench.lines()[0].contains("verify"));
 }
+
+/// What an ordering index serves is said with its state: no views, where an entry has several values.
+#[test]
+fn what_an_ordering_index_serves_is_reported() {
+    let mut bench = Bench::new();
+    bench.ask(&[(true, "cn:ord"), (true, "sn:eq,ord")]).unwrap();
+    bench.run();
+    let lines = bench.lines();
+    let serves =
+        |line: &str| line.split(' ').find_map(|fact| fact.strip_prefix("serves=")).map(str::to_owned);
+    let served: Vec<_> = lines.iter().map(|line| serves(line)).collect();
+    assert_eq!(served, [Some("sort".to_owned()), None, Some("sort,vlv".to_owned())], "{lines:?}");
+}

@@ -63,6 +63,7 @@ impl State {
         }
     }
 
+    /// The next report has no outcome of an earlier comparison of this index.
     pub(super) fn forget_outcome(&mut self, name: IndexName) {
         self.outcomes.retain(|outcome| outcome.name != name);
     }

@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(texts("userid:eq,pres").unwrap(), ["uid:eq", "uid:pres"]);
         assert_eq!(texts("cn eq, sub").unwrap(), ["cn:eq", "cn:sub"]);
         assert_eq!(texts("taste:eq"), Err(ResultCode::UndefinedAttributeType));
-        assert_eq!(texts("cn:ord"), Err(ResultCode::InappropriateMatching));
+        assert_eq!(texts("member:ord"), Err(ResultCode::InappropriateMatching));
         assert_eq!(texts("cn:fuzzy"), Err(ResultCode::InvalidAttributeSyntax));
     }
 }

@@ -15,19 +15,23 @@ pub(super) fn commit(dsa: &Dsa) -> u64 {
     dsa.group.get().map_or(0, |group| group.metrics().commit.max(applied))
 }
 
+/// The word for what a node does in its group, as `pando cluster status` shows it.
 pub(super) fn role(dsa: &Dsa) -> String {
     let Some(group) = dsa.group.get() else { return "alone".to_owned() };
     group.metrics().role.to_owned()
 }
 
+/// A value of the syntax boolean.
 pub(super) fn truth(is_so: bool) -> String {
     if is_so { "TRUE" } else { "FALSE" }.to_owned()
 }
 
+/// Values of an attribute of integers.
 pub(super) fn numbers(numbers: &[u64]) -> Vec<String> {
     numbers.iter().map(u64::to_string).collect()
 }
 
+/// Each replica with the time that a sync takes there, and how far its clock is off.
 pub(super) fn conditions(metrics: &Metrics) -> Vec<String> {
     let text = |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
     let line = |replica: &crate::group::Replica| {
@@ -47,6 +51,7 @@ pub(super) fn newest_behaviours(metrics: &Metrics) -> Vec<String> {
     metrics.replicas.iter().map(|replica| format!("{} {}", replica.node, known(replica.newest))).collect()
 }
 
+/// Each replica with its role, how far it is behind, and its URL.
 pub(super) fn replicas(metrics: &Metrics) -> Vec<String> {
     let lag = |lag: Option<(u64, f64)>| {
         lag.map_or("lag - seconds -".to_owned(), |(commands, seconds)| {

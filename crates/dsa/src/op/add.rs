@@ -3,22 +3,25 @@
 //! Runs in the writer's role. The entry is put together in a buffer that is used again, and the store judges it: superior, name, schema, rights
 //! are none of this file's.
 
+use crate::constraints::Given;
 use crate::context::Writing;
-use crate::control::assertion;
+use crate::control::{Rare, assertion};
+use crate::op::relaxed;
 use crate::outcome::{self, Refusal};
 use model::{Entry, EntryId, Filter, ResultCode};
 use proto::Attributes;
 use proto::op::add::Add;
 use proto::tag::ADD_RESPONSE;
 use schema::{HeldDescriptions, Schema};
-use store::{EntryRef, ReadPoint, Refused};
+use smallvec::smallvec;
+use store::{ChangeKind, EntryRef, ReadPoint, Refused, Stamp};
 
-/// Answers an add, which is done only if `condition` is true of the entry that it makes. Returns its id if it was done.
+/// Answers an add, which is done only if the assertion of its controls is true of the entry that it makes. Returns its id if it was done.
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
     id: i32,
     request: &Add<'_>,
-    condition: Option<&Filter<'_>>,
+    rare: Option<&Rare<'_>>,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
     if request.attributes.is_empty() {
@@ -30,13 +33,21 @@ pub(crate) fn run(
     let mut entry = std::mem::take(&mut writing.scratch.entry).into_cleared();
     let schema = writing.dsa.shard.schema();
     let mut descriptions = HeldDescriptions::new(schema);
-    let done = match fill(&mut descriptions, schema, &mut entry, request.attributes) {
+    let filled = fill(&mut descriptions, schema, &mut entry, request.attributes);
+    let filled = filled.and_then(|()| match rare.is_some_and(|rare| rare.flags.is_relaxed()) {
+        true => (0..entry.len())
+            .try_for_each(|at| relaxed::admit(schema, entry.description(at).attribute_type, true)),
+        false => Ok(()),
+    });
+    let done = match filled {
         Err((code, text)) => {
             outcome::say(out, id, ADD_RESPONSE, code, &text);
             None
         }
         Ok(()) => {
-            let added = add(writing, request.dn, &mut entry, condition);
+            let condition = rare.and_then(|rare| rare.assertion.as_ref()).map(|(filter, _)| filter);
+            let is_relaxed = rare.is_some_and(|rare| rare.flags.is_relaxed());
+            let added = add(writing, (request.dn, is_relaxed), &mut entry, condition);
             writing.answer(out, id, ADD_RESPONSE, request.dn, added)
         }
     };
@@ -47,20 +58,55 @@ pub(crate) fn run(
 /// An assertion (RFC 4528) of an add is about the entry that it makes, so it is judged when the entry is made and not yet visible.
 fn add(
     writing: &mut Writing<'_, '_>,
-    dn: &[u8],
+    (dn, is_relaxed): (&[u8], bool),
     entry: &mut Entry,
     condition: Option<&Filter<'_>>,
 ) -> Result<EntryId, Refused> {
+    let given = match writing.judging {
+        Some(judging) => judging.give(dn, entry, writing.writer.view())?,
+        None => Given::default(),
+    };
     // The entry's CSN: its createTimestamp and its entryUUID are made of it.
     let stamp = writing.stamp();
-    let add = store::Add { dn, entry, keep_operational: false };
-    let Some(filter) = condition else { return writing.writer.add(add, stamp) };
+    let add = store::Add { dn, entry, keep_operational: is_relaxed };
+    let Some(filter) = condition else {
+        let added = writing.writer.add_judged(add, stamp, writing.judge(), None)?;
+        go_on(writing, given, stamp);
+        return Ok(added);
+    };
+    let judge = writing.judge();
     let evaluator = &mut writing.scratch.updating;
     evaluator.cache.forget();
     // The assertion is judged on the entry as it would be stored, with its operational attributes.
     let mut is_true =
         |entry: &EntryRef<'_>, at: ReadPoint<'_>| assertion::is_true_for_update(filter, entry, at, evaluator);
-    writing.writer.add_if(add, stamp, &mut is_true)
+    let added = writing.writer.add_judged(add, stamp, judge, Some(&mut is_true))?;
+    go_on(writing, given, stamp);
+    Ok(added)
+}
+
+/// The entry was added: the counters of its numbers go on, with its stamp.
+fn go_on(writing: &mut Writing<'_, '_>, given: Given, stamp: Stamp) {
+    let Some(judging) = writing.judging else { return };
+    for (dn, description, next) in given.next(judging.in_force()) {
+        let change =
+            store::Change { kind: ChangeKind::Replace, description, values: smallvec![next.as_bytes()] };
+        let modify = store::Modify {
+            dn,
+            changes: &[change],
+            keep_operational: false,
+            is_permissive: false,
+            is_relaxed: false,
+            known: None,
+        };
+        match writing.writer.modify(modify, stamp) {
+            Ok(id) => judging.note_changed(id),
+            // The entry has its number: the next add finds the same one in the counter, and passes it over.
+            Err(refused) => {
+                writing.scratch.lacked_memory |= matches!(refused, Refused::MemoryLimit { .. });
+            }
+        }
+    }
 }
 
 /// Takes the attributes of a request over, with their descriptions looked up.

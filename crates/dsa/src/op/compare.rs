@@ -16,8 +16,10 @@ use crate::monitor_entries;
 use crate::op::password_values::is_password;
 use crate::outcome::{self, Refusal};
 use crate::password::{Passwords, first};
-use crate::referral::Referral;
+use crate::referral::{self, Referral};
 use crate::rights::{hidden_referral, visible};
+use crate::root_dse;
+use crate::system::is_root_dse;
 use crate::transaction::View;
 use crate::worker::Scratch;
 use ::access::{Operation, Right};
@@ -104,6 +106,9 @@ pub(crate) fn run(
             run_on_system(reading, who, id, request, requested, out);
         }
         Err(reason) => {
+            if let Some(referral) = referral::of_outside(dsa, request.dn, None) {
+                return referral.answer(out, id, COMPARE_RESPONSE);
+            }
             let cache = &mut reading.scratch.evaluator.cache;
             outcome::unresolved(out, id, COMPARE_RESPONSE, request.dn, reason, read_point, cache);
         }
@@ -166,12 +171,21 @@ fn run_on_system(
         return outcome::lack_reader(out, id, COMPARE_RESPONSE);
     };
     monitor_entries::refresh(dsa, reading.now);
+    if is_root_dse(request.dn) {
+        root_dse::refresh(dsa, reading.security.offer(), reading.now);
+    }
     let pin = reader.pin();
     let read_point = pin.read_point();
     let cache = &mut reading.scratch.system_evaluator.cache;
     // The root DSE is kept under a name that no client has for it.
     let dn = dsa.system.kept_as(request.dn, reading.security.offer());
-    match read_point.resolve(dn, cache) {
+    let is_hidden =
+        dsa.system.is_in_change_log(request.dn) && !reading.scratch.views.reads_changes(who.class);
+    let resolved = match is_hidden {
+        true => Err(Unresolved::NoSuchObject(None)),
+        false => read_point.resolve(dn, cache),
+    };
+    match resolved {
         Ok(entry) => {
             let found = read_point.entry(entry).expect("it was just found");
             let asked = Action { operation: Operation::Compare, is_system: true };

@@ -17,23 +17,23 @@ use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::indexing::{IndexChange, NotTaken, parse};
 use crate::outcome::{self, Refusal};
-use crate::settings::{self, SettingsChange};
+use crate::settings::{self, Author, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::op::modify::{Modify, ModifyKind};
 use proto::tag;
 use schema::Schema;
-use store::{IndexName, Reader};
+use store::{IndexName, ReadPoint, Reader};
 
 /// Answers an update of `cn=config`, of one who may change entries; or returns the change of settings that is to go through the log and is
-/// answered when it holds.
+/// answered when it holds. With the control no-op (`is_checked_only`) nothing is changed, and it is answered that it would be.
 /// It runs where reads run, with nothing of the session on its way before it, so the settings that it sees are those that the client knows.
 #[cold]
 pub(crate) fn run(
     dsa: &Dsa,
     identity: &Identity,
-    message: &Message<'_>,
+    (message, is_checked_only): (&Message<'_>, bool),
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<SettingsChange> {
@@ -43,12 +43,13 @@ pub(crate) fn run(
             ResultCode::InsufficientAccessRights,
             "only the root DN may change the configuration".to_owned(),
         )),
-        Request::Modify(modify) => change(dsa, modify, now),
+        Request::Modify(modify) => change(dsa, modify, (identity, now), is_checked_only),
         _ => Err(unwilling("entries below cn=config can be modified, but not added, deleted or renamed")),
     };
     // What cn=config shows was made before this change.
     dsa.system.invalidate();
     match done {
+        Ok(_) if is_checked_only => outcome::check(out, message.id, response),
         Ok(Some(change)) => return Some(change),
         Ok(None) => outcome::succeed(out, message.id, response),
         Err((code, text)) => outcome::say(out, message.id, response, code, &text),
@@ -62,7 +63,12 @@ fn unwilling(text: &str) -> Refusal {
 }
 
 /// The settings that hold as long as the process does are named in the refusal with what to do instead: an administrator need not look it up.
-fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsChange>, Refusal> {
+fn change(
+    dsa: &Dsa,
+    modify: &Modify<'_>,
+    (identity, now): (&Identity, Now),
+    is_checked_only: bool,
+) -> Result<Option<SettingsChange>, Refusal> {
     // The one entry is `cn=config`; what lies below it is not there.
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
@@ -74,12 +80,14 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsCha
             fixed.attribute, fixed.key
         )));
     }
+    let name = String::from_utf8_lossy(&identity.dn);
+    let author = Author { name: &name, wall_ms: now.wall_ms };
     let schema = dsa.shard.schema();
     // Both kinds of attribute stand in the one entry, so a client may well send both.
     let settings = described().filter(|description| setting::find(schema, description).is_some()).count();
     match settings {
-        0 => change_indexes(dsa, modify),
-        _ if settings == described().count() => setting::change(dsa, modify, now),
+        0 => change_indexes(dsa, modify, author, is_checked_only),
+        _ if settings == described().count() => setting::change(dsa, modify, (author, now), is_checked_only),
         _ => Err(unwilling("one request can change settings or indexes, not both")),
     }
 }
@@ -87,7 +95,12 @@ fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsCha
 /// Asks for indexes. Where one that is configured is dropped, that goes through the log first: the next start is not to build it again.
 ///
 /// A request that comes to nothing is a success, as a modify without changes is.
-fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChange>, Refusal> {
+fn change_indexes(
+    dsa: &Dsa,
+    modify: &Modify<'_>,
+    author: Author<'_>,
+    is_checked_only: bool,
+) -> Result<Option<SettingsChange>, Refusal> {
     let asked = asked(dsa.shard.schema(), modify)?;
     // All values were empty, or each change undid another.
     if asked.is_empty() {
@@ -106,18 +119,35 @@ fn change_indexes(dsa: &Dsa, modify: &Modify<'_>) -> Result<Option<SettingsChang
     };
     // Which indexes there are depends on the read point; a reader of its own, for the thread's is at another one.
     let pin = reader.pin();
+    refuse_needed(dsa, &asked, pin.read_point())?;
+    if is_checked_only {
+        let planned = dsa.indexing.dropped_by(&asked, pin.read_point());
+        return planned.map(|_| None).map_err(|refused| refusal(dsa, &refused));
+    }
     // Without a log nothing is recorded, and the next start builds what its flags say.
     if dsa.journal.get().is_some() {
         // Only what the record lists is changed in it; an index that was built on line is not in the record.
         let dropped = dsa.indexing.dropped_by(&asked, pin.read_point());
         let dropped = dropped.map_err(|refused| refusal(dsa, &refused))?;
-        if let Some(change) = dsa.chosen.drop_indexes(&dropped, &asked, dsa.shard.schema())? {
+        if let Some(change) = dsa.chosen.drop_indexes(author, &dropped, &asked, dsa.shard.schema())? {
             return Ok(Some(change));
         }
     }
     // All or nothing: the request is taken as a whole.
     let taken = dsa.indexing.ask(&asked, pin.read_point());
     taken.map(|()| None).map_err(|refused| refusal(dsa, &refused))
+}
+
+/// An index that a constraint needs is not dropped.
+fn refuse_needed(dsa: &Dsa, asked: &[IndexChange], read_point: ReadPoint<'_>) -> Result<(), Refusal> {
+    let Some(in_force) = dsa.constraints.now(dsa.behaviour()) else { return Ok(()) };
+    let dropped = dsa.indexing.dropped_by(asked, read_point).map_err(|refused| refusal(dsa, &refused))?;
+    let is_dropped =
+        |attribute_type| dropped.contains(&IndexName { attribute_type, kind: store::IndexKind::Equality });
+    match in_force.indexed().find(|(_, attribute_type)| is_dropped(*attribute_type)) {
+        Some((name, _)) => Err(unwilling(&format!("constraint {name} needs the index"))),
+        None => Ok(()),
+    }
 }
 
 /// The changes in their order. A delete without values is of all.
@@ -160,6 +190,7 @@ fn asked(schema: &Schema, modify: &Modify<'_>) -> Result<Vec<IndexChange>, Refus
     Ok(asked)
 }
 
+/// Code and text for indexes that are not taken.
 fn refusal(dsa: &Dsa, refused: &NotTaken) -> Refusal {
     const EXISTS: ResultCode = ResultCode::AttributeOrValueExists;
     const MISSING: ResultCode = ResultCode::NoSuchAttribute;

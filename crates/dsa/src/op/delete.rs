@@ -1,21 +1,34 @@
 //! Delete (RFC 4511 section 4.8): an entry without subordinates goes.
 //!
-//! The store refuses an entry with subordinates (notAllowedOnNonLeaf); a subtree goes entry by entry.
+//! The store refuses an entry with subordinates (notAllowedOnNonLeaf); a subtree goes entry by entry. What refers to the entry no longer does
+//! then, if a constraint says so.
 
+use super::follow_references::{follow, plan};
 use crate::context::Writing;
 use model::EntryId;
 use proto::tag::DELETE_RESPONSE;
+use store::Refused;
 
 /// Answers a delete of the entry with this DN. Returns the id that it had if it was done.
-/// It takes no stamp: what is gone records nothing.
+/// It takes no stamp, since what is gone records nothing; but for entries that refer to it.
 pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
     id: i32,
     request: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    let deleted = writing.writer.delete(request);
+    let deleted = delete(writing, request);
     writing.answer(out, id, DELETE_RESPONSE, request, deleted)
+}
+
+fn delete(writing: &mut Writing<'_, '_>, dn: &[u8]) -> Result<EntryId, Refused> {
+    let referring = plan(writing, dn, None)?;
+    let deleted = writing.writer.delete(dn)?;
+    if !referring.holders.is_empty() {
+        let stamp = writing.stamp();
+        follow(writing, &referring, stamp, false);
+    }
+    Ok(deleted)
 }
 
 #[cfg(test)]

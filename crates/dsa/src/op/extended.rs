@@ -3,6 +3,7 @@
 
 pub(crate) mod end_transaction;
 pub(crate) mod password_modify;
+pub(crate) mod refresh;
 pub(crate) mod start_tls;
 pub(crate) mod start_transaction;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub(crate) const EXTENSIONS: &[&Extension] = &[
     &Extension { oid: cancel::OID, controls: &[], role: Role::Cancels },
     &start_tls::EXTENSION,
     &password_modify::EXTENSION,
+    &refresh::EXTENSION,
     &start_transaction::EXTENSION,
     &end_transaction::EXTENSION,
     #[cfg(test)]

@@ -6,8 +6,12 @@
 
 mod superclass;
 
+use crate::constraints::InForce;
 use crate::context::Writing;
+use crate::control::flags::Flags;
+use crate::engine::Dsa;
 use crate::faults::holes;
+use crate::op::relaxed;
 use crate::outcome::{self, Refusal};
 use crate::policy;
 use env::planted;
@@ -17,6 +21,7 @@ use proto::op::modify::{self, Change, Modify, ModifyKind, Replacements, only_rep
 use proto::tag::{MODIFY, MODIFY_RESPONSE};
 use schema::{DescriptionError, HeldDescriptions, Schema};
 use smallvec::SmallVec;
+use std::sync::Arc;
 use store::{ChangeKind, REPLACEMENTS_MAX, Replacement};
 
 /// Changes of a usual request: they lie in place, as does the one value of each.
@@ -29,6 +34,7 @@ pub(crate) fn run(
     writing: &mut Writing<'_, '_>,
     id: i32,
     request: &Modify<'_>,
+    flags: Flags,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
     let schema = writing.dsa.shard.schema();
@@ -43,6 +49,14 @@ pub(crate) fn run(
             return None;
         }
     };
+    if flags.is_relaxed() {
+        let types = changes.iter().map(|change| change.description.attribute_type);
+        let admitted = types.map(|kind| relaxed::admit(schema, kind, false)).find(Result::is_err);
+        if let Some(Err((code, text))) = admitted {
+            outcome::say(out, id, MODIFY_RESPONSE, code, &text);
+            return None;
+        }
+    }
     // Before the stamp: a refused modify uses none.
     if superclass::is_taken(writing, request.dn, &changes) {
         let (code, text) = superclass::REFUSAL;
@@ -51,9 +65,17 @@ pub(crate) fn run(
     }
     // After what can be refused without the store; a stamp that is taken is not given back.
     let stamp = writing.stamp();
-    let keep_operational = says_last_change(schema, &changes) && is_by_server(writing);
-    let modify = store::Modify { dn: request.dn, changes: &changes, keep_operational, known: writing.known };
-    let modified = writing.writer.modify(modify, stamp);
+    let keep_operational =
+        flags.is_relaxed() || (says_last_change(schema, &changes) && is_by_server(writing));
+    let modify = store::Modify {
+        dn: request.dn,
+        changes: &changes,
+        keep_operational,
+        is_permissive: flags.is_permissive(),
+        is_relaxed: flags.is_relaxed(),
+        known: writing.known,
+    };
+    let modified = writing.writer.modify_judged(modify, stamp, writing.judge());
     writing.answer(out, id, MODIFY_RESPONSE, request.dn, modified)
 }
 
@@ -72,14 +94,18 @@ fn is_by_server(writing: &mut Writing<'_, '_>) -> bool {
 /// It looks at the encoded changes and allocates nothing. Whatever it is not sure of it leaves to [`run`].
 pub(crate) struct Replacing<'a> {
     schema: &'a Schema,
+    /// Values of attributes with constraints are judged when they are applied.
+    constraints: Option<Arc<InForce>>,
     /// The attribute met last: in a bundle they are often the same.
     last: Option<(&'a [u8], TypeId)>,
     found: SmallVec<[Replacement<'a>; REPLACEMENTS_MAX]>,
 }
 
 impl<'a> Replacing<'a> {
-    pub(crate) fn new(schema: &'a Schema) -> Replacing<'a> {
-        Replacing { schema, last: None, found: SmallVec::new() }
+    /// Nothing is remembered yet.
+    pub(crate) fn new(dsa: &Dsa, schema: &'a Schema) -> Replacing<'a> {
+        let constraints = dsa.constraints.now(dsa.behaviour());
+        Replacing { schema, constraints, last: None, found: SmallVec::new() }
     }
 
     /// The replacements of a modify that is nothing else; whether they are possible is not looked at. `None` for
@@ -115,7 +141,13 @@ impl<'a> Replacing<'a> {
         // Names are compared as they were sent; another spelling is looked up again.
         let attribute_type = match self.last {
             Some((name, attribute_type)) if short::equal(name, description) => attribute_type,
-            _ => self.schema.find_type(description)?,
+            _ => {
+                let found = self.schema.find_type(description)?;
+                if self.constraints.as_ref().is_some_and(|all| all.concerns(self.schema, found)) {
+                    return None;
+                }
+                found
+            }
         };
         self.last = Some((description, attribute_type));
         self.found.push(Replacement { description: Description::plain(attribute_type), value });
@@ -174,7 +206,7 @@ mod tests {
         );
         let request =
             Modify { dn: dn.as_bytes(), changes: modify::Changes::parse(&list).expect("just encoded") };
-        fixture.changing(|writing, out| _ = run(writing, 7, &request, out))
+        fixture.changing(|writing, out| _ = run(writing, 7, &request, Flags::default(), out))
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! The store does all of it: an entry knows its superior by id, so a whole subtree moves by one record.
 
+use super::follow_references::{follow, plan};
 use crate::context::Writing;
-use model::{EntryId, dn};
+use crate::outcome;
+use model::{EntryId, ResultCode, dn};
 use proto::op::modify_dn::ModifyDn;
 use proto::tag::MODIFY_DN_RESPONSE;
 use store::{Refused, Shard};
@@ -16,6 +18,14 @@ pub(crate) fn run(
     request: &ModifyDn<'_>,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
+    if let Some(in_force) = writing.dsa.constraints.now(writing.dsa.behaviour())
+        && let Some(name) = in_force.below_name(writing.dsa.shard.schema(), &new_dn(request))
+    {
+        let text =
+            format!("constraint {name}: no entry can be renamed to the base of its subtree, or above it");
+        outcome::say(out, id, MODIFY_DN_RESPONSE, ResultCode::UnwillingToPerform, &text);
+        return None;
+    }
     let modify_dn = store::ModifyDn {
         dn: request.dn,
         new_rdn: request.new_rdn,
@@ -24,7 +34,11 @@ pub(crate) fn run(
     };
     // The entry's modifyTimestamp changes; those below it keep theirs.
     let stamp = writing.stamp();
-    let renamed = writing.writer.modify_dn(modify_dn, stamp);
+    let renamed = plan(writing, request.dn, Some(&new_dn(request))).and_then(|referring| {
+        let renamed = writing.writer.modify_dn_judged(modify_dn, stamp, writing.judge())?;
+        follow(writing, &referring, stamp, true);
+        Ok(renamed)
+    });
     let refused = renamed.as_ref().err();
     let dn = refused.map_or(request.dn, |refused| at_fault(&writing.dsa.shard, request, refused));
     writing.answer(out, id, MODIFY_DN_RESPONSE, dn, renamed)

@@ -11,7 +11,8 @@ use crate::outcome::{self, FixedRefusal};
 use crate::password;
 use crate::password::policies::Changed;
 use crate::policy::{self, LOOKS_HASHED, New, Place};
-use crate::rights::{REPLACE, may_set_password, visible};
+use crate::rights::password::{REPLACE, may_set_password};
+use crate::rights::visible;
 use ::access::{Operation, Right, Rights};
 use model::ResultCode;
 use proto::Request;
@@ -44,6 +45,7 @@ fn first_description(rest: &[u8]) -> Option<&[u8]> {
     text.get(..usize::from(*len))
 }
 
+/// Does a description name userPassword, with whatever options?
 fn is_password(schema: &Schema, description: &[u8]) -> bool {
     schema.is_named(schema.well_known().user_password, description)
 }

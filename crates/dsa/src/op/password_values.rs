@@ -65,6 +65,7 @@ fn concerns(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
         && concerns_closely(schema, takes_hashes, given)
 }
 
+/// As the question before it, by a look at each attribute.
 #[inline(never)]
 fn concerns_closely(schema: &Schema, takes_hashes: bool, given: &Given<'_>) -> bool {
     // What a policy or an access rule says is looked at like what a password is.

@@ -8,97 +8,62 @@
 //! ```
 //! All three see one state of the directory. Inside a bundle that is a pinned read point, which costs nothing; a search that is suspended
 //! registers a reader of its own, which keeps old versions from being freed. So the number of suspended searches, the time that each
-//! may take and the memory that it holds are bounded ([`Share`], [`SUSPENDED_MAX_NS`]), and it can be revoked when memory is short.
+//! may take and the memory that it holds are bounded ([`share::Share`], [`SUSPENDED_MAX_NS`]), and it can be revoked when memory is short.
 
 pub(crate) mod again;
 mod base;
+mod batch;
+mod begin_following;
+mod chained;
+mod contents;
+mod cookie;
+mod follow;
+mod groups;
 pub(crate) mod inside;
 mod page;
+mod parked;
+mod query;
+mod renames;
 mod running;
 mod share;
+mod sorted;
 mod special;
+mod suspended;
 mod unindexed;
+mod virtual_list_view;
 
 use self::base::{find_base, refuse};
-use self::page::{Page, SearchKey, put_page_end};
+use self::contents::Contents;
+use self::page::{Page, SearchKey};
+use self::query::{Admitted, Query, Restricted};
 pub(crate) use self::running::SUSPENDED_MAX_NS;
-use self::running::{Admitted, Query, Rest, Restricted, Running};
-use self::share::{Allowance, Share, TOO_MANY};
+use self::running::{List, Rest, Running};
+use self::sorted::prepare;
 use self::special::SpecialEntries;
+use self::suspended::suspend;
+pub(crate) use self::suspended::{Progress, SearchContext, SuspendedSearch};
 use self::unindexed::{bound, is_true_of_nothing};
-use crate::access::{Action, Bounds, Requester, Searchable, Views, tighter};
+use crate::access::{Action, Requester, Searchable, Views, compile_with_members, tighter};
 use crate::context::Reading;
 use crate::control::effective_rights::EffectiveRights;
-use crate::control::{Requested, assertion};
-use crate::entry_writer::Large;
+use crate::control::{Requested, Wanted, assertion};
 use crate::events::{Event, EventKind};
 use crate::faults::holes;
-use crate::identity::Identity;
 use crate::monitor::Counters;
 use crate::outcome;
-use crate::peers::Peer;
-use crate::refusals::Limit;
-use crate::session::security::Security;
-use crate::worker::{Parts, Scratch, Worker};
-use ::access::Operation;
+use crate::selection::is_synchronised;
+use crate::worker::Scratch;
+use ::access::{Operation, Right};
 use env::planted;
-use model::limits::{OUT_BYTES_SOFT_MAX, SESSION_SEARCHES_MAX};
 use model::{EntryId, Filter, ResultCode, Scope, TypeId};
-use proto::list::Octets;
 use proto::op::Search;
-use proto::outline::Outline;
-use proto::result::{encode_done, encode_result};
+use proto::result::encode_done;
 use proto::tag;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use store::search::evaluate::Truth;
 use store::search::work::COMPILED_ITEM;
 use store::search::{Compiled, Cursor, FewCandidates, Scopes};
-use store::{EntryRef, Holder, Look, ReadPoint, RevocableReadPoint, Target};
-
-/// A search that outlived its bundle.
-/// It owns everything that it needs, for the input buffer with its request is used again at once.
-pub(crate) struct SuspendedSearch {
-    read_point: RevocableReadPoint,
-    running: Running,
-    /// The attribute selectors, owned: the request is gone.
-    selectors: Vec<u8>,
-    large: Option<Large>,
-    /// As whom it is made, if not as whom the session is bound (RFC 4370). It goes on as that one: an application that asks in the name
-    /// of a user must not get the rest of an answer by its own rights.
-    acting: Option<Box<Identity>>,
-    /// What it takes of what clients may have.
-    _share: Share,
-}
-
-/// What became of a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// The last message was written.
-    Done,
-    /// There is more, and the out buffer ends with a whole message.
-    Paused,
-    /// There is more of the message at the end of the out buffer.
-    InMessage,
-    /// It was ended with an entry half written: the session cannot go on.
-    Broken,
-}
-
-/// What surrounds a search in its bundle.
-/// It borrows from the session and from the bundle's pins; a search that ends in its bundle copies nothing.
-pub(crate) struct SearchContext<'b> {
-    pub(crate) look: Look<'b>,
-    pub(crate) system_look: Look<'b>,
-    /// Where the client comes from.
-    pub(crate) peer: &'b Peer,
-    pub(crate) identity: &'b Identity,
-    pub(crate) searches: &'b mut VecDeque<SuspendedSearch>,
-    pub(crate) counters: &'b Counters,
-    /// Where the base is, if it was worked out for this read point.
-    pub(crate) hint: Option<Target>,
-    /// The request's outline, if it has one.
-    pub(crate) outline: Option<&'b Outline<'b>>,
-}
+use store::{EntryRef, ReadPoint};
 
 /// Runs a search, or begins it.
 /// Each refusal is a SearchResultDone; at most one is written. The order of the checks decides what a client learns: rights come before
@@ -115,6 +80,7 @@ pub(crate) fn run(
     let place = (context.hint, who, context.system_look.read_point());
     let base = match find_base(reading, place, request, requested) {
         Ok(base) => base,
+        Err(refusal) if chained::run(reading, context, (id, request, requested), &refusal, out) => return,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
     // The server's own entries are a small directory of their own, with a read point of its own.
@@ -131,6 +97,11 @@ pub(crate) fn run(
             return;
         }
     }
+    let place = (read_point.shard(), base.is_system);
+    let contents = match Contents::new(request, requested, reading.scratch, place) {
+        Ok(contents) => contents,
+        Err((code, text)) => return outcome::say(out, id, tag::SEARCH_DONE, code, text),
+    };
     // Compiling normalises every value of the filter: a client that sends long filters has fewer of them in its turn.
     if !planted::is(holes::FILTER_NOT_PAID) {
         reading.scratch.pay(u64::from(request.filter.items()) * COMPILED_ITEM);
@@ -138,20 +109,31 @@ pub(crate) fn run(
     if planted::is(holes::GUESS_ANSWERED_EARLY) && is_true_of_nothing(&request.filter, read_point) {
         return encode_done(out, id, tag::SEARCH_DONE, ResultCode::Success);
     }
+    let wanted = requested.follows();
+    let follows = matches!(wanted, Some(Wanted::Sync(_)));
     let (filter, mut restricted) =
-        compile(&mut reading.scratch.views, who, &request.filter, (read_point, base.is_system));
-    // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
-    let special = SpecialEntries::new(reading, request, requested);
+        compile(reading.scratch, (who, wanted), &request.filter, (read_point, base.is_system));
     let (selectors, types_only) = (request.selection, request.types_only);
     let is_restricted = restricted.is_needed();
-    let mut query = Query { id, read_point, base, who, selectors, types_only, is_restricted, again: None };
+    let mut query =
+        Query { id, read_point, base, who, selectors, types_only, is_restricted, follows, again: None };
+    if let Some(wanted) = wanted {
+        let of = (request, requested, wanted);
+        return begin_following::begin(reading, context, &query, of, (filter, restricted), out);
+    }
+    // Aliases, referrals and subentries need looks that plain searches do without. Nearly all directories have none of them.
+    let special = SpecialEntries::new(reading, request, requested);
     // Before it runs: the form depends on the request and the requester, not on what is found.
     query.again = again::remember(reading, context, request, requested, &query, &filter);
     // Limits do not matter here: one entry is within any of them.
     // The shortest way, which most reads take.
     let rights = effective_rights(reading, context, request, requested);
     // What a search shows besides, it shows on the long way. There a base search may find out that its base is not of the kind that it sees, too.
-    let is_plain = rights.is_none() && !requested.asks_usability() && requested.visible().is_none();
+    let is_plain = rights.is_none()
+        && contents.is_none()
+        && !requested.asks_usability()
+        && requested.visible().is_none()
+        && !requested.is_sorted();
     if request.scope == Scope::Base && requested.paged.is_none() && is_plain {
         let entry = read_point.entry(base.id).expect("the base was just found");
         if run_base(reading, context, &query, &entry, (&filter, &mut restricted), out) {
@@ -177,11 +159,19 @@ pub(crate) fn run(
     };
     let references = special.references(&query.base, &scopes, request.scope);
     // From here on the search may outlive the request, so filter and scopes are moved into it.
-    let begun =
-        begin(reading, context.counters, &query, (request, requested), scopes, (filter, restricted), out);
+    let begun = begin(
+        reading,
+        context.counters,
+        &query,
+        (request, requested),
+        (scopes, special),
+        (filter, restricted),
+        out,
+    );
     let Some(mut running) = begun else { return };
     running.special = special;
     running.rights = rights;
+    running.contents = contents;
     running.shows_usability = requested.asks_usability();
     // Those that follow are of the first page.
     // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
@@ -219,20 +209,40 @@ fn effective_rights(
 /// An item that may be tested nowhere is undefined here and now, and no index is asked about it. So a search for a hidden
 /// attribute takes as long as one for an attribute that nobody has.
 fn compile(
-    views: &mut Views,
-    who: Requester,
+    scratch: &mut Scratch,
+    (who, follows): (Requester, Option<Wanted<'_>>),
+    filter: &Filter<'_>,
+    place: (ReadPoint<'_>, bool),
+) -> (Compiled, Restricted) {
+    // What is found of groups is true at one read point; a search that follows changes is at many.
+    let for_groups = !place.1 && follows.is_none();
+    let synchronises = matches!(follows, Some(Wanted::Sync(_)));
+    compile_asking(scratch, (who, synchronises), filter, place, for_groups)
+}
+
+/// As [`compile`]. `for_groups`: may the filter ask for memberships? That of a URL of a group may not: it could ask for the group itself.
+fn compile_asking(
+    scratch: &mut Scratch,
+    (who, follows): (Requester, bool),
     filter: &Filter<'_>,
     (read_point, is_system): (ReadPoint<'_>, bool),
+    for_groups: bool,
 ) -> (Compiled, Restricted) {
+    let Scratch { views, evaluator, .. } = scratch;
     let (shard, is_restricted) = (read_point.shard(), Cell::new(false));
     let views = RefCell::new(views);
     let searchable = |id: TypeId| views.borrow_mut().searchable(who.class, (id, is_system), shard.schema());
     let readable = |id: TypeId| {
         let searchable = searchable(id);
         is_restricted.set(is_restricted.get() || searchable == Searchable::Sometimes);
-        searchable != Searchable::Never
+        // What does not change with an entry cannot be followed: it is undefined (RFC 4533 section 3.2).
+        searchable != Searchable::Never && (!follows || is_synchronised(id, shard.schema()))
     };
-    let compiled = Compiled::new(filter, shard, &readable);
+    let asks = (who, Operation::Search, Right::Search);
+    let compiled = match for_groups {
+        false => Compiled::new(filter, shard, &readable),
+        true => compile_with_members(filter, (read_point, &readable), &views, asks, evaluator),
+    };
     if !is_restricted.get() {
         return (compiled, Restricted::default());
     }
@@ -369,46 +379,40 @@ fn begin(
     counters: &Counters,
     query: &Query<'_>,
     (request, requested): (&Search<'_>, &Requested<'_>),
-    scopes: Scopes,
+    (scopes, special): (Scopes, SpecialEntries),
     (filter, restricted): (Compiled, Restricted),
     out: &mut Vec<u8>,
 ) -> Option<Running> {
     let Query { id, read_point, .. } = *query;
     let bounds = reading.scratch.views.bounds(query.who.class);
-    let mut page = None;
-    if let Some(paged) = &requested.paged {
-        // The cookie is bound to base, scope and filter by a keyed hash, so it is good for this very search alone.
-        let search = SearchKey::of(read_point, &query.base, request);
-        let Ok(position) = search.read(read_point, paged.cookie) else {
-            let text = "the paged results cookie does not belong to this search";
-            encode_result(out, id, tag::SEARCH_DONE, ResultCode::UnwillingToPerform, b"", text, &[]);
-            return None;
-        };
-        if paged.size == 0 && !paged.cookie.is_empty() {
-            put_page_end(out, id, (ResultCode::Success, ""), &[], None);
-            return None;
+    let mut sorting = prepare(reading, query, (request, requested), out).ok()?;
+    let page = match &requested.paged {
+        None => None,
+        Some(paged) => {
+            let plain = SearchKey::of(read_point, &query.base, request);
+            let sorted = sorting.as_deref().filter(|sorting| !sorting.is_unsorted());
+            let sorted = sorted.map(|sorting| plain.of_list(read_point, &sorting.request));
+            // The pages before may have had no order, for want of memory.
+            let goes_on = || sorting.as_deref_mut().is_some_and(|sorting| sorting.go_on_unsorted());
+            Some(Page::begin(id, (read_point, counters), &bounds, (paged, plain, sorted), goes_on, out)?)
         }
-        page = Some(Page::new(bounded_page(counters, &bounds, paged.size), position, search));
-    }
+    };
     // A page goes on behind the last id that was returned, at a new read point: no state is kept between two pages.
-    let after = page.as_ref().and_then(|page| page.at.last);
+    // A list is gathered from its beginning.
+    let is_list = sorting.as_ref().is_some_and(|sorting| !sorting.is_unsorted());
+    let after = page.as_ref().filter(|_| !is_list).and_then(|page| page.at.last);
     let cursor = Cursor::open(read_point, scopes, filter, after);
+    if let Some(sorting) = sorting.as_deref_mut() {
+        let limit = tighter(request.size_limit as u32, bounds.size);
+        sorting.walk(&mut reading.scratch.views, query, (&cursor, special), page.as_ref(), limit);
+    }
     // Rights are those of now: a bind that comes while it waits ends it.
     let mut running = Running::new(query, cursor, reading.now.monotonic_ns);
     running.page = page;
+    running.list = sorting.map(|sorting| sorting as Box<dyn List>);
     running.restrict(restricted);
     running.limit(&bounds, request);
     bound(reading, counters, query, (&bounds, request), running, out)
-}
-
-/// Entries of a page. One that is larger than the requester may have is cut, which the cookie tells the client.
-fn bounded_page(counters: &Counters, bounds: &Bounds, asked: i32) -> u32 {
-    let asked = u32::try_from(asked).unwrap_or(0);
-    let size = tighter(asked, bounds.page);
-    if size != asked {
-        counters.limited(Limit::Page);
-    }
-    size
 }
 
 /// The first slice is paid from the bundle's budget, all others from turns of their own.
@@ -431,152 +435,6 @@ fn run_cursor(
         Rest::PageFull => running.end_page(query.read_point, out),
         Rest::Pause => suspend(reading, context, running, selectors, None, out),
         Rest::Large(large) => suspend(reading, context, running, selectors, Some(large), out),
-    }
-}
-
-/// Answers busy where there are too many suspended searches: they hold readers and memory, and clients that take turns get one later.
-fn suspend(
-    reading: &Reading<'_>,
-    context: &mut SearchContext<'_>,
-    running: Running,
-    selectors: Octets<'_>,
-    large: Option<Large>,
-    out: &mut Vec<u8>,
-) {
-    // The read point that it is extended from is pinned by the bundle: nothing between the pin and the new reader can be freed.
-    // The server's own entries and the directory are two shards; a reader belongs to one of them.
-    let look = if running.base.is_system { context.system_look } else { context.look };
-    // What the client is charged with until the search ends.
-    let of_rights = running.rights.as_ref().map_or(0, |rights| rights.heap_bytes());
-    let bytes = running.cursor.heap_bytes() + selectors.raw().len() + of_rights;
-    // An entry that is half written must be finished, whatever the number is; else the stream to the client is broken.
-    let room = context.searches.len() < SESSION_SEARCHES_MAX || large.is_some();
-    let holder = Holder { since_ns: running.began_ns, peer: context.peer.client() };
-    let max = reading.scratch.views.bounds(context.identity.requester().class).searches;
-    let allowance = Allowance { max, now: context.searches.len(), counters: context.counters };
-    let share = match room {
-        true => Share::take(reading.dsa, (context.identity, context.peer), allowance, bytes),
-        false => Err(TOO_MANY),
-    };
-    match share.and_then(|share| Ok((share, look.extend_revocable(holder).ok_or(TOO_MANY)?))) {
-        Ok((share, read_point)) => {
-            let selectors = selectors.raw().to_vec();
-            // Of the session's own identity the class of the next turn counts, for a bind or a rule may come in between.
-            let identity = context.identity;
-            // An identity by SASL may act for another one as well; it is kept like this one, and is the session's.
-            let acting = identity.real.is_some().then(|| Box::new(identity.clone()));
-            let search = SuspendedSearch { read_point, running, selectors, large, acting, _share: share };
-            // What is half written comes first.
-            // Its bytes are the last in the output buffer, so nothing may be written between them and the rest.
-            match search.is_in_message() {
-                true => context.searches.push_front(search),
-                false => context.searches.push_back(search),
-            }
-        }
-        Err(text) => {
-            // No entry can be left half written without a read point to go on at.
-            if let Some(large) = large {
-                out.truncate(large.begin);
-            }
-            encode_result(out, running.id, tag::SEARCH_DONE, ResultCode::Busy, b"", text, &[]);
-        }
-    }
-}
-
-impl SuspendedSearch {
-    /// The message id of the request.
-    /// An abandon names it (RFC 4511 section 4.11).
-    pub(crate) fn message_id(&self) -> i32 {
-        self.running.id
-    }
-
-    /// Ends it as its client wishes (RFC 3909). No entry of it may be half written.
-    pub(crate) fn cancel(self, out: &mut Vec<u8>) {
-        assert!(!self.is_in_message(), "no request is run while an entry is half written");
-        self.running.end_with(out, ResultCode::Canceled, "");
-    }
-
-    /// Is an entry of it half written?
-    pub(crate) fn is_in_message(&self) -> bool {
-        self.large.is_some()
-    }
-
-    /// It was ended for what it held.
-    #[cold]
-    fn end_revoked(&self, now_ns: u64, out: &mut Vec<u8>) -> Progress {
-        if self.large.is_some() {
-            return Progress::Broken;
-        }
-        let bytes = self.read_point.revoked_bytes().unwrap_or(0);
-        let text = outcome::revoked_text(bytes, now_ns.saturating_sub(self.running.began_ns));
-        self.running.end_with(out, ResultCode::AdminLimitExceeded, &text);
-        Progress::Done
-    }
-
-    /// As whom it goes on: as the session's identity is now, or as the one that it was made as, with the class that this one has by now.
-    fn requester(&mut self, worker: &mut Worker, (who, security): (Requester, Security)) -> Requester {
-        // Nearly all searches are made as the session's own, and show nobody's rights.
-        let subject = self.running.rights.as_mut().and_then(|rights| rights.subject_mut());
-        if self.acting.is_none() && subject.is_none() {
-            return who;
-        }
-        let others = self.acting.as_deref_mut().into_iter().chain(subject);
-        let Parts { dsa, reader, scratch, now, .. } = &mut worker.parts();
-        let pin = reader.pin();
-        let read_point = pin.read_point();
-        scratch.evaluator.cache.refresh(read_point);
-        let mut reading = Reading { dsa, read_point, scratch, now: *now, security };
-        // Each has a class of its own, by the connection that both are looked at on.
-        for other in others {
-            reading.keep_up(other, security);
-        }
-        self.acting.as_ref().map_or(who, |acting| acting.requester())
-    }
-
-    /// Does work of a slice, as many units at most as are left of it, for the requester as it is now.
-    /// While it runs the read point is entered: it cannot be revoked in the middle of a slice.
-    pub(crate) fn go_on(
-        &mut self,
-        worker: &mut Worker,
-        client: (Requester, Security),
-        work: &mut u64,
-        out: &mut Vec<u8>,
-    ) -> Progress {
-        let who = self.requester(worker, client);
-        // The cleaner wanted the memory and took the read point away.
-        let Some(entered) = self.read_point.enter() else {
-            return self.end_revoked(worker.now.monotonic_ns, out);
-        };
-        let read_point = entered.read_point();
-        if let Some(large) = &mut self.large {
-            if !large.go_on(read_point, out, OUT_BYTES_SOFT_MAX) {
-                return Progress::InMessage;
-            }
-            self.large = None;
-        }
-        // Checked between slices only: a slice is a third of a millisecond at most.
-        if let Some(code) = self.running.overdue(worker.now.monotonic_ns) {
-            self.running.end(&worker.counters, out, code);
-            return Progress::Done;
-        }
-        worker.scratch.evaluator(self.running.base.is_system).cache.refresh(read_point);
-        // Parsed again for each slice: the template is found by the bytes, so nothing is looked up in the schema.
-        let selectors = Octets::parse(&self.selectors).expect("they were decoded before");
-        let running = &mut self.running;
-        let query = running.query(read_point, who, selectors);
-        let Worker { dsa, now, scratch, counters, .. } = worker;
-        let rest = running.slice((dsa, *now), scratch, &query, counters, work, out);
-        running.tell_looked(&rest, &mut scratch.annotations, read_point);
-        match rest {
-            Rest::End(code) => running.end(counters, out, code),
-            Rest::PageFull => running.end_page(read_point, out),
-            Rest::Pause => return Progress::Paused,
-            Rest::Large(large) => {
-                self.large = Some(large);
-                return Progress::InMessage;
-            }
-        }
-        Progress::Done
     }
 }
 

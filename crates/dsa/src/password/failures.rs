@@ -153,6 +153,7 @@ impl Failures {
 }
 
 impl State {
+    /// Counts a failed bind by its name, for the report. There are a few places: the name with the fewest failures gives its place up.
     fn count_name(&mut self, name: &str, address: Option<IpAddr>) {
         let names = &mut self.names;
         let known = names.iter().position(|one| one.name == name);
@@ -171,6 +172,7 @@ impl State {
         &mut self.accounts[at..at + WAYS]
     }
 
+    /// The account of this number, if its failures are counted.
     fn find(&mut self, number: u64) -> Option<&mut Account> {
         if self.accounts.is_empty() {
             return None;

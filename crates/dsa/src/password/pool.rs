@@ -91,6 +91,7 @@ impl Ticket {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Hands what was done to the session that waits for it.
     fn answer(&self, done: Result<Vec<Done>, FixedRefusal>) {
         let mut state = self.lock();
         state.done = Some(done);

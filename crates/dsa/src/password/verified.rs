@@ -109,6 +109,7 @@ impl Verified {
     }
 }
 
+/// Is it stored in a form that takes long to verify? Of a fast one nothing is remembered.
 fn is_slow(value: &[u8]) -> bool {
     Stored::read(value).is_ok_and(|stored| !stored.is_fast())
 }

@@ -5,6 +5,7 @@
 //! answer, its session waits, and it runs again with the outcomes at hand. It may lack others then, since a stored value may have
 //! changed. So an operation is written as if every verification were immediate, and nothing half done is kept.
 
+use crate::chaining::{Answer, Chaining, Question};
 use crate::contexts::{Contexts, Kept, Step};
 use crate::tokens::{Claims, Tokens};
 use ::password::{Memory, SALT_BYTES, Scheme, Stored, quality};
@@ -26,6 +27,8 @@ enum Kind {
     Read(Arc<dyn Tokens>),
     /// What comes of it, which is a message, in this security context, or in one that begins with it?
     Step(Arc<dyn Contexts>, Option<Kept>),
+    /// What do other servers answer?
+    Follow(Arc<dyn Chaining>, Question),
     /// How hard is it to guess for somebody who knows these names?
     Score(Vec<Vec<u8>>),
 }
@@ -36,6 +39,7 @@ pub(crate) enum Outcome {
     Made(Result<Vec<u8>, &'static str>),
     Read(Option<Claims>),
     Stepped(Kept, Step),
+    Followed(Answer),
     Scored(u8),
 }
 
@@ -52,14 +56,17 @@ pub(crate) struct Done {
 pub(crate) struct Later;
 
 impl Task {
+    /// To compare a password with what is stored.
     pub(super) fn verify(stored: &[u8], password: &[u8]) -> Task {
         Task { kind: Kind::Verify(stored.to_vec()), password: password.to_vec().into() }
     }
 
+    /// To make what is stored of a password, with a salt that was drawn before.
     pub(super) fn make(scheme: Scheme, password: &[u8], salt: [u8; SALT_BYTES]) -> Task {
         Task { kind: Kind::Make(scheme, salt), password: password.to_vec().into() }
     }
 
+    /// To look at an access token: who issued it, for whom, until when.
     pub(super) fn read(tokens: &Arc<dyn Tokens>, token: &[u8]) -> Task {
         Task { kind: Kind::Read(Arc::clone(tokens)), password: token.to_vec().into() }
     }
@@ -68,6 +75,11 @@ impl Task {
         Task { kind: Kind::Step(Arc::clone(contexts), kept.cloned()), password: message.to_vec().into() }
     }
 
+    pub(super) fn follow(chaining: &Arc<dyn Chaining>, question: Question) -> Task {
+        Task { kind: Kind::Follow(Arc::clone(chaining), question), password: Vec::new().into() }
+    }
+
+    /// To say how hard a password is to guess, by those names too.
     pub(super) fn score(password: &[u8], names: &[Vec<u8>]) -> Task {
         Task { kind: Kind::Score(names.to_vec()), password: password.to_vec().into() }
     }
@@ -85,6 +97,7 @@ impl Task {
                 let (kept, step) = take_step(contexts, kept.as_ref(), &self.password);
                 Outcome::Stepped(kept, step)
             }
+            Kind::Follow(chaining, question) => Outcome::Followed(chaining.ask(question)),
             Kind::Score(names) => Outcome::Scored(quality::score(&self.password, names)),
         };
         Done { task: self, outcome }
@@ -137,6 +150,14 @@ impl Done {
             Outcome::Stepped(kept, step) => {
                 (**self.task.password == *message).then(|| (Arc::clone(kept), step.clone()))
             }
+            _ => None,
+        }
+    }
+
+    /// What other servers answered, if that was the task.
+    pub(super) fn followed(&self, asked: &Question) -> Option<&Answer> {
+        match (&self.task.kind, &self.outcome) {
+            (Kind::Follow(_, question), Outcome::Followed(answer)) => (question == asked).then_some(answer),
             _ => None,
         }
     }

@@ -60,6 +60,7 @@ impl Searches {
     }
 }
 
+/// Counts one more, unless there are as many as there may be.
 fn add_below(count: &AtomicU32, max: u32) -> bool {
     let more = |count: u32| (count < max).then_some(count + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

@@ -30,6 +30,7 @@ pub(super) enum Names<'e, 'r> {
 /// Attributes with names of a user, as people make passwords of.
 pub(crate) const NAMES: [&str; 5] = ["uid", "cn", "sn", "givenName", "mail"];
 
+/// A password that is refused for what it is: constraintViolation, with the error of password policies besides.
 const fn poor(text: &'static str) -> Fault {
     (ResultCode::ConstraintViolation, text, Some(PolicyError::Quality))
 }
@@ -84,6 +85,7 @@ pub(super) fn fault(
     if is_later { Err(LATER) } else { Ok(None) }
 }
 
+/// The fault of a word that is in the dictionary, or that cannot be looked up there yet.
 fn in_dictionary(reading: &Reading<'_>, word: &[u8]) -> Option<Fault> {
     let hash = |word: &[u8]| reading.dsa.shard.value_hash(word);
     match reading.dsa.policies.dictionary.get() {

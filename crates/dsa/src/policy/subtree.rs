@@ -87,6 +87,7 @@ impl<'t> Reader<'t> {
         format!("{what} is expected at `{begin}`")
     }
 
+    /// Blanks may stand between all parts of a specification (RFC 3672 appendix A).
     fn skip(&mut self) {
         self.rest = self.rest.trim_start_matches(' ');
     }

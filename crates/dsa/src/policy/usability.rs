@@ -31,6 +31,7 @@ pub(crate) fn usability(
     Some(of_account(&policy, &account, reading.now.wall_ms))
 }
 
+/// What the control of account usability says of an account at this moment.
 fn of_account(policy: &Policy, account: &Account, now_ms: u64) -> Usability {
     let seconds = |ms: u64| u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX);
     let is_locked = account.is_locked(policy.lockout_duration, now_ms);

@@ -8,14 +8,18 @@
 
 use super::Choices;
 use super::row::{Bad, Row, Scope, Values};
-use super::value::{bytes_within, number, on_off, switch};
+use super::value::{bytes_within, number, on_off, server_url, switch};
+use crate::constraints::{self, ConstraintRule};
+use crate::lifetimes::CUT_MIN;
 use crate::password::policies::PolicyRule;
 use crate::reads::{Reads, WithoutQuorum};
 use crate::transaction::Precedence;
 use model::limits::{
-    POLICY_RULES_MAX, PRECEDENCES_MAX, TRANSACTION_AGE_MS_MAX, TRANSACTION_BYTES_MAX,
-    TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX, VERIFIED_SECONDS_MAX,
+    CHANGE_LOG_BYTES_MAX, CHANGE_LOG_SECONDS_MAX, CONSTRAINTS_MAX, FOLLOWERS_MAX, POLICY_RULES_MAX,
+    PRECEDENCES_MAX, SESSION_SEARCHES_MAX, STREAM_BYTES_MAX, STREAM_BYTES_MIN, TRANSACTION_AGE_MS_MAX,
+    TRANSACTION_BYTES_MAX, TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX, VERIFIED_SECONDS_MAX,
 };
+use proto::ext::refresh::TTL_MAX;
 
 /// The key called `name`.
 /// A dozen rows, and a look by name is rare: no map.
@@ -188,6 +192,53 @@ impl<T: Holds> Row<T> {
             show: |c| vec![word(c.choices().reads.without_quorum, WithoutQuorum::WORDS)],
         },
         Row {
+            // No connection goes out: the client asks those servers itself.
+            name: "default-referral",
+            form: "URL",
+            values: Values::Each,
+            scope: Scope::Directory,
+            default: "none: noSuchObject",
+            text: "Servers to which requests are referred for names that are in no naming context: `ldap://HOST[:PORT]` or `ldaps://`, 8 at \
+                   most. The name and the scope of the request are added. Binds are not referred.",
+            set: |c, v| {
+                let most = (REFERRALS_MAX, "servers are named");
+                each(&mut c.choices_mut().default_referral, v, most, server_url)
+            },
+            show: |c| c.choices().default_referral.clone(),
+        },
+        Row {
+            // Off by default: each change is kept in memory once more, and updates take longer. The bytes are those of values, so memory is up to twice as
+            // much.
+            name: "changelog-keep",
+            form: "BYTES",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "0",
+            text: "Bytes of the last changes that are kept as entries below [`cn=changelog`](change-streams.md#the-change-log), 256 MiB at most; units KiB \
+                   and MiB. They are no part of `memory-max`. 0: there is no change log.",
+            set: |c, v| {
+                put(&mut c.choices_mut().change_log.bytes, v, |t| {
+                    if t == "0" { Ok(0) } else { bytes_within(t, 1, CHANGE_LOG_BYTES_MAX) }
+                })
+            },
+            show: |c| vec![c.choices().change_log.bytes.to_string()],
+        },
+        Row {
+            // By the times of changes: a search drops what is too old by then, so that nothing has to wake up for it.
+            name: "changelog-age",
+            form: "SECONDS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "604800",
+            text: "Seconds for which a change is kept below `cn=changelog` at most, if `changelog-keep` has room for it: a week.",
+            set: |c, v| {
+                put(&mut c.choices_mut().change_log.seconds, v, |t| {
+                    number(t, 1, CHANGE_LOG_SECONDS_MAX.into())
+                })
+            },
+            show: |c| vec![c.choices().change_log.seconds.to_string()],
+        },
+        Row {
             // An entry that is no policy, or that is not there, is passed over: nobody is locked out by a typing error.
             name: "passwords.default-policy",
             form: "DN|none",
@@ -295,6 +346,65 @@ impl<T: Holds> Row<T> {
             show: |c| vec![c.choices().passwords.cache_seconds.to_string()],
         },
         Row {
+            // It is kept with the rules, since threads take both together, and a change of it makes what they remember of requesters anew.
+            // Off as with other servers: who asks for memberOf to check the groups that an application names wants those that list the user.
+            name: "groups.nested",
+            form: "on|off",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "off",
+            text: "Whether [memberOf](groups.md) has the groups of an entry's groups too, and `(memberOf=GROUP)` finds the members \
+                   of the groups in a group.",
+            set: |c, v| put(&mut c.choices_mut().access.nested_groups, v, switch),
+            show: |c| vec![on_off(c.choices().access.nested_groups)],
+        },
+        Row {
+            // The one key on which it depends what updates come to: it holds from its place in the log on.
+            name: constraints::KEY,
+            form: "name=NAME unique=ATTRIBUTES subtree=DN|name=NAME sequence=ATTRIBUTE counter=DN next=ATTRIBUTE class=CLASS subtree=DN|name=NAME values=ATTRIBUTES regex=TEXT url=URL min-count=N max-count=N max-size=BYTES class=CLASS subtree=DN|name=NAME default=ATTRIBUTE value=TEXT class=CLASS subtree=DN|name=NAME references=ATTRIBUTES absent=allow/refuse nothing=DN limit=N subtree=DN",
+            values: Values::Tables,
+            scope: Scope::Directory,
+            default: "none",
+            text: "A [constraint](constraints.md) on entries, of a subtree or of all: no value of these attributes may be that of another entry \
+                   (unique), values have a form, a size and a number (values), or are names of entries and follow them (references), or what is added without the attribute gets the next number (sequence) \
+                   or a value (default). Attributes that are looked for in other entries need an equality index. A change that existing entries violate is refused.",
+            set: |c, v| {
+                let most = (CONSTRAINTS_MAX, "constraints");
+                each(&mut c.choices_mut().constraints, v, most, ConstraintRule::parse)
+            },
+            show: |c| c.choices().constraints.iter().map(ConstraintRule::to_string).collect(),
+        },
+        Row {
+            name: "dynamic.default-ttl",
+            form: "SECONDS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "86400",
+            text: "Seconds that a [dynamic entry](dynamic-entries.md) is kept which is never refreshed.",
+            set: |c, v| put(&mut c.choices_mut().lifetimes.default, v, |t| ttl(t, 1)),
+            show: |c| vec![c.choices().lifetimes.default.to_string()],
+        },
+        Row {
+            name: "dynamic.min-ttl",
+            form: "SECONDS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "1",
+            text: "Seconds that a refresh of a dynamic entry gives it at least.",
+            set: |c, v| put(&mut c.choices_mut().lifetimes.min, v, |t| ttl(t, 1)),
+            show: |c| vec![c.choices().lifetimes.min.to_string()],
+        },
+        Row {
+            name: "dynamic.max-ttl",
+            form: "SECONDS",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "31557600",
+            text: "Seconds that a refresh of a dynamic entry gives it at most, a day at least.",
+            set: |c, v| put(&mut c.choices_mut().lifetimes.max, v, |t| ttl(t, CUT_MIN)),
+            show: |c| vec![c.choices().lifetimes.max.to_string()],
+        },
+        Row {
             name: "access.rule",
             form: "RULE",
             values: Values::Each,
@@ -330,6 +440,48 @@ impl<T: Holds> Row<T> {
             show: |c| vec![c.choices().access.refresh.word().to_owned()],
         },
         Row {
+            // Each costs a look at all events, and a bit for each entry of its content: memory of its client, which has a bound of its own.
+            name: "limits.followers",
+            form: "N",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "256",
+            text: "Searches that [follow changes](change-streams.md) at one time; one more is answered busy.",
+            set: |c, v| put(&mut c.choices_mut().followers.all, v, |t| number(t, 0, FOLLOWERS_MAX)),
+            show: |c| vec![c.choices().followers.all.to_string()],
+        },
+        Row {
+            // It counts among the active searches of the connection, so it is no more than these.
+            name: "limits.followers-per-connection",
+            form: "N",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "8",
+            text: "Searches of one connection that follow changes at one time, 64 at most.",
+            set: |c, v| {
+                put(&mut c.choices_mut().followers.of_session, v, |t| {
+                    number(t, 0, SESSION_SEARCHES_MAX as u64)
+                })
+            },
+            show: |c| vec![c.choices().followers.of_session.to_string()],
+        },
+        Row {
+            // Twice of it may be in use for a moment, while a batch comes to it.
+            name: "limits.change-memory",
+            form: "BYTES",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "16MiB",
+            text: "Bytes of events of changed entries that are kept for searches that follow changes, 64 KiB to 1 GiB; units KiB and MiB. A search \
+                   that is further behind is sent away, and begins anew with a cookie.",
+            set: |c, v| {
+                put(&mut c.choices_mut().followers.bytes, v, |t| {
+                    bytes_within(t, STREAM_BYTES_MIN, STREAM_BYTES_MAX)
+                })
+            },
+            show: |c| vec![c.choices().followers.bytes.to_string()],
+        },
+        Row {
             // By the same subjects as access rules, decided together with them; so they hold for open sessions from when those do.
             name: "limits.rule",
             form: "RULE",
@@ -345,8 +497,16 @@ impl<T: Holds> Row<T> {
     ];
 }
 
+/// Seconds that a dynamic entry is kept: those that a client may ask for.
+fn ttl(text: &str, min: u32) -> Result<u32, String> {
+    number(text, min.into(), TTL_MAX.into())
+}
+
 /// How a file says that accounts have no policy by default.
 const NO_POLICY: &str = "none";
+
+/// Servers that one answer names at most.
+const REFERRALS_MAX: usize = 8;
 
 /// A year: nobody asks for less.
 const LAST_SUCCESS_MAX: u64 = 366 * 24 * 3600;
@@ -390,6 +550,8 @@ fn word<T: PartialEq>(meaning: T, words: [(&'static str, T); 2]) -> String {
     found.map(|(word, _)| word.to_owned()).unwrap_or_default()
 }
 
+/// Reads the setting `refresh` of access rules.
+/// Its words are those that rules have, so that there is one list of them.
 fn refresh(text: &str) -> Result<access::Refresh, String> {
     let found = access::Refresh::WORDS.iter().find(|(word, _)| *word == text);
     found.map(|(_, refresh)| *refresh).ok_or_else(|| format!("`{text}` is neither `at-once` nor `bind`"))
@@ -422,38 +584,4 @@ fn each<T>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::system::tests::standard_schema;
-
-    #[test]
-    fn every_key_has_an_attribute_and_its_text_comes_back() {
-        let schema = standard_schema();
-        for key in ONLINE {
-            assert!(schema.find_type(key.attribute().as_bytes()).is_some(), "{}", key.name);
-            let (mut choices, defaults) = (Choices::default(), Choices::default());
-            key.set(&mut choices, &key.show(&defaults)).unwrap();
-            assert_eq!(choices, defaults, "{}", key.name);
-        }
-    }
-
-    #[test]
-    fn a_bad_value_says_what_would_be_good() {
-        let mut choices = Choices::default();
-        let mut bad = |name: &str, values: &[&str]| {
-            let values: Vec<String> = values.iter().map(|value| value.to_string()).collect();
-            find(name).unwrap().set(&mut choices, &values).unwrap_err().remove(0)
-        };
-        assert!(bad("txn-implicit-begin", &["perhaps"]).1.contains("neither `on` nor `off`"));
-        assert!(bad("txn-updates-max", &["0"]).1.contains("from 1 to"));
-        assert!(bad("txn-bytes-max", &["17MiB"]).1.contains("from 1 to 16777216"));
-        assert!(bad("txn-age-max", &["1", "2"]).1.contains("takes one value"));
-        assert_eq!(bad("txn-precedence", &["1:dc=com", "x"]).0, 1);
-        assert!(bad("access.refresh", &["later"]).1.contains("neither `at-once` nor `bind`"));
-        let rule = "a: all; users; allow=read";
-        assert!(bad("access.rule", &[rule, "b: all; users; allow=raed"]).1.contains("did you mean `read`?"));
-        assert_eq!(bad("access.rule", &[rule, "a: all; anyone; allow=see"]).0, 1);
-        assert!(bad("limits.rule", &["a: users; sise=1"]).1.contains("did you mean `size`?"));
-        assert_eq!(choices, Choices::default());
-    }
-}
+mod tests;

@@ -38,8 +38,34 @@ pub fn bytes_within(text: &str, min: u64, max: u64) -> Result<u64, String> {
     number.ok_or_else(|| format!("`{text}` is not a number of bytes from {min} to {max}"))
 }
 
+/// The number, if there is one and it is in its range.
 fn within(number: Option<u64>, min: u64, max: u64) -> Option<u64> {
     number.filter(|n| (min..=max).contains(n))
+}
+
+/// Schemes of URLs of servers.
+const SERVER_SCHEMES: [&str; 2] = ["ldap://", "ldaps://"];
+
+/// The URL of a server: a scheme, a host and perhaps a port. The name of a request follows it in a referral.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn server_url(text: &str) -> Result<String, String> {
+    let scheme = SERVER_SCHEMES
+        .iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|given| given.eq_ignore_ascii_case(scheme)));
+    let Some(scheme) = scheme else {
+        return Err(format!("`{text}` begins with neither `ldap://` nor `ldaps://`"));
+    };
+    let host = text[scheme.len()..].strip_suffix('/').unwrap_or(&text[scheme.len()..]);
+    let is_host =
+        !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b));
+    match is_host {
+        true => Ok(format!("{scheme}{host}")),
+        false => {
+            Err(format!("`{text}` is not {scheme}HOST[:PORT]: the name and scope of each request are added"))
+        }
+    }
 }
 
 #[cfg(test)]

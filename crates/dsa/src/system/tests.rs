@@ -159,6 +159,7 @@ impl Fixture {
             actor,
             spare: None,
             known: None,
+            judging: None,
         };
         run(&mut writing, &mut self.out);
         writer.publish();
@@ -250,6 +251,7 @@ fn the_root_dse_says_what_is_so() {
         "1.3.6.1.4.1.4203.1.11.3",
         "1.3.6.1.1.8",
         "1.3.6.1.4.1.4203.1.11.1",
+        "1.3.6.1.4.1.1466.101.119.1",
         "1.3.6.1.1.21.1",
         "1.3.6.1.1.21.3",
         "1.3.6.1.4.1.99999.1",

@@ -4,19 +4,35 @@
 //! Entries are copied into the overlay when the first update names them, with as much of their big sets as the update looks at. Names,
 //! parents and counts come from the directory below. What cannot be judged that way is refused, never guessed.
 
+use crate::constraints::{Given, Judging};
 use crate::context::{Reading, Writing};
 use crate::control::{Requested, update};
 use crate::dispatch;
 use crate::effective::Effective;
 use crate::outcome::{self, Refusal};
 use crate::referral::refer_update;
-use model::{Description, Filter, ResultCode};
+use model::{Description, EntryId, Filter, ResultCode};
 use proto::message::{Message, Request};
-use proto::op::ModifyKind;
+use proto::op::{ModifyDn, ModifyKind};
 use proto::tag;
 use schema::Schema;
+use std::collections::VecDeque;
 use store::Refused;
 use store::overlay::Overlay;
+
+/// Are the old and the new RDN of the same attributes?
+/// Then the same name forms fit, and so do the structure rules below one superior.
+/// A name that cannot be read is refused by the rename itself.
+fn keeps_naming_types(schema: &Schema, rename: &ModifyDn<'_>) -> bool {
+    // An attribute that the schema does not have is refused there, too.
+    let types = |rdn: &[u8]| {
+        let parts = model::dn::parse_rdn(rdn).ok()?;
+        let mut types: Vec<_> = parts.iter().map(|part| schema.find_type(part.attribute_type)).collect();
+        types.sort_unstable();
+        Some(types)
+    };
+    types(model::dn::split_first(rename.dn).0) == types(rename.new_rdn)
+}
 
 /// An overlay in which updates are evaluated, and what it takes.
 /// It is used for the updates as they come in, for a view of the transaction, and at the commit: all three must come to the same.
@@ -25,9 +41,23 @@ pub(crate) struct Evaluation<'e, 'r> {
     pub(crate) base: &'e mut Reading<'r>,
     pub(crate) overlay: &'e mut Overlay,
     pub(crate) effective: Effective<'e>,
+    /// Is it an update that belongs to no transaction?
+    is_alone: bool,
+    /// What adds got besides their own values, in their order.
+    pub(crate) given: VecDeque<Given>,
 }
 
-impl Evaluation<'_, '_> {
+impl<'e, 'r> Evaluation<'e, 'r> {
+    /// Nothing is evaluated yet.
+    pub(crate) fn new(
+        base: &'e mut Reading<'r>,
+        overlay: &'e mut Overlay,
+        effective: Effective<'e>,
+        is_alone: bool,
+    ) -> Evaluation<'e, 'r> {
+        Evaluation { base, overlay, effective, is_alone, given: VecDeque::new() }
+    }
+
     /// Carries an update of `len` bytes out in the overlay; a new entry gets `new_id`. Appends the answer; `true` if the update was
     /// done.
     /// `false` leaves the overlay as it was, but for entries that were copied into it.
@@ -64,7 +94,38 @@ impl Evaluation<'_, '_> {
             Request::Modify(modify) => named(self.base.dsa.shard.schema(), modify),
             _ => Vec::new(),
         };
-        update::names(request).try_for_each(|dn| self.overlay.bring(self.base.read_point, &dn, &named))
+        let Reading { dsa, read_point, .. } = &*self.base;
+        // An add may get a number from a counter.
+        if let Request::Add(_) = request
+            && let Some(in_force) = dsa.constraints.now(dsa.behaviour())
+        {
+            in_force.counters().try_for_each(|counter| self.overlay.bring(*read_point, counter, &[]))?;
+        }
+        update::names(request).try_for_each(|dn| self.overlay.bring(*read_point, &dn, &named))?;
+        match request {
+            Request::Delete(dn) => self.bring_referring(dn, false),
+            Request::ModifyDn(rename) => self.bring_referring(rename.dn, true),
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies what refers to an entry and changes with it.
+    /// Of big sets of members only the values that are going to change come along.
+    fn bring_referring(&mut self, dn: &[u8], is_rename: bool) -> Result<(), Refused> {
+        let Reading { dsa, read_point, .. } = &*self.base;
+        let Some(in_force) = dsa.constraints.now(dsa.behaviour()) else { return Ok(()) };
+        let shard = std::sync::Arc::clone(self.overlay.shard());
+        let referring = {
+            let (writer, overlay) = (shard.writer(), &*self.overlay);
+            let judging = Judging::in_overlay(&in_force, *read_point, overlay);
+            judging.references(dn, is_rename, writer.view())?
+        };
+        for (holder, references) in &referring.holders {
+            let named: Vec<_> =
+                references.iter().map(|reference| (reference.description, &reference.was[..])).collect();
+            self.overlay.bring_entry(*read_point, EntryId(*holder), &named)?;
+        }
+        Ok(())
     }
 
     /// What cannot be seen in the overlay, or not be known from it.
@@ -81,6 +142,17 @@ impl Evaluation<'_, '_> {
                 let refused = Refused::NotAllowedOnNonLeaf { children };
                 return Err((refused.result_code(), refused.to_string()));
             }
+        }
+        // A rename may give an entry another structure rule only if it has no subordinates. The overlay does not have all of them, so it cannot tell.
+        // With an RDN of the same attributes below the same superior the rule stays.
+        if let Request::ModifyDn(rename) = &message.request
+            && self.base.dsa.shard.schema().has_structure_rules()
+            && (rename.new_superior.is_some() || !keeps_naming_types(self.base.dsa.shard.schema(), rename))
+            && let Some(id) = self.overlay.find(rename.dn)
+            && self.overlay.subordinates_elsewhere(self.base.read_point, id) > 0
+        {
+            let text = "the schema has structure rules: an entry with subordinates is moved or named by other attributes outside of transactions only";
+            return Err((ResultCode::UnwillingToPerform, text.to_owned()));
         }
         let Some(rare) = &requested.rare else { return Ok(()) };
         let unwilling = |text: &str| Err((ResultCode::UnwillingToPerform, text.to_owned()));
@@ -112,6 +184,10 @@ impl Evaluation<'_, '_> {
     ) -> bool {
         // A handle of its own, so that the overlay can note below what was changed.
         let shard = std::sync::Arc::clone(self.overlay.shard());
+        // Each update is judged with those before it: the overlay has what they made, the base all else.
+        let constraints = self.base.dsa.constraints.now(self.base.dsa.behaviour());
+        let base = self.base.read_point;
+        let judging = constraints.as_ref().map(|in_force| Judging::in_overlay(in_force, base, self.overlay));
         let mut writer = shard.writer();
         let is_add = matches!(message.request, Request::Add(_));
         // Copies have the ids that their entries have in the directory. A new entry must not take one of these here.
@@ -135,11 +211,13 @@ impl Evaluation<'_, '_> {
             actor,
             spare: None,
             known: None,
+            judging: judging.as_ref(),
         };
         // Whatever the update answers is behind this, and can be taken back.
         let begin = out.len();
         // A referral to another server would be the answer to this update alone, so the answer says what it means for the transaction.
         let done = match refer_update(&mut writing, message, requested, out) {
+            true if self.is_alone => None,
             true => {
                 out.truncate(begin);
                 refuse_referral(message, out);
@@ -159,9 +237,15 @@ impl Evaluation<'_, '_> {
         }
         // Each update by itself: the next one finds its entry at a read point of the overlay.
         writer.publish();
+        let (hashes, others, given) = judging.map(Judging::into_noted).unwrap_or_default();
+        self.given.extend(given);
         if let Some(id) = done {
             assert!(!is_add || id.0 == new_id, "a new entry has the id that was given for it");
             self.overlay.note_changed(id);
+            for (other, hash) in hashes {
+                self.overlay.note_value(if other.0 == 0 { id } else { other }, hash);
+            }
+            others.into_iter().for_each(|id| self.overlay.note_changed(id));
         }
         done.is_some()
     }

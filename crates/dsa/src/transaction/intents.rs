@@ -77,6 +77,8 @@ impl Intents {
     }
 }
 
+/// Preempts holders of lower precedence. If one of higher precedence is among them, none is.
+/// A transaction is not in its own way.
 fn clear(holders: &[Arc<Link>], precedence: u8, own: Option<&Arc<Link>>) -> Result<(), HasPrecedence> {
     let mut others = holders.iter().filter(|holder| own.is_none_or(|own| !Arc::ptr_eq(own, holder)));
     let open = |holder: &&Arc<Link>| holder.state.load(Ordering::Acquire) == OPEN;

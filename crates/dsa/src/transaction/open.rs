@@ -249,6 +249,7 @@ impl Transactions {
         self.open.is_empty()
     }
 
+    /// How many transactions of this session are open.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }

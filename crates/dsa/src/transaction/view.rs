@@ -66,10 +66,16 @@ impl View {
         let (mut answers, mut adds) = (Vec::new(), 0);
         let mut reading =
             Reading { dsa, read_point: base, scratch: &mut scratch, now, security: Security::INTERNAL };
-        let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
+        let mut evaluation = Evaluation::new(&mut reading, &mut overlay, effective, false);
         for frame in journal::messages(&transaction.submission.messages) {
             let message = Message::decode(frame).expect("it was accepted");
-            let requested = control::requested(&message.request, message.controls).expect("it was accepted");
+            // It was accepted. A control that an earlier behaviour ignored may be malformed to the one of now.
+            let requested = control::requested(&message.request, message.controls, dsa.behaviour());
+            let Ok(requested) = requested else {
+                let text =
+                    "updates are applied otherwise since the transaction began; it can only be aborted";
+                return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+            };
             // Behind all ids that are there, so results stay in order of ids when both shards are searched.
             let new_id = base.late_id(adds);
             adds += u32::from(matches!(message.request, Request::Add(_)));

@@ -146,3 +146,57 @@ fn a_filter_on_the_own_entry_follows_it() {
         assert_eq!(client.modify(GRACE, &change).code, Success);
     });
 }
+
+/// Where an entry is in the order of an index hangs on rights. If they change before one was returned, all begins anew; later the search ends. No
+/// entry comes twice.
+#[test]
+fn a4_rights_change_within_a_sorted_search_by_an_index() {
+    use dsa::State;
+    use model::Scope;
+    use proto::Request;
+    use proto::control::sort::{self, SortKey};
+    let mut config = ruled(&["no: all attrs=uid; group=\"cn=staff,ou=groups,dc=example\"; deny=read"]);
+    config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
+    let mut client = Client::with(config);
+    add_people(&mut client, 3000);
+    client.must_add(STAFF, &[("objectClass", &["groupOfNames"]), ("member", &["cn=nobody"])]);
+    client.must_bind(ADA, "lace");
+    let mut root = client.root();
+    let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
+    let filter = proto::filter_string::parse(b"(sn=Number)").expect("a filter");
+    let none = selection(&["1.1"]);
+    let mut ends = Vec::new();
+    for steps in 0.. {
+        let mut search = search_for("ou=people,dc=example", Scope::One, filter.filter(), &none);
+        search.size_limit = 700;
+        let (id, bytes) = client.encode(&Request::Search(search), &[sort::control(&by, true)]);
+        let mut out = Vec::new();
+        let mut state = client.session.feed(&mut client.worker, &bytes, &mut out).state;
+        for _ in 0..steps {
+            if state == State::Busy {
+                state = client.session.step(&mut client.worker, &mut out);
+            }
+        }
+        let (is_over, has_returned) = (state != State::Busy, !out.is_empty());
+        root.must_modify(STAFF, &[(Add, "member", &[ADA])]);
+        while state == State::Busy {
+            state = client.session.step(&mut client.worker, &mut out);
+        }
+        root.must_modify(STAFF, &[(Delete, "member", &[ADA])]);
+        let found = found(id, answers(&out));
+        let all: std::collections::BTreeSet<&str> = found.dns().into_iter().collect();
+        assert_eq!(all.len(), found.entries.len(), "after {steps} steps");
+        let third = found.entries[2].0.split(',').next();
+        match (is_over, has_returned) {
+            // In the order of ids, for no name may be read, and of names.
+            (false, false) => assert_eq!((all.len(), third), (700, Some("uid=n2"))),
+            (false, true) => assert_eq!((found.end.code, third), (ResultCode::Busy, Some("uid=n10"))),
+            (true, _) => assert_eq!((all.len(), found.end.code), (700, ResultCode::SizeLimitExceeded)),
+        }
+        ends.push(found.end.code);
+        if is_over {
+            break;
+        }
+    }
+    assert!(ends.first() != ends.iter().rev().nth(1), "{ends:?}");
+}

@@ -286,3 +286,65 @@ fn l1_a_client_that_is_too_fast_waits() {
 fn dsa_now(now: env::clock::Now, monotonic_ns: u64) -> env::clock::Now {
     env::clock::Now { monotonic_ns: monotonic_ns.max(now.monotonic_ns), ..now }
 }
+
+/// The answer to a sorted search that looks at too much names the index that it lacks, as that to any other does.
+#[test]
+fn l1_a_sorted_search_looks_at_as_many() {
+    use ResultCode::{UnavailableCriticalExtension, VirtualListViewError};
+    use proto::control::sort::{self, SortKey};
+    use proto::control::virtual_list_view::{self, Target, VirtualListView};
+    let mut client = among_people();
+    client.root().limit(&["a: users; look-through=10"]);
+    let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
+    let target = Target::ByOffset { offset: 1, content_count: 0 };
+    let view = VirtualListView { before_count: 0, after_count: 2, target, context_id: None }.encode();
+    let view = virtual_list_view::control(&view, true);
+    for (controls, code) in [
+        (vec![sort::control(&by, true)], UnavailableCriticalExtension),
+        (vec![sort::control(&by, false)], AdminLimitExceeded),
+        (vec![sort::control(&by, false), view], VirtualListViewError),
+    ] {
+        let found = client.search_with(PEOPLE, Scope::One, "(sn=Number)", &["1.1"], |_| {}, &controls);
+        assert_eq!(found.end.code, code, "{}", found.end.text);
+        assert!(found.end.text.contains(ADVICE), "{code:?}: {}", found.end.text);
+    }
+}
+
+/// With an index a sorted search looks at entries outside of its scope, and twice at those within: it succeeds where it would without.
+#[test]
+fn l1_a_sorted_search_by_an_index_looks_at_as_many() {
+    use proto::control::paged_results::{self, PagedResults};
+    use proto::control::sort::{self, SortKey};
+    let mut config = ruled(&[]);
+    config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
+    let mut client = Client::with(config);
+    add_people(&mut client, 600);
+    const LAST: &str = "ou=last,dc=example";
+    client.must_add(LAST, &[("objectClass", &["organizationalUnit"])]);
+    for n in 0..150 {
+        let all: Given<'_> =
+            &[("objectClass", &["person", "uidObject"]), ("cn", &["x"]), ("sn", &["Number"])];
+        client.must_add(&format!("uid=z{n:03},{LAST}"), all);
+    }
+    client.must_bind(ADA, "lace");
+    let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
+    let mut turn = |most: u32| {
+        client.root().limit(&[&format!("a: users; look-through={most}")]);
+        let (mut cookie, mut all) = (Vec::new(), 0);
+        loop {
+            let mut page = Vec::new();
+            PagedResults { size: 20, cookie: &cookie }.encode(&mut page);
+            let controls = [sort::control(&by, true), control(paged_results::OID, &page, true)];
+            let found = client.search_with(LAST, Scope::One, "(sn=Number)", &["1.1"], |_| {}, &controls);
+            all += found.entries.len();
+            cookie = found.cookie.unwrap_or_default();
+            if cookie.is_empty() {
+                return (all, found.end.code, found.end.text);
+            }
+        }
+    };
+    assert_eq!(turn(150), (150, Success, String::new()));
+    let (all, code, text) = turn(50);
+    assert_eq!((all, code), (0, ResultCode::UnavailableCriticalExtension));
+    assert!(text.contains(ADVICE), "{text}");
+}

@@ -6,12 +6,16 @@ mod common;
 
 mod attacks;
 mod brought;
+mod change_log;
 mod conditions;
+mod contents;
 mod disclosure;
 mod effective_rights;
+mod followed;
 mod groups;
 mod guesses;
 mod limits;
+mod memberships;
 mod of_entries;
 mod operations;
 mod places;

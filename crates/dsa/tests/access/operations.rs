@@ -148,6 +148,31 @@ fn a7_delete() {
     without_each(&rights, |client| client.delete(GRACE).code);
 }
 
+/// RFC 2589 section 6.2: by access rules on entryTtl.
+#[test]
+fn x6_a_refresh_needs_the_right_on_entry_ttl() {
+    let meeting = "cn=meeting,ou=groups,dc=example";
+    let refresh = |client: &mut Client| {
+        let refresh = proto::ext::refresh::Refresh { dn: meeting.as_bytes(), ttl: 100 };
+        client.extended(proto::ext::refresh::OID, Some(&refresh.encode())).code
+    };
+    let may = "ttl: all attrs=entryTtl; users; allow=write";
+    let hidden = "hide: base=\"cn=meeting,ou=groups,dc=example\" attrs=entry; users; deny=disclose rank=1";
+    for (rules, code) in
+        [(&[may][..], Success), (&[], InsufficientAccessRights), (&[may, hidden], NoSuchObject)]
+    {
+        as_ada(rules, |mut client| {
+            client.root().must_add(meeting, &[("objectClass", &["applicationProcess", "dynamicObject"])]);
+            assert_eq!(refresh(&mut client), code, "{rules:?}");
+            // Nothing is said of an entry that it may not refresh, not even whether it is dynamic.
+            client.root().delete(meeting);
+            client.root().must_add(meeting, &[("objectClass", &["applicationProcess"])]);
+            let other = if code == Success { ResultCode::ObjectClassViolation } else { code };
+            assert_eq!(refresh(&mut client), other, "{rules:?}");
+        });
+    }
+}
+
 #[test]
 fn a7_rename() {
     let rights = [

@@ -93,6 +93,7 @@ pub fn journaled_with(config: Config) -> (Client, Log) {
     client.dsa.journal_to(Arc::clone(&fixture) as Arc<dyn Journal>);
     client.fixture = Some(Arc::clone(&fixture));
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
+    applier.behave(dsa::behaviour::NEWEST);
     let (dsa, logged) = (Arc::clone(&client.dsa), Arc::clone(&log));
     client.commit = Some(Rc::new(RefCell::new(move || {
         commit(&dsa, &mut applier, &fixture, &mut logged.lock().expect("nobody panicked"));

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
 
 pub mod asks;
+pub mod consumer;
 mod controlled;
 pub mod journal;
 

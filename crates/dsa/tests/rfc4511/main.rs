@@ -15,6 +15,7 @@
 //! | 4.1.9 | sends texts that can be shown, and no secrets in them | `s4_1_9_texts_...` |
 //! | 4.1.10 | sends a referral with no other code than referral | `s4_1_10_no_referral_without_its_code` |
 //! | 4.1.10 | escapes in URIs, says which DN and scope to go on with | `s4_1_10_referrals` |
+//! | 4.1.10 | refers to another server what is in none of its naming contexts, if it knows one | `s4_1_10_default_referrals` |
 //! | 4.1.11 | ignores the criticality of controls of unbind | `s4_1_11_unbind_has_no_criticality` |
 //! | 4.1.11 | neither does nor hides what has a critical control it does not know | `s4_1_11_unknown_critical_controls` |
 //! | 4.1.11 | the same for a control that does not suit the operation | `s4_1_11_unsuitable_critical_controls` |

@@ -26,10 +26,10 @@ fn s4_12_what_the_root_dse_lists() {
     let listed =
         client.read("", &["supportedExtension"]).values("supportedExtension").expect("there are some");
     for oid in listed {
-        // The end of a transaction says which one, and a cancel which operation.
+        // The end of a transaction says which one, a cancel which operation, and a refresh which entry.
         let cancel = ext::cancel::encode(1);
         let (value, code) = match oid.as_bytes() {
-            ext::end_transaction::OID => continue,
+            ext::end_transaction::OID | ext::refresh::OID => continue,
             ext::cancel::OID => (Some(&cancel[..]), NoSuchOperation),
             _ => (None, Success),
         };

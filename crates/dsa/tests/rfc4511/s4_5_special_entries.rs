@@ -135,6 +135,50 @@ fn s4_1_10_referrals() {
     assert_eq!(client.add(ELSEWHERE, person).code, EntryAlreadyExists);
 }
 
+/// A name that is in no naming context leads to the servers of `default-referral`, whatever is asked of it. Names of the server's own and those that are
+/// none do not, nor do names that are in a naming context.
+#[test]
+fn s4_1_10_default_referrals() {
+    let mut client = Client::new();
+    let outside = "cn=a b,dc=elsewhere";
+    assert_eq!(client.read(outside, &[]).end.code, NoSuchObject);
+    let put = |client: &mut Client, urls: &[&str]| {
+        client.modify("cn=config", &[(ModifyKind::Replace, "pandoDefaultReferral", urls)]).code
+    };
+    assert_eq!(put(&mut client, &["ldap://one/dc=org"]), ConstraintViolation);
+    assert_eq!(put(&mut client, &["ldap://one:389/", "LDAPS://two"]), Success);
+    let person: Given<'_> = &[("objectClass", &["person"]), ("sn", &["x"])];
+    let search = |client: &mut Client, scope| client.search(outside, scope, "(cn=*)", &[]).end;
+    for (end, scope) in [
+        (client.delete(outside), ""),
+        (client.compare(outside, "cn", "a"), ""),
+        (client.add(outside, person), ""),
+        (client.modify(outside, &[(ModifyKind::Delete, "sn", &[])]), ""),
+        (client.rename(outside, "cn=b", true, None), ""),
+        (search(&mut client, Scope::Base), "??base"),
+        (search(&mut client, Scope::One), "??one"),
+        (search(&mut client, Scope::Subtree), "??sub"),
+    ] {
+        assert_eq!((end.code, &end.matched[..]), (Referral, ""), "{end:?}");
+        let expected =
+            ["ldap://one:389", "ldaps://two"].map(|url| format!("{url}/cn=a%20b,dc=elsewhere{scope}"));
+        assert_eq!(end.referral, expected);
+    }
+    for (dn, code) in [
+        ("cn=nobody,dc=example", NoSuchObject),
+        ("cn=nothing,cn=Monitor", NoSuchObject),
+        ("no name", InvalidDnSyntax),
+    ] {
+        assert_eq!(client.read(dn, &[]).end.code, code, "{dn}");
+        assert_eq!(client.delete(dn).referral, Vec::<String>::new(), "{dn}");
+    }
+    // An entry does not go to another server.
+    assert_eq!(client.rename(ADA, "uid=ada", true, Some("dc=elsewhere")).code, NoSuchObject);
+    assert_eq!(Client::of(&client.dsa).bind(outside, "secret").code, InvalidCredentials);
+    assert_eq!(put(&mut client, &[]), Success);
+    assert_eq!(client.delete(outside).code, NoSuchObject);
+}
+
 /// A search that finds referral objects in its scope returns references, whatever its filter asks for.
 #[test]
 fn s4_5_3_references() {

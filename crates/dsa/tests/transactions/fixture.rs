@@ -37,6 +37,7 @@ pub(crate) fn replayed(log: &Log) -> Client {
 /// Applies all commands of a log on the empty directory of a client, in which they come to the same answers.
 pub(crate) fn apply(client: &Client, log: &Log) {
     let mut applier = Applier::new(&client.dsa).expect("there are few readers");
+    applier.behave(dsa::behaviour::NEWEST);
     for (record, before) in &*log.lock().expect("nobody panicked") {
         let (command, mut again) = (Command::decode(record).expect("it was encoded"), Vec::new());
         applier.apply(&command, &mut again).expect("it was applied before");

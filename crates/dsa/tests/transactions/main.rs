@@ -14,6 +14,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod constraints;
+mod constraints_model;
+mod constraints_on_references;
+mod constraints_on_values;
 mod equivalence;
 mod extensions;
 mod fixture;

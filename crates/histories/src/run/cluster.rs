@@ -19,7 +19,7 @@ pub(super) fn nodes(urls: &[String], who: &str, password: &Path) -> Result<Vec<S
     let node = |url: &String| {
         let (host, port) = url.strip_prefix("ldap://").and_then(|rest| rest.rsplit_once(':'))?;
         let credentials = Some((who.to_owned(), password.to_vec()));
-        Some(Server { host: host.to_owned(), port: port.parse().ok()?, credentials })
+        Some(Server { host: host.to_owned(), port: port.parse().ok()?, credentials, security: None })
     };
     urls.iter().map(|url| node(url).ok_or_else(|| format!("{url} is not ldap://HOST:PORT"))).collect()
 }

@@ -54,7 +54,7 @@ impl Server {
     /// How to reach it.
     pub(super) fn remote(&self) -> client::Server {
         let credentials = Some((ROOT.to_owned(), PASSWORD.as_bytes().to_vec()));
-        client::Server { host: "127.0.0.1".to_owned(), port: self.port, credentials }
+        client::Server { host: "127.0.0.1".to_owned(), port: self.port, credentials, security: None }
     }
 
     /// SIGKILL, to a server that is still there.

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use proto::control::session_tracking::SessionTracking;
 use proto::op::modify::{Changes, change_list};
 use proto::op::{Add, Modify, ModifyDn};
 
@@ -54,6 +55,27 @@ fn test_g5_a_change_with_its_values() {
     let mut read = read;
     read["changes"][0]["base64"][0] = "/w".into();
     assert_eq!(read, wanted);
+}
+
+/// G5: for whom a client asked, as it says; what comes of the log of changes has it, too.
+#[test]
+fn test_g5_the_session_that_a_client_names() {
+    let session =
+        SessionTracking { address: b"192.0.2.9", host: b"desk", format: b"1.2", identifier: b"ada\n{" };
+    let value = session.encode();
+    let (mut message, mut out) = (Vec::new(), Vec::new());
+    Request::Delete(b"uid=a,dc=b").encode(&mut message, 7, &[session_tracking::control(&value)]);
+    put_change(&mut out, (&schema(), &Hider::default()), Place::whole(1), &Change::default(), &message);
+    assert_eq!(out.iter().filter(|octet| **octet == b'\n').count(), 1);
+    let read: serde_json::Value = serde_json::from_slice(&out).expect("a line is JSON");
+    for (key, text) in [
+        ("session", "ada\n{"),
+        ("session_format", "1.2"),
+        ("session_ip", "192.0.2.9"),
+        ("session_host", "desk"),
+    ] {
+        assert_eq!(read[key], text, "{key}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::object::Object;
 use crate::open::{Open, Pending, words};
-use crate::tracking::Tracking;
+use crate::tracking;
 use model::Scope;
 use proto::{filter_string, tag};
 
@@ -129,9 +129,7 @@ fn put_request(object: &mut Object<'_>, pending: &Pending) {
         _ => {}
     }
     object.list("controls", words(&pending.controls)).text_if("txn", &pending.transaction);
-    if let Some(session) = Tracking::of(&pending.session) {
-        object.text_if("session", session.identifier).text_if("session_ip", session.address);
-    }
+    tracking::put(object, &pending.session);
     if pending.wait_us > 0 {
         object.number("wait_us", pending.wait_us.into());
     }

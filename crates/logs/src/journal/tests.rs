@@ -70,7 +70,7 @@ impl Fixture {
     /// A search that waited, in a transaction, for the session of somebody else, and was refused when it had looked far.
     fn unindexed(&mut self) {
         let number = self.tap.operations() + 1;
-        let session = b"\x30\x0e\x04\x039::\x04\x00\x04\x00\x04\x03ada";
+        let session = b"\x30\x12\x04\x039::\x04\x01h\x04\x031.2\x04\x03ada";
         let extra = Extra { wait_us: 20, transaction: b"7", session };
         let (target, detail, controls, acting) = (b"dc=b", b"", b"", b"");
         let op = tag::SEARCH;
@@ -219,7 +219,9 @@ fn what_is_seldom_there() {
         ("cipher", "TLS_AES_128_GCM_SHA256"),
         ("txn", "7"),
         ("session", "ada"),
+        ("session_format", "1.2"),
         ("session_ip", "9::"),
+        ("session_host", "h"),
         ("rule", "near"),
     ] {
         assert_eq!(line[key], value, "{key}");

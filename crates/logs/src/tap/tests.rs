@@ -2,6 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use proto::Request;
 use proto::control::Control;
+use proto::control::session_tracking::SessionTracking;
 use proto::op::search::put_entry_head;
 use proto::op::{Authentication, Bind};
 use proto::result::encode_done;
@@ -67,10 +68,12 @@ fn answers_may_be_cut_behind_their_head() {
 /// What a request says of its session and its transaction, and how long it was held back.
 #[test]
 fn requests_say_more() {
+    let of = |identifier| SessionTracking { identifier, ..SessionTracking::default() }.encode();
+    let (tracked, again) = (of(b"tracked"), of(b"again"));
     let controls = [
-        Control { oid: tracking::OID, critical: false, value: Some(b"tracked") },
+        session_tracking::control(&tracked),
         Control { oid: transaction_specification::OID, critical: true, value: Some(b"7") },
-        Control { oid: tracking::OID, critical: false, value: Some(b"again") },
+        session_tracking::control(&again),
     ];
     let mut input = Vec::new();
     Request::Delete(b"cn=a").encode(&mut input, 7, &controls);
@@ -82,7 +85,7 @@ fn requests_say_more() {
         let Some((stamp, Record::Request { extra, .. })) = Record::decode(record) else {
             panic!("it is a request")
         };
-        assert_eq!((extra.session, extra.transaction), (&b"tracked"[..], &b"7"[..]));
+        assert_eq!((extra.session, extra.transaction), (&tracked[..], &b"7"[..]));
         found.push((extra.wait_us, stamp.wall_ms));
     });
     assert_eq!(found, [(2000, 0), (0, 2)]);

@@ -239,6 +239,10 @@ impl Journal for Queue {
         self.status.is_prompt(now_ns / 1_000_000)
     }
 
+    fn leads(&self) -> bool {
+        self.status.leads()
+    }
+
     fn metrics(&self) -> Metrics {
         self.status.metrics()
     }

@@ -25,6 +25,7 @@ pub struct Status {
     updates_waiting: AtomicU64,
     updates_sent: AtomicU64,
     behaviour: AtomicU32,
+    leads: AtomicBool,
 }
 
 impl Status {
@@ -52,6 +53,16 @@ impl Status {
     /// The version of the behaviour by which updates are applied; 0 before there is a committer.
     pub fn behaviour(&self) -> u32 {
         self.behaviour.load(Ordering::Relaxed)
+    }
+
+    /// This replica leads, or does not any more.
+    pub(super) fn on_leading(&self, leads: bool) {
+        self.leads.store(leads, Ordering::Relaxed);
+    }
+
+    /// Does it lead, as the committer knew at its last step?
+    pub(super) fn leads(&self) -> bool {
+        self.leads.load(Ordering::Relaxed)
     }
 
     /// See [`Metrics::current_ms`].

@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn an_index_that_the_schema_no_longer_knows_is_reported() {
         let schema = schema::Builder::new().standard().build().unwrap();
-        let made = ["taste:eq", "cn:ord", "cn:eq"].map(str::to_owned).into();
+        let made = ["taste:eq", "member:ord", "cn:eq"].map(str::to_owned).into();
         let file = IndexFile { disk: Arc::new(RealDisk), dir: PathBuf::new(), made };
         let mut settings = Vec::new();
-        assert_eq!(file.add_to(&mut settings, &schema), ["cn:ord", "taste:eq"]);
+        assert_eq!(file.add_to(&mut settings, &schema), ["member:ord", "taste:eq"]);
         assert_eq!(settings, [IndexSettings::of("cn", [IndexKind::Equality])]);
     }
 }

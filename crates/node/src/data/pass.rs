@@ -129,9 +129,13 @@ impl Data {
         }
         let mut applier = Applier::new(&dsa).ok_or_else(too_many)?;
         let epochs = RulesEpochs::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
-        let settings = base.settings.clone();
+        let base_settings = base.settings.clone();
         applier.behave(epochs.rules().behaviour());
-        let replay = Replay::new(applier, (base.from, base.state), epochs, (rules, self.versions), settings);
+        if let Some(text) = &base_settings {
+            applier.constrain(&self.settings_of(text)?);
+        }
+        let replay =
+            Replay::new(applier, (base.from, base.state), epochs, (rules, self.versions), base_settings);
         Ok(Pass { dsa, replay })
     }
 

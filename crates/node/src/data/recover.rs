@@ -245,7 +245,7 @@ impl Data {
         DataError::Facts(self.dir.clone(), text.to_owned())
     }
 
-    fn settings_of(&self, text: &str) -> Result<Record, DataError> {
+    pub(super) fn settings_of(&self, text: &str) -> Result<Record, DataError> {
         settings::parse(text).map_err(|what| DataError::Facts(self.dir.join("log"), what))
     }
 

@@ -127,9 +127,10 @@ impl Replay {
         if let Some(parcel) = &parcel
             && let Some((text, _)) = parcel.settings()?
         {
-            // Nothing is decided by them: the last ones are put in force when all is applied.
-            settings::parse(text)
+            // Nothing but constraints is decided by them: the others are put in force, as the last command has them, when all is applied.
+            let record = settings::parse(text)
                 .map_err(|what| format!("the settings from here on cannot be read: {what}"))?;
+            self.applier.constrain(&record);
             self.settings = Some(text.into());
             return self.apply_parcel(index, parcel.clone());
         }

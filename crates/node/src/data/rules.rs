@@ -372,6 +372,10 @@ fn hash_of(write: impl Fn(DefinitionKind, &mut dyn FnMut(&str))) -> String {
         DefinitionKind::MatchingRules,
         DefinitionKind::AttributeTypes,
         DefinitionKind::ObjectClasses,
+        // Where there are none, the hash is the one of earlier versions.
+        DefinitionKind::ContentRules,
+        DefinitionKind::NameForms,
+        DefinitionKind::StructureRules,
     ];
     for kind in kinds {
         write(kind, &mut |text: &str| {

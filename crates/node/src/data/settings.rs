@@ -17,6 +17,8 @@ pub(super) const NAME: &str = "settings";
 /// The keys of what the configuration file and flags said last.
 const FILE: &str = "file";
 const FLAGS: &str = "flags";
+/// The key of the last changes, among those of flags: a program that does not know it keeps it as it is, for there is no such flag.
+const HISTORY: &str = "history";
 
 /// The file of the record.
 #[derive(Debug)]
@@ -53,8 +55,9 @@ pub(crate) fn parse(text: &str) -> Result<Record, String> {
         Some(Value::Table(given)) => texts(&given).map(Some),
         Some(_) => Err(format!("`{name}` is no table")),
     };
-    let (file, flags) = (given(FILE)?, given(FLAGS)?.unwrap_or_default());
-    Ok(Record { values: texts(&table)?, file, flags })
+    let (file, mut flags) = (given(FILE)?, given(FLAGS)?.unwrap_or_default());
+    let history = flags.remove(HISTORY).unwrap_or_default();
+    Ok(Record { values: texts(&table)?, file, flags, history })
 }
 
 fn texts(table: &Table) -> Result<Texts, String> {
@@ -73,8 +76,12 @@ pub(crate) fn text(record: &Record) -> String {
     };
     let mut all = table(&record.values);
     all.extend(record.file.iter().map(|file| (FILE.to_owned(), Value::Table(table(file)))));
-    if !record.flags.is_empty() {
-        all.insert(FLAGS.to_owned(), Value::Table(table(&record.flags)));
+    let mut flags = record.flags.clone();
+    if !record.history.is_empty() {
+        flags.insert(HISTORY.to_owned(), record.history.clone());
+    }
+    if !flags.is_empty() {
+        all.insert(FLAGS.to_owned(), Value::Table(table(&flags)));
     }
     let lines = format!(
         "# Settings of this directory as they hold; a start that does not name one goes by this. `file` and `flags`\n\
@@ -115,7 +122,8 @@ mod tests {
             ("txn-precedence".to_owned(), ["1:dc=\"a\"", "2:dc={b}"].map(str::to_owned).into()),
         ]);
         let flags = Texts::from([("limits.size".to_owned(), vec!["7".to_owned()])]);
-        Record { file: Some(Texts::from([("write-dn".to_owned(), Vec::new())])), flags, values }
+        let history = vec!["{\"number\":7,\"by\":\"cn=\\\"a\\\"\"}".to_owned()];
+        Record { file: Some(Texts::from([("write-dn".to_owned(), Vec::new())])), flags, values, history }
     }
 
     #[test]

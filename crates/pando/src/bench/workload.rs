@@ -146,7 +146,7 @@ fn settings(workload: Workload, args: &Args) -> Result<Settings, String> {
 fn durability(settings: &Settings) -> Option<String> {
     let credentials = settings.credentials.clone();
     let credentials = credentials.map(|(name, password)| (name, password.into_bytes()));
-    let server = Server { host: settings.host.clone(), port: settings.port, credentials };
+    let server = Server { host: settings.host.clone(), port: settings.port, credentials, security: None };
     client::durability(&server).ok().flatten()
 }
 

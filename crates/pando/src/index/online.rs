@@ -21,6 +21,9 @@ pub(super) fn list(server: &Server) -> Result<(), Failed> {
         if let Some(bytes) = line.bytes {
             text += &format!(", {:.1} MB", bytes as f64 / 1e6);
         }
+        if let Some(serves) = line.serves {
+            text += &format!(", serves {}", serves.replace(',', ", "));
+        }
         if let Some(verify) = line.verify {
             text += &format!(", verify: {verify}");
         }

@@ -2,20 +2,32 @@
 
 pub mod account_usability;
 pub mod assertion;
+pub mod chaining_behavior;
+pub mod content_sync;
+pub mod dereference;
 pub mod domain_scope;
 pub mod dont_use_copy;
 pub mod effective_rights;
 pub mod manage_dsa_it;
+pub mod matched_values;
 pub mod netscape_password;
+pub mod no_op;
 pub mod non_transaction;
 pub mod paged_results;
 pub mod password_policy;
+pub mod permissive_modify;
+pub mod persistent_search;
 pub mod proxied_authorization;
 pub mod queue_length;
 pub mod read_age;
 pub mod read_entry;
+pub mod relax_rules;
+pub mod session_tracking;
+pub mod sort;
 pub mod subentries;
 pub mod transaction_specification;
+pub mod tree_delete;
+pub mod virtual_list_view;
 
 use crate::ber::{self, Reader};
 use crate::error::Error;

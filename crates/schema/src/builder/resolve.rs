@@ -6,16 +6,17 @@ use crate::additions::Additions;
 use crate::builtin;
 use crate::class_set::{ClassSets, ascending};
 use crate::definition::{
-    AttributeTypeDefinition, ClassKind, DefinitionError, ObjectClassDefinition, SyntaxDefinition, Usage,
-    parse_attribute_type, parse_object_class, parse_syntax,
+    AttributeTypeDefinition, ClassKind, ContentRuleDefinition, DefinitionError, NameFormDefinition,
+    ObjectClassDefinition, StructureRuleDefinition, SyntaxDefinition, Usage, parse_attribute_type,
+    parse_content_rule, parse_name_form, parse_object_class, parse_structure_rule, parse_syntax,
 };
-use crate::element::{BinaryTransfer, Traits};
+use crate::element::{BinaryTransfer, NamingRules, Traits};
 use crate::names::NameTable;
 use crate::options::OptionTable;
 use crate::published;
 use crate::schema::initial;
 use crate::source::{Statement, StatementKind};
-use crate::{AttributeType, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
+use crate::{AttributeType, ContentRule, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
 use model::{ClassId, TypeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +30,18 @@ const BINARY_EXTENSION: &str = "X-BINARY-TRANSFER-REQUIRED";
 /// Steps from a macro to the OID it stands for.
 const MACRO_STEPS_MAX: usize = 16;
 
+/// OID of groupOfURLs.
+const GROUP_OF_URLS: &str = "2.16.840.1.113730.3.2.33";
+/// Attributes of changes that files of other servers have with fewer rules: changeType, changes, deleteOldRDN and changeTime.
+const CHANGE_LOG: [&str; 4] = [
+    "2.16.840.1.113730.3.1.7",
+    "2.16.840.1.113730.3.1.8",
+    "2.16.840.1.113730.3.1.10",
+    "2.16.840.1.113730.3.1.77",
+];
+/// OIDs of memberOf and isMemberOf.
+const MEMBER_OF: [&str; 2] = ["1.2.840.113556.1.2.102", "1.3.6.1.4.1.42.2.27.9.1.792"];
+
 /// Builds the schema that these files define. `faults` and `warnings` were found when they were read.
 pub(super) fn build(
     files: &[(Arc<str>, Vec<Statement>)],
@@ -41,18 +54,26 @@ pub(super) fn build(
     for (file, statement) in each() {
         all.read(file, statement);
     }
-    if all.types.list.len().max(all.classes.list.len()) > DEFINITIONS_MAX {
+    let count = all.types.list.len().max(all.classes.list.len());
+    let of_dit = [all.content_rules.list.len(), all.forms.list.len(), all.structure_rules.list.len()];
+    if of_dit.into_iter().fold(count, usize::max) > DEFINITIONS_MAX {
         all.fault(&"schema".into(), 0, format!("more than {DEFINITIONS_MAX} definitions"));
         return Err(BuildErrors(all.faults));
     }
-    let Definitions { mut faults, mut types, mut classes, syntaxes, .. } = all;
+    let Definitions { mut faults, mut types, mut classes, mut forms, syntaxes, .. } = all;
+    faults.extend(forms.index(|d| &d.names));
     faults.extend(types.index(|d| &d.names));
     faults.extend(classes.index(|d| &d.names));
     let report = Report { faults, warnings, unknown: 0 };
     let mut resolver = Resolver { report, types: &types, classes: &classes, syntaxes: &syntaxes };
     let (types, classes) = (resolver.resolve_types(), resolver.resolve_classes());
+    let content_rules = resolver.resolve_content_rules(&all.content_rules.list, &types, &classes);
+    let naming = resolver.resolve_naming(&forms, &all.structure_rules.list, &classes);
     let Report { faults, warnings, .. } = resolver.report;
-    if faults.is_empty() { assemble(types, classes, syntaxes, warnings) } else { Err(BuildErrors(faults)) }
+    match faults.is_empty() {
+        true => assemble((types, classes), (content_rules, naming), syntaxes, warnings),
+        false => Err(BuildErrors(faults)),
+    }
 }
 
 /// The definitions of all files, nothing resolved but macros.
@@ -62,6 +83,9 @@ struct Definitions {
     macros: BTreeMap<String, String>,
     types: Table<AttributeTypeDefinition>,
     classes: Table<ObjectClassDefinition>,
+    content_rules: Table<ContentRuleDefinition>,
+    forms: Table<NameFormDefinition>,
+    structure_rules: Table<StructureRuleDefinition>,
     syntaxes: BTreeMap<String, SyntaxDefinition>,
 }
 
@@ -109,6 +133,14 @@ impl Definitions {
             StatementKind::Macro => return,
             StatementKind::AttributeType => parse_attribute_type(text).map(|d| self.add_type(file, line, d)),
             StatementKind::ObjectClass => parse_object_class(text).map(|d| self.add_class(file, line, d)),
+            StatementKind::ContentRule => {
+                parse_content_rule(text).map(|d| self.add_content_rule(file, line, d))
+            }
+            StatementKind::NameForm => parse_name_form(text).map(|d| self.add_form(file, line, d)),
+            StatementKind::StructureRule => parse_structure_rule(text).map(|d| {
+                let placed = Placed { definition: d, file: file.clone(), line };
+                self.structure_rules.add(placed.definition.id.to_string(), placed)
+            }),
             StatementKind::Syntax => parse_syntax(text).map(|d| self.add_syntax(d)),
         };
         match added {
@@ -139,6 +171,21 @@ impl Definitions {
         self.classes.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
     }
 
+    fn add_content_rule(
+        &mut self,
+        file: &Arc<str>,
+        line: usize,
+        mut d: ContentRuleDefinition,
+    ) -> Result<(), String> {
+        d.oid = self.expand(&d.oid)?;
+        self.content_rules.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
+    }
+
+    fn add_form(&mut self, file: &Arc<str>, line: usize, mut d: NameFormDefinition) -> Result<(), String> {
+        d.oid = self.expand(&d.oid)?;
+        self.forms.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
+    }
+
     fn add_syntax(&mut self, mut d: SyntaxDefinition) -> Result<(), String> {
         d.oid = self.expand(&d.oid)?;
         if Syntax::find(&d.oid).is_none() {
@@ -149,8 +196,8 @@ impl Definitions {
 }
 
 /// Gives names their meaning, and what is derived what it inherits.
-struct Resolver<'d> {
-    report: Report,
+pub(super) struct Resolver<'d> {
+    pub(super) report: Report,
     types: &'d Table<AttributeTypeDefinition>,
     classes: &'d Table<ObjectClassDefinition>,
     syntaxes: &'d BTreeMap<String, SyntaxDefinition>,
@@ -158,7 +205,7 @@ struct Resolver<'d> {
 
 impl Resolver<'_> {
     /// The position of an attribute type; that there is none is a fault.
-    fn find_type<D>(&mut self, placed: &Placed<D>, word: &str) -> Option<usize> {
+    pub(super) fn find_type<D>(&mut self, placed: &Placed<D>, word: &str) -> Option<usize> {
         let found = self.types.find(word);
         if found.is_none() {
             self.report.undefined(placed, "attribute type", word, self.types.names(|d| &d.names));
@@ -167,7 +214,7 @@ impl Resolver<'_> {
     }
 
     /// The object class with this name; that there is none is a fault.
-    fn find_class<D>(&mut self, placed: &Placed<D>, word: &str) -> Option<ClassId> {
+    pub(super) fn find_class<D>(&mut self, placed: &Placed<D>, word: &str) -> Option<ClassId> {
         let found = self.classes.find(word);
         if found.is_none() {
             self.report.undefined(placed, "object class", word, self.classes.names(|d| &d.names));
@@ -270,7 +317,9 @@ impl Resolver<'_> {
             let is_other =
                 old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
             let is_ours = builtin::text(&now.file).is_some() || *now.file == *super::RECORDED;
-            if is_other && !is_ours {
+            // What the server works out is stored nowhere.
+            let is_stored = !MEMBER_OF.iter().chain(&CHANGE_LOG).any(|oid| **oid == *now.definition.oid);
+            if is_other && !is_ours && is_stored {
                 let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
                 let message = format!(
                     "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
@@ -410,7 +459,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn types_of(&mut self, placed: &Placed<ObjectClassDefinition>, words: &[String]) -> Vec<TypeId> {
+    pub(super) fn types_of<D>(&mut self, placed: &Placed<D>, words: &[String]) -> Vec<TypeId> {
         let found = words.iter().filter_map(|word| self.find_type(placed, word));
         found.map(|at| TypeId(at as u16)).collect()
     }
@@ -431,8 +480,8 @@ impl Resolver<'_> {
 }
 
 fn assemble(
-    types: Vec<AttributeType>,
-    classes: Vec<ObjectClass>,
+    (types, classes): (Vec<AttributeType>, Vec<ObjectClass>),
+    (content_rules, naming): (Vec<ContentRule>, NamingRules),
     syntaxes: BTreeMap<String, SyntaxDefinition>,
     warnings: Vec<Fault>,
 ) -> Result<Schema, BuildErrors> {
@@ -449,6 +498,11 @@ fn assemble(
         let message = format!("a file takes away names that the server needs: {}", missing.join(", "));
         BuildErrors(vec![Fault { file: "schema".into(), line: 0, message }])
     })?;
+    let member_of = MEMBER_OF.map(|oid| {
+        let id = type_names.find(oid.as_bytes())?;
+        types[usize::from(id)].definition.no_user_modification.then_some(TypeId(id))
+    });
+    let group_of_urls = class_names.find(GROUP_OF_URLS.as_bytes()).map(ClassId);
     let traits: Vec<Traits> = types.iter().map(Traits::of).collect();
     let names = || types[usize::from(well_known.user_password.0)].all_names().filter(|name| !name.is_empty());
     let password_initials = names().fold(0, |all, name| all | initial(name.as_bytes()[0]));
@@ -457,12 +511,16 @@ fn assemble(
         traits,
         types,
         classes,
+        content_rules,
+        naming,
         syntaxes: syntaxes.into_values().collect(),
         type_names,
         class_names,
         options: OptionTable::new(),
         class_sets: ClassSets::new(),
         well_known,
+        member_of,
+        group_of_urls,
         password_initials,
         password_name_bytes_min,
         files: Vec::new(),

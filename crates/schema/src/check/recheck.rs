@@ -65,6 +65,9 @@ impl Schema {
                 self.check_structural_change(before, set.structural)?;
             }
             let must_look_at_all = changed.touched.contains(&class_type);
+            if must_look_at_all {
+                self.examine_auxiliary(set)?;
+            }
             for position in (0..entry.len()).filter(|position| *position != at) {
                 let description = entry.description(position);
                 if !changed.touched.contains(&description) && !must_look_at_all {
@@ -86,10 +89,18 @@ impl Schema {
         })?
     }
 
+    /// "An entry may only belong to auxiliary object classes listed in the governing content rule" (RFC 4512 section 4.1.6).
+    pub(super) fn examine_auxiliary(&self, set: &ClassSet) -> Result<(), Violation> {
+        let name = |class: ClassId| self.class(class).name().to_owned();
+        set.barred.map_or(Ok(()), |auxiliary| {
+            Err(Violation::AuxiliaryNotAllowed { auxiliary: name(auxiliary), class: name(set.structural) })
+        })
+    }
+
     #[inline]
     pub(super) fn examine_allowed(&self, description: Description, set: &ClassSet) -> Result<(), Violation> {
         let id = description.attribute_type;
-        match set.allows(id) || self.traits_of(id).has(Traits::OPERATIONAL) {
+        match set.allows(id) || (self.traits_of(id).has(Traits::OPERATIONAL) && !set.precludes(id)) {
             true => Ok(()),
             false => Err(self.not_allowed(description, set)),
         }

@@ -53,6 +53,87 @@ fn an_entry_of_the_benchmark() {
     assert!(schema.check(entry(&schema, &small), CheckOptions::default()).is_ok());
 }
 
+/// RFC 4512 section 4.1.6.
+#[test]
+fn content_rules_govern_their_class_alone() {
+    let rule = "ditcontentrule ( 2.16.840.1.113730.3.2.2 AUX posixAccount MUST mail MAY l NOT ( carLicense $ pwdAccountLockedTime ) )\n\
+                ditcontentrule ( 2.5.6.14 OBSOLETE NOT serialNumber )\n";
+    let schema = Builder::new().standard().file("rules", rule).build().unwrap();
+    let mail: (&str, &[&str]) = ("mail", &["a@b"]);
+    let passes = |attributes: Attributes<'_>| {
+        schema
+            .check(entry(&schema, attributes), CheckOptions::default())
+            .unwrap_or_else(|(v, _)| panic!("{v}"))
+    };
+    let is_refused = |attributes: Attributes<'_>, text: &str| {
+        let violation = refused(&schema, attributes);
+        assert_eq!(violation.result_code(), ResultCode::ObjectClassViolation);
+        assert_eq!(violation.to_string(), text);
+    };
+    passes(&[PERSON, CN, SN, mail, ("l", &["x"])]);
+    is_refused(&[PERSON, CN, SN], "the content rule of 'inetOrgPerson' requires attribute 'mail'");
+    let of = "the content rule of 'inetOrgPerson' precludes attribute";
+    is_refused(&[PERSON, CN, SN, mail, ("carLicense", &["x"])], &format!("{of} 'carLicense'"));
+    is_refused(&[PERSON, CN, SN, mail, ("carLicense;x-a", &["x"])], &format!("{of} 'carLicense;x-a'"));
+    // Operational attributes need no class, and can be precluded all the same.
+    let locked: (&str, &[&str]) = ("pwdAccountLockedTime", &["20200101000000Z"]);
+    let examined = schema.check(entry(&schema, &[PERSON, CN, SN, mail, locked]), CheckOptions::COMPLETE);
+    assert!(matches!(examined, Err((Violation::Precluded { .. }, _))));
+    let with = |class: &'static str| ("objectClass", vec!["inetOrgPerson", class]);
+    let (_, account) = with("posixAccount");
+    let ids: [(&str, &[&str]); 4] =
+        [("uid", &["a"]), ("uidNumber", &["1"]), ("gidNumber", &["1"]), ("homeDirectory", &["/"])];
+    let posix = [("objectClass", &account[..]), CN, SN, mail, ids[0], ids[1], ids[2], ids[3]];
+    passes(&posix);
+    for class in ["dcObject", "extensibleObject"] {
+        let (_, classes) = with(class);
+        let other = [("objectClass", &classes[..]), CN, SN, mail, ("dc", &["x"])];
+        is_refused(
+            &other,
+            &format!("the content rule of 'inetOrgPerson' does not list auxiliary object class '{class}'"),
+        );
+    }
+    // Not for a class that it is derived from, and not while it is obsolete.
+    passes(&[("objectClass", &["person"]), CN, SN]);
+    passes(&[("objectClass", &["organizationalPerson", "dcObject"]), CN, SN, ("dc", &["x"])]);
+    passes(&[("objectClass", &["device"]), CN, ("serialNumber", &["x"])]);
+    // Where entries are not held to the schema, their class is known whatever rules say.
+    let accepted = schema.accept(entry(&schema, &[("objectClass", &["inetOrgPerson", "dcObject"]), CN]));
+    assert_eq!(accepted.state().structural(), schema.find_class(b"inetOrgPerson"));
+}
+
+#[test]
+fn a_change_is_held_to_the_content_rule_in_what_it_touches() {
+    let rule = "ditcontentrule ( 2.5.6.6 MUST telephoneNumber NOT description )\n";
+    let schema = Builder::new().standard().file("rules", rule).build().unwrap();
+    let person = schema.find_class(b"person");
+    let describe = |name: &str| schema.find_description(name.as_bytes()).unwrap();
+    let change = |attributes: Attributes<'_>, touched: &[&str]| {
+        let touched: Vec<Description> = touched.iter().map(|name| describe(name)).collect();
+        let changed = Changed { touched: &touched, elsewhere: &[], structural: person };
+        let done = schema.recheck(entry(&schema, attributes), changed, CheckOptions::COMPLETE);
+        done.map(drop).map_err(|(violation, _)| violation.to_string())
+    };
+    let class: (&str, &[&str]) = ("objectClass", &["person", "dcObject"]);
+    let [phone, text]: [(&str, &[&str]); 2] = [("telephoneNumber", &["1"]), ("description", &["x"])];
+    // It was there before the rule was.
+    let former = [class, CN, SN, text, ("dc", &["x"])];
+    assert_eq!(change(&former, &["sn"]), Ok(()));
+    assert!(change(&former, &["description"]).unwrap_err().contains("precludes attribute 'description'"));
+    assert!(
+        change(&former, &["telephoneNumber"]).unwrap_err().contains("requires attribute 'telephoneNumber'")
+    );
+    assert!(
+        change(&former, &["objectClass"])
+            .unwrap_err()
+            .contains("does not list auxiliary object class 'dcObject'")
+    );
+    let alone: (&str, &[&str]) = ("objectClass", &["person"]);
+    assert!(change(&[alone, CN, SN, text, phone], &["objectClass"]).unwrap_err().contains("precludes"));
+    assert!(change(&[alone, CN, SN], &["objectClass"]).unwrap_err().contains("requires"));
+    assert_eq!(change(&[alone, CN, SN, phone], &["objectClass"]), Ok(()));
+}
+
 #[test]
 fn every_rule_has_its_code_and_message() {
     let schema = standard();

@@ -26,6 +26,16 @@ pub enum Violation {
     MissingAttribute { attribute: String, class: String },
     /// An attribute that no class allows; perhaps a class that would.
     AttributeNotAllowed { attribute: String, classes: String, class: Option<String> },
+    /// An auxiliary class that the content rule of the structural class does not list.
+    AuxiliaryNotAllowed { auxiliary: String, class: String },
+    /// An attribute that the content rule of the structural class requires is absent.
+    MissingByContentRule { attribute: String, class: String },
+    /// An attribute that the content rule of the structural class precludes.
+    Precluded { attribute: String, class: String },
+    /// No name form of the class has these attributes for the RDN.
+    NoNameForm { class: String, attributes: String },
+    /// No structure rule allows such an entry at this place.
+    NoStructureRule { class: String, attributes: String },
     /// Several values of a single-valued attribute.
     SingleValue { attribute: String, count: usize },
     /// A value that is not of the attribute's syntax. `index` counts from 0, the message from 1.
@@ -51,7 +61,11 @@ impl Violation {
             | SeveralStructuralClasses { .. }
             | AbstractClassAlone { .. }
             | MissingAttribute { .. }
-            | AttributeNotAllowed { .. } => ResultCode::ObjectClassViolation,
+            | AttributeNotAllowed { .. }
+            | AuxiliaryNotAllowed { .. }
+            | MissingByContentRule { .. }
+            | Precluded { .. } => ResultCode::ObjectClassViolation,
+            NoNameForm { .. } | NoStructureRule { .. } => ResultCode::NamingViolation,
             StructuralClassChanged { .. } => ResultCode::ObjectClassModsProhibited,
             SingleValue { .. } | NoUserModification { .. } | Obsolete { .. } => {
                 ResultCode::ConstraintViolation
@@ -99,6 +113,24 @@ impl fmt::Display for Violation {
                 let s = if is_several(classes) { "es" } else { "" };
                 write!(f, "attribute '{attribute}' is not allowed by object class{s} {classes}")?;
                 class.iter().try_for_each(|c| write!(f, "; '{c}' would allow it"))
+            }
+            AuxiliaryNotAllowed { auxiliary, class } => {
+                write!(f, "the content rule of '{class}' does not list auxiliary object class '{auxiliary}'")
+            }
+            MissingByContentRule { attribute, class } => {
+                write!(f, "the content rule of '{class}' requires attribute '{attribute}'")
+            }
+            Precluded { attribute, class } => {
+                write!(f, "the content rule of '{class}' precludes attribute '{attribute}'")
+            }
+            NoNameForm { class, attributes } => {
+                write!(f, "no name form of object class '{class}' allows an RDN of {attributes}")
+            }
+            NoStructureRule { class, attributes } => {
+                write!(
+                    f,
+                    "no structure rule allows an entry of object class '{class}' with an RDN of {attributes} here"
+                )
             }
             SingleValue { attribute, count } => {
                 write!(f, "attribute '{attribute}' takes one value and was given {count}")

@@ -1,6 +1,9 @@
 //! Reads definitions, forgiving where files of other servers need it: quoted OIDs, quoted syntaxes.
 
-use super::{AttributeTypeDefinition, ClassKind, Extensions, ObjectClassDefinition, SyntaxDefinition, Usage};
+use super::{
+    AttributeTypeDefinition, ClassKind, ContentRuleDefinition, Extensions, NameFormDefinition,
+    ObjectClassDefinition, StructureRuleDefinition, SyntaxDefinition, Usage,
+};
 use std::fmt;
 
 /// Why a text is not a definition, and where.
@@ -179,6 +182,35 @@ impl<'a> Reader<'a> {
             None => Ok(names),
         }
     }
+
+    fn rule_id(&mut self) -> Result<u32> {
+        match self.next()? {
+            Token::Word(word) if word.bytes().all(|b| b.is_ascii_digit()) => {
+                word.parse().or_else(|_| self.error(format!("the number of a rule, {word}, is too large")))
+            }
+            other => self.error(format!("expected the number of a rule and found {other}")),
+        }
+    }
+
+    /// `ruleid` or `( ruleid ruleid )`. Some write `$` between them, as between OIDs.
+    fn rule_ids(&mut self) -> Result<Vec<u32>> {
+        if self.peek()? != Token::Open {
+            return Ok(vec![self.rule_id()?]);
+        }
+        self.next()?;
+        let mut list = vec![self.rule_id()?];
+        loop {
+            match self.peek()? {
+                Token::Close => break,
+                Token::Dollar => {
+                    self.next()?;
+                }
+                _ => list.push(self.rule_id()?),
+            }
+        }
+        self.next()?;
+        Ok(list)
+    }
 }
 
 /// Numeric OIDs, names, and OpenLDAP's `macro:suffix`.
@@ -204,7 +236,7 @@ fn unescape(text: &str) -> String {
 
 /// All keywords, with spaces between them.
 const KEYWORDS: &str = "NAME DESC OBSOLETE SUP EQUALITY ORDERING SUBSTR SYNTAX SINGLE-VALUE COLLECTIVE \
-    NO-USER-MODIFICATION USAGE ABSTRACT STRUCTURAL AUXILIARY MUST MAY KIND";
+    NO-USER-MODIFICATION USAGE ABSTRACT STRUCTURAL AUXILIARY MUST MAY KIND AUX NOT OC FORM";
 
 /// The keyword that comes next, `None` at the closing parenthesis, or an extension, which is read whole.
 fn keyword(reader: &mut Reader<'_>, extensions: &mut Extensions) -> Result<Option<&'static str>> {
@@ -308,6 +340,66 @@ pub fn parse_object_class(text: &str) -> Result<ObjectClassDefinition> {
     }
     d.kind = kind.unwrap_or_default();
     Ok(d)
+}
+
+/// Reads a DITContentRuleDescription (RFC 4512 section 4.1.6).
+pub fn parse_content_rule(text: &str) -> Result<ContentRuleDefinition> {
+    let (mut reader, oid) = Reader::begin(text)?;
+    let mut d = ContentRuleDefinition { oid, ..Default::default() };
+    while let Some(keyword) = keyword(&mut reader, &mut d.extensions)? {
+        match keyword {
+            "NAME" => d.names = reader.names()?,
+            "DESC" => d.description = Some(reader.string()?),
+            "OBSOLETE" => d.obsolete = true,
+            "AUX" => d.auxiliary = reader.oids("an object class")?,
+            "MUST" => d.must = reader.oids("an attribute type")?,
+            "MAY" => d.may = reader.oids("an attribute type")?,
+            "NOT" => d.not = reader.oids("an attribute type")?,
+            other => return reader.error(format!("{other} is not for content rules")),
+        }
+    }
+    Ok(d)
+}
+
+/// Reads a NameFormDescription (RFC 4512 section 4.1.7.2).
+pub fn parse_name_form(text: &str) -> Result<NameFormDefinition> {
+    let (mut reader, oid) = Reader::begin(text)?;
+    let mut d = NameFormDefinition { oid, ..Default::default() };
+    while let Some(keyword) = keyword(&mut reader, &mut d.extensions)? {
+        match keyword {
+            "NAME" => d.names = reader.names()?,
+            "DESC" => d.description = Some(reader.string()?),
+            "OBSOLETE" => d.obsolete = true,
+            "OC" => d.class = reader.oid("an object class")?,
+            "MUST" => d.must = reader.oids("an attribute type")?,
+            "MAY" => d.may = reader.oids("an attribute type")?,
+            other => return reader.error(format!("{other} is not for name forms")),
+        }
+    }
+    match (d.class.is_empty(), d.must.is_empty()) {
+        (false, false) => Ok(d),
+        (true, _) => reader.error("a name form needs OC, the class that it is for"),
+        (_, true) => reader.error("a name form needs MUST, the attributes that name entries"),
+    }
+}
+
+/// Reads a DITStructureRuleDescription (RFC 4512 section 4.1.7.1).
+pub fn parse_structure_rule(text: &str) -> Result<StructureRuleDefinition> {
+    let mut reader = Reader::new(text);
+    reader.open()?;
+    let id = reader.rule_id()?;
+    let mut d = StructureRuleDefinition { id, ..Default::default() };
+    while let Some(keyword) = keyword(&mut reader, &mut d.extensions)? {
+        match keyword {
+            "NAME" => d.names = reader.names()?,
+            "DESC" => d.description = Some(reader.string()?),
+            "OBSOLETE" => d.obsolete = true,
+            "FORM" => d.form = reader.oid("a name form")?,
+            "SUP" => d.superiors = reader.rule_ids()?,
+            other => return reader.error(format!("{other} is not for structure rules")),
+        }
+    }
+    if d.form.is_empty() { reader.error("a structure rule needs FORM, its name form") } else { Ok(d) }
 }
 
 /// Reads a SyntaxDescription (RFC 4512 section 4.1.5).

@@ -1,6 +1,9 @@
 //! Canonical text of definitions, as the subschema entry shows them.
 
-use super::{AttributeTypeDefinition, ClassKind, ObjectClassDefinition, SyntaxDefinition, Usage};
+use super::{
+    AttributeTypeDefinition, ClassKind, ContentRuleDefinition, NameFormDefinition, ObjectClassDefinition,
+    StructureRuleDefinition, SyntaxDefinition, Usage,
+};
 use std::fmt::{self, Write};
 
 impl fmt::Display for AttributeTypeDefinition {
@@ -41,6 +44,47 @@ impl fmt::Display for ObjectClassDefinition {
         write!(f, " {}", ClassKind::name(self.kind))?;
         oids(f, "MUST", &self.must)?;
         oids(f, "MAY", &self.may)?;
+        extensions(f, &self.extensions)
+    }
+}
+
+impl fmt::Display for ContentRuleDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "( {}", self.oid)?;
+        head(f, &self.names, self.description.as_deref(), self.obsolete)?;
+        oids(f, "AUX", &self.auxiliary)?;
+        oids(f, "MUST", &self.must)?;
+        oids(f, "MAY", &self.may)?;
+        oids(f, "NOT", &self.not)?;
+        extensions(f, &self.extensions)
+    }
+}
+
+impl fmt::Display for NameFormDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "( {}", self.oid)?;
+        head(f, &self.names, self.description.as_deref(), self.obsolete)?;
+        write!(f, " OC {}", self.class)?;
+        oids(f, "MUST", &self.must)?;
+        oids(f, "MAY", &self.may)?;
+        extensions(f, &self.extensions)
+    }
+}
+
+impl fmt::Display for StructureRuleDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "( {}", self.id)?;
+        head(f, &self.names, self.description.as_deref(), self.obsolete)?;
+        write!(f, " FORM {}", self.form)?;
+        match &self.superiors[..] {
+            [] => {}
+            [one] => write!(f, " SUP {one}")?,
+            many => {
+                f.write_str(" SUP (")?;
+                many.iter().try_for_each(|id| write!(f, " {id}"))?;
+                f.write_str(" )")?;
+            }
+        }
         extensions(f, &self.extensions)
     }
 }

@@ -33,6 +33,20 @@ fn quirks_of_other_servers() {
 }
 
 #[test]
+fn content_rules_are_read_and_written() {
+    let text = "( 2.5.6.6 NAME 'personRule' DESC 'x' OBSOLETE AUX ( a $ b ) MUST sn MAY ( c $ d ) NOT e X-ORIGIN 'y' )";
+    let rule = parse_content_rule(text).unwrap();
+    assert_eq!((rule.auxiliary.len(), &rule.not[..], rule.obsolete), (2, &["e".to_owned()][..], true));
+    assert_eq!(rule.to_string(), text);
+    for wrong in
+        ["( 2.5.6.6 SUP top )", "( 2.5.6.6 STRUCTURAL )", "( 2.5.6.6 NOT )", "( 2.5.6.6 AUX a AUX b )"]
+    {
+        assert!(parse_content_rule(wrong).is_err(), "{wrong}");
+    }
+    assert!(parse_object_class("( 2.5.6.6 NOT cn )").is_err());
+}
+
+#[test]
 fn errors_say_where() {
     let at = |text: &str| parse_attribute_type(text).unwrap_err().at;
     assert_eq!(at("( 1.2 NAME 'a' FOO )"), 15);

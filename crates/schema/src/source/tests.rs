@@ -4,7 +4,7 @@ use super::*;
 fn statements_and_their_lines() {
     let (statements, remarks) = read(
         "# comment\nattributetype ( 1.2.3\n\tNAME 'a'\n# inside\n\n  SYNTAX 1.2 )\nobjectClass(1.2.4\nNAME 'at the margin ('\n)\n\
-         nameform ( 1.2.5\n  NAME 'x' )\nldapsyntax ( 1.2.6 )\n",
+         matchingRule ( 1.2.5\n  NAME 'x' )\nldapsyntax ( 1.2.6 )\n",
     );
     assert_eq!(statements.len(), 3);
     let first = &statements[0];

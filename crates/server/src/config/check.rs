@@ -2,7 +2,7 @@
 
 use super::{Config, Listener};
 use crate::logs::{Destination, Form};
-use model::limits::PEER_MAPPINGS_MAX;
+use model::limits::{CHAIN_SERVERS_MAX, PEER_MAPPINGS_MAX};
 use std::path::Path;
 use tls::ClientUse;
 
@@ -117,6 +117,9 @@ impl Config {
         }
         if !self.tls_versions.contains(&false) {
             problem("tls.versions", "1.3 must be among them".into());
+        }
+        if self.chained.len() > CHAIN_SERVERS_MAX {
+            problem("chaining", format!("{CHAIN_SERVERS_MAX} servers are asked at most"));
         }
         if self.peers.len() > PEER_MAPPINGS_MAX {
             problem("identity.peer", format!("{PEER_MAPPINGS_MAX} users and groups are known at most"));

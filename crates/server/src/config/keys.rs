@@ -1,14 +1,15 @@
 //! All keys: one row for each, of which come the reader of the file, the flags of `pando serve`, what `cn=config` shows, the template and
 //! the documentation.
 
-use super::Config;
 use super::table;
 use super::value::{
     ON_AUDIT_FAILURE, access_word, form_word, log_form, log_values, log_values_word, logged_access, meant,
     path, paths, texts, word,
 };
+use super::{Config, near};
 use dsa::settings::value::{bytes, number};
 use dsa::settings::{Choices, Fixed, Holds, Row, Scope, Values, put};
+use toml::Value;
 
 /// Other names of keys in the file.
 const ALIASES: [(&str, &str); 1] = [("passwords.schemes", "password-scheme")];
@@ -167,6 +168,23 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 pub(super) fn find(name: &str) -> Option<Key> {
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
     keys().find(|key| key.name == name)
+}
+
+/// The key called `name`, as a file may call it.
+///
+/// # Errors
+/// That there is none, with the one that is near.
+pub fn known(name: &str) -> Result<Key, String> {
+    find(name).ok_or_else(|| near::unknown(name, names()))
+}
+
+/// A line of a configuration file that gives a key these values.
+pub fn line(key: Key, values: &[String]) -> String {
+    let value = match values {
+        [value] if !key.many() => Value::from(value.clone()),
+        values => Value::from(values.to_vec()),
+    };
+    format!("{} = {value}", key.name)
 }
 
 /// Is this the name of a section of the file?

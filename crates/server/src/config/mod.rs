@@ -2,6 +2,7 @@
 
 mod access_rule;
 mod certificate_mapping;
+mod chained_server;
 mod check;
 mod doc;
 mod file;
@@ -20,11 +21,12 @@ mod user_mapping;
 mod value;
 mod words;
 
+pub use chained_server::ChainedServer;
 pub use check::Problem;
 pub use doc::{markdown, template};
 pub use file::{Fault, read, read_file};
 pub(crate) use keys::fixed;
-pub use keys::{Key, keys};
+pub use keys::{Key, keys, known, line};
 pub use listen::Listen;
 pub use listener::{Listener, TlsUse};
 pub use record::{Change, Given};
@@ -138,6 +140,8 @@ pub struct Config {
     pub certificates: Vec<dsa::config::CertificateMapping>,
     /// Who somebody is by his name.
     pub user: dsa::config::UserMapping,
+    /// Servers that may be asked for clients.
+    pub chained: Vec<ChainedServer>,
     /// Access tokens.
     pub tokens: OfTokens,
     /// The keys of this server for Kerberos.
@@ -215,6 +219,7 @@ impl Default for Config {
             client_revoked: Vec::new(),
             certificates: Vec::new(),
             user: dsa::config::UserMapping::default(),
+            chained: Vec::new(),
             tokens: OfTokens::default(),
             keytab: None,
             realm: None,
@@ -239,7 +244,7 @@ impl Config {
     /// # Errors
     /// What is wrong with each value that is bad.
     pub fn set(&mut self, name: &str, values: &[String]) -> Result<(), Vec<String>> {
-        let key = keys::find(name).ok_or_else(|| vec![near::unknown(name, keys::names())])?;
+        let key = known(name).map_err(|unknown| vec![unknown])?;
         self.given.insert(key.name, Given::Flag);
         key.set(self, values).map_err(|bad| bad.into_iter().map(|(_, reason)| reason).collect())
     }
@@ -269,7 +274,8 @@ impl Config {
         let logs = targets.filter_map(Destination::path_mut).chain(&mut logs.audit_file);
         let own = self.tls_certificates.iter_mut().chain(&mut self.tls_keys);
         let clients = self.client_authorities.iter_mut().chain(&mut self.client_revoked);
-        for path in one.chain(logs).chain(&mut self.import).chain(own).chain(clients) {
+        let chained = self.chained.iter_mut().flat_map(ChainedServer::files_mut);
+        for path in chained.chain(one).chain(logs).chain(&mut self.import).chain(own).chain(clients) {
             *path = folder.join(&*path);
         }
         let is_file = |name: &&mut String| !schema::BUILTIN_NAMES.contains(&name.as_str());
@@ -346,10 +352,14 @@ impl Config {
     /// The root password: the first line of its file.
     pub fn root_password(&self) -> std::io::Result<Option<Vec<u8>>> {
         let Some(path) = &self.root_password_file else { return Ok(None) };
-        let text = std::fs::read(path)?;
-        let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
-        Ok(Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
+        Ok(Some(first_line(&std::fs::read(path)?).to_vec()))
     }
+}
+
+/// The first line of a file, without its end: where a file has a password.
+pub fn first_line(text: &[u8]) -> &[u8] {
+    let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 #[cfg(test)]

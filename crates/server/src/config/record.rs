@@ -4,7 +4,7 @@
 
 use super::{Config, Key, keys};
 use dsa::password;
-use dsa::settings::{Record, Scope};
+use dsa::settings::{Difference, Record, Scope};
 use env::entropy::Entropy;
 use node::data::Made;
 use schema::{ADDED_FILE, SchemaFile};
@@ -29,6 +29,14 @@ pub struct Change {
     pub key: &'static str,
     /// What it was and what it is, unless that is secret.
     pub values: Option<(Vec<String>, Vec<String>)>,
+}
+
+impl Change {
+    /// What the history has of it: nothing of what is secret.
+    pub fn difference(&self) -> Option<Difference> {
+        let (before, after) = self.values.clone()?;
+        Some(Difference { key: self.key.to_owned(), before, after, was_recorded: true })
+    }
 }
 
 impl fmt::Display for Change {

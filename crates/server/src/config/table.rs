@@ -11,7 +11,7 @@ use super::value::{
     parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, token_algorithm, token_word,
     word,
 };
-use super::{Config, certificate_mapping, user_mapping};
+use super::{Config, certificate_mapping, chained_server, user_mapping};
 use dsa::settings::value::{bytes, number, on_off, switch};
 use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
@@ -438,6 +438,17 @@ const ROWS: &[Row<Config>] = &[
         text: "What a connection over `ldapi://` counts for among bits of keys. Nobody can read it on its way.",
         set: |c, v| put(&mut c.ldapi_strength, v, |t| number(t, 0, 256)),
         show: |c| vec![c.ldapi_strength.to_string()],
+    },
+    Row {
+        name: "chaining",
+        form: "url=URL ca-file=FILE|tls=off bind-dn=DN password-file=FILE proxied=on|off",
+        values: Values::Tables,
+        scope: Scope::Node,
+        default: "none: clients are referred to other servers",
+        text: "A server that may be asked for clients: a search that meets a referral object with its URL is [answered](referrals.md#chaining) by asking \
+               it, over TLS by certificates of the authorities in `ca-file`, as `bind-dn` or as nobody, with `proxied` in the name of the client.",
+        set: |c, v| each(&mut c.chained, v, chained_server::parse),
+        show: |c| c.chained.iter().map(chained_server::show).collect(),
     },
     Row {
         name: "oauth.jwks",

@@ -4,7 +4,7 @@
 
 use crate::random::Random;
 use consensus::ReplicaId;
-use dsa::behaviour::OLDEST;
+use dsa::behaviour::NEWEST;
 use std::collections::BTreeMap;
 
 /// One of so many worlds has upgrades.
@@ -23,6 +23,6 @@ pub(super) struct Upgrades {
 impl Upgrades {
     pub(super) fn new(seed: u64) -> Upgrades {
         let random = Random::new(seed.rotate_left(16));
-        Upgrades { random, are_made: seed % WORLDS == 5, announced: BTreeMap::new(), asked: OLDEST }
+        Upgrades { random, are_made: seed % WORLDS == 5, announced: BTreeMap::new(), asked: NEWEST }
     }
 }

@@ -8,6 +8,7 @@ use node::commit::Limits;
 use node::data::backup::take;
 use node::data::{Data, DataError, Settled, Superblock, Wanted};
 use node::keep::keep;
+use proto::control::permissive_modify;
 use proto::op::ModifyKind;
 use schema::{Builder, Schema, SchemaFile};
 use sim::clock::SimClock;
@@ -253,6 +254,14 @@ pub(crate) fn fixture(to: &Path) {
         let group = format!("cn=group,{SUFFIX}");
         to.modify(&group, ModifyKind::Delete, "member", &["cn=m7,dc=x", "cn=m1700,dc=x"], Sent::Other);
         to.modify(&group, ModifyKind::Add, "member", &["cn=new,dc=x"], Sent::Other);
+    });
+    killed.send(|to| {
+        // To behaviour 2 this control is unknown: it is ignored, and the value that is there is refused.
+        to.with = vec![permissive_modify::control(false)];
+        to.modify(SUFFIX, ModifyKind::Add, "dc", &["x"], Sent::Other);
+        to.with = vec![permissive_modify::control(false)];
+        let (of, values) = (format!("cn=group,{SUFFIX}"), ["cn=m9,dc=x", "cn=newer,dc=x"]);
+        to.modify(&of, ModifyKind::Add, "member", &values, Sent::Other);
     });
     killed.work(8);
     let now_ms = killed.clock.wall_ms();

@@ -5,6 +5,7 @@
 //! the way has only to remove the ways to its id.
 
 use super::condition::UNSTORED;
+use super::judge::{Judge, Made};
 use super::modify::value_bytes;
 use super::name::{Naming, name_entry};
 use super::write::Write;
@@ -13,6 +14,7 @@ use crate::deferred::Later;
 use crate::record::Stamps;
 use crate::refused::Refused;
 use crate::shard::{Shard, Writer};
+use crate::stream::EntryChangeKind;
 use model::{Entry, EntryId, dn};
 use schema::{CheckOptions, Checked};
 
@@ -57,7 +59,21 @@ impl Shard {
 impl Writer<'_> {
     /// Adds an entry.
     pub fn add(&mut self, add: Add<'_>, stamp: Stamp) -> Result<EntryId, Refused> {
-        self.add_with(add, stamp, None)
+        self.add_with(add, stamp, None, None)
+    }
+
+    /// Adds an entry if a judge has nothing against it, and then a condition is true of it.
+    ///
+    /// # Errors
+    /// As [`Writer::add_if`]; what the judge says.
+    pub fn add_judged(
+        &mut self,
+        add: Add<'_>,
+        stamp: Stamp,
+        judge: Option<&dyn Judge>,
+        condition: Option<Condition<'_>>,
+    ) -> Result<EntryId, Refused> {
+        self.add_with(add, stamp, judge, condition)
     }
 
     /// As [`Writer::add`], with a condition. The entry goes back to the caller cleared, so an import that adds a million of them
@@ -66,10 +82,11 @@ impl Writer<'_> {
         &mut self,
         add: Add<'_>,
         stamp: Stamp,
+        judge: Option<&dyn Judge>,
         condition: Option<Condition<'_>>,
     ) -> Result<EntryId, Refused> {
         let mut entry = std::mem::take(add.entry);
-        let outcome = self.add_entry(add.dn, &mut entry, add.keep_operational, stamp, condition);
+        let outcome = self.add_entry((add.dn, add.keep_operational), &mut entry, stamp, judge, condition);
         *add.entry = entry.into_cleared();
         outcome
     }
@@ -77,10 +94,10 @@ impl Writer<'_> {
     /// Judges the entry and stores it. After a refusal `entry` is as far as that got: the caller clears it.
     fn add_entry(
         &mut self,
-        dn: &[u8],
+        (dn, keep_operational): (&[u8], bool),
         entry: &mut Entry,
-        keep_operational: bool,
         stamp: Stamp,
+        judge: Option<&dyn Judge>,
         condition: Option<Condition<'_>>,
     ) -> Result<EntryId, Refused> {
         let (shard, view) = (self.shard, self.view());
@@ -104,6 +121,12 @@ impl Writer<'_> {
             ));
         }
         let (naming, checked) = shard.name_and_check(dn::split_first(dn).0, entry, keep_operational)?;
+        let made =
+            Made { old: None, parent: EntryId(target.parent), touched: &[], entry: &checked, sets: &[] };
+        if let Err(refused) = self.ask(judge, &made) {
+            *entry = checked.into_raw();
+            return Err(refused);
+        }
         // Last, and of what would be stored: an assertion control is judged on the entry as it is to be (RFC 4528).
         if let Some(condition) = condition {
             let stamps = stamps_of_new(stamp);
@@ -131,6 +154,11 @@ impl Writer<'_> {
     ) -> Result<EntryId, Refused> {
         let shard = self.shard;
         self.refuse_below_alias(target.parent)?;
+        self.refuse_static_below(target.parent, entry)?;
+        // Before room is claimed: a refusal has touched nothing.
+        if shard.judges_places() {
+            self.judge_place(entry.state().structural(), &naming.types, target.parent)?;
+        }
         let values: usize = (0..entry.len()).map(|at| value_bytes(entry.values(at))).sum();
         // An upper bound, not a count: record or nodes, their headers, keys of ordering indexes. Small nodes of those fit into
         // the segments that the heap keeps beyond each claim.
@@ -150,6 +178,7 @@ impl Writer<'_> {
             shard.note_foreign_uuid();
         }
         self.count_entries(1);
+        self.note_change(EntryId(id), EntryChangeKind::Add);
         Ok(EntryId(id))
     }
 

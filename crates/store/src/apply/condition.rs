@@ -29,7 +29,7 @@ impl Writer<'_> {
         stamp: Stamp,
         condition: Condition<'_>,
     ) -> Result<EntryId, Refused> {
-        self.add_with(add, stamp, Some(condition))
+        self.add_with(add, stamp, None, Some(condition))
     }
 
     /// Is the condition true of an entry as it would be stored?

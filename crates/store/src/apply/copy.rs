@@ -165,14 +165,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Has the entry here still this set? Replaced or deleted as a whole, it has nothing any more that is not here, also if it has
-    /// become another set.
-    pub(crate) fn has_set(&self, id: EntryId, partial: &Partial) -> bool {
-        let entry = self.view().entry(id);
-        let set = entry.as_ref().and_then(|entry| set_of(entry, partial.description));
-        set.is_some_and(|(_, set)| set.root == partial.root)
-    }
-
     /// Adds a value to a partial set of a copy. The hash is that of `base`, which has the same keys.
     fn put_value(&mut self, set: &mut ValueSet, hash: u64, value: &[u8]) -> Result<(), Refused> {
         self.claim(value.len() + 64 + crate::tree::CHANGE_BYTES)?;
@@ -183,6 +175,16 @@ impl Writer<'_> {
             set.ber_bytes += ber_octets(value.len());
         }
         Ok(())
+    }
+}
+
+impl ReadPoint<'_> {
+    /// Has the entry here still this set? Replaced or deleted as a whole, it has nothing any more that is not here, also if it has
+    /// become another set.
+    pub(crate) fn has_set(self, id: EntryId, partial: &Partial) -> bool {
+        let entry = self.entry(id);
+        let set = entry.as_ref().and_then(|entry| set_of(entry, partial.description));
+        set.is_some_and(|(_, set)| set.root == partial.root)
     }
 }
 

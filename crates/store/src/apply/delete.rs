@@ -9,6 +9,7 @@ use crate::deferred::Later;
 use crate::record::{ValueSet, Values};
 use crate::refused::Refused;
 use crate::shard::Writer;
+use crate::stream::EntryChangeKind;
 use crate::values::SetPosition;
 use model::{Description, EntryId};
 
@@ -23,6 +24,7 @@ impl Writer<'_> {
             return Err(Refused::NotAllowedOnNonLeaf { children });
         }
         let entry = view.entry(id).expect("it was just found");
+        let before = self.before(&entry);
         let class_type = Description::plain(shard.schema.well_known().object_class);
         let none = std::iter::empty::<&[u8]>;
         self.index_change(id.0, class_type, entry.shape.class_values.iter().map(|v| &**v), none())?;
@@ -47,6 +49,9 @@ impl Writer<'_> {
         self.settle_trees(id.0);
         self.mark_dead(id.0);
         self.count_entries(-1);
+        if before.is_some() {
+            self.note_change_with(id, EntryChangeKind::Delete, before);
+        }
         Ok(id)
     }
 

@@ -18,6 +18,18 @@ impl Writer<'_> {
         );
         let old = self.view().entry(id).ok_or(Refused::NoSuchObject { matched: None })?;
         let stamps = old.stamps();
-        self.change(&old, &Modify { dn: b"", changes, keep_operational: false, known: None }, stamps)
+        self.change(
+            &old,
+            &Modify {
+                dn: b"",
+                changes,
+                keep_operational: false,
+                is_permissive: false,
+                is_relaxed: false,
+                known: None,
+            },
+            stamps,
+            None,
+        )
     }
 }

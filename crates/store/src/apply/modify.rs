@@ -9,14 +9,17 @@
 //! ModifyDN takes the same way from there on: to it a rename is an edit with another naming and another superior.
 
 use super::Stamp;
+use super::judge::{Judge, Made};
 use super::name::{Naming, find_value, normal, remove_value};
 use super::sets::SetEdit;
 use super::write::Write;
+use crate::lifetimes::is_dynamic;
 use crate::record::{EntryRef, Stamps, ValueSet, Values};
 use crate::refused::Refused;
 use crate::resolve::Known;
 use crate::shape::{Kind, is_stamp};
 use crate::shard::Writer;
+use crate::stream::EntryChangeKind;
 use env::fast;
 use model::{Description, Entry, EntryId};
 use schema::{Changed, CheckOptions, HeldDescriptions, Schema, Syntax};
@@ -55,6 +58,10 @@ pub struct Modify<'c, 'v> {
     pub changes: &'c [Change<'v>],
     /// May attributes be changed that users cannot change? For what the server keeps itself.
     pub keep_operational: bool,
+    /// Is it no error to add a value that is there, or to delete what is not?
+    pub is_permissive: bool,
+    /// May its structural object class become another one?
+    pub is_relaxed: bool,
     /// Where the entry is, if that was worked out ahead.
     pub known: Option<Known<'c>>,
 }
@@ -70,6 +77,10 @@ pub(super) struct Edit<'v> {
     pub(super) touched: SmallVec<[Description; 4]>,
     /// Keeps descriptions valid that no shape has yet.
     pub(super) held: HeldDescriptions<'v>,
+    /// May the structural object class become another one?
+    is_relaxed: bool,
+    /// Who judges what comes out.
+    pub(super) judge: Option<&'v dyn Judge>,
 }
 
 impl Edit<'_> {
@@ -84,10 +95,25 @@ impl Edit<'_> {
 impl<'s> Writer<'s> {
     /// Changes the entry with this DN.
     pub fn modify(&mut self, modify: Modify<'_, '_>, stamp: Stamp) -> Result<EntryId, Refused> {
+        self.modify_judged(modify, stamp, None)
+    }
+
+    /// As [`Writer::modify`], if a judge has nothing against what becomes of the entry.
+    ///
+    /// # Errors
+    /// As there; what the judge says.
+    pub fn modify_judged(
+        &mut self,
+        modify: Modify<'_, '_>,
+        stamp: Stamp,
+        judge: Option<&dyn Judge>,
+    ) -> Result<EntryId, Refused> {
         let id = self.existing_known(modify.dn, modify.known)?;
         let old = self.view().entry(id).expect("it was just found");
         let stamps = Stamps { modified: Some((stamp.csn, stamp.actor)), ..old.stamps() };
-        self.change(&old, &modify, stamps).map(|()| id)
+        self.change(&old, &modify, stamps, judge)?;
+        self.note_change(id, EntryChangeKind::Modify);
+        Ok(id)
     }
 
     /// Changes an entry, which has these stamps from then on.
@@ -96,14 +122,19 @@ impl<'s> Writer<'s> {
         old: &EntryRef<'_>,
         modify: &Modify<'_, '_>,
         stamps: Stamps,
+        judge: Option<&dyn Judge>,
     ) -> Result<(), Refused> {
+        let mut types = modify.changes.iter().map(|change| change.description.attribute_type);
+        let is_judged = judge.is_some_and(|judge| types.any(|of| judge.concerns(of)));
         // The common modify needs no edit. It says nothing of what it does not take, which is most of what is refused.
         if fast::IS_ON
+            && !is_judged
             && let Some(places) = self.places(old, modify)
         {
             return self.replace_at(old, modify, &places, stamps);
         }
         let mut edit = self.begin_edit(old);
+        edit.judge = judge;
         let outcome = self.change_entry(old, &mut edit, modify, stamps);
         // The memory of the entry serves the next command, whatever came out.
         self.state.scratch.entry = edit.entry.into_cleared();
@@ -122,11 +153,12 @@ impl<'s> Writer<'s> {
             if !modify.keep_operational {
                 self.refuse_kept_by_server(change.description)?;
             }
-            self.apply_change(edit, change)?;
+            self.apply_change(edit, change, modify.is_permissive)?;
             edit.touch(change.description);
         }
         // After the last change, not after each: a value of the RDN may go and come back within one request.
         let naming = self.check_naming(old, edit)?;
+        edit.is_relaxed = modify.is_relaxed;
         self.finish_edit(old, edit, old.parent().0, &naming, stamps)
     }
 
@@ -139,7 +171,8 @@ impl<'s> Writer<'s> {
         let entry = std::mem::take(&mut self.state.scratch.entry);
         assert!(entry.is_empty(), "a scratch entry is given back cleared");
         let (sets, touched) = (SmallVec::new(), SmallVec::new());
-        let mut edit = Edit { entry, sets, touched, held: HeldDescriptions::new(schema) };
+        let held = HeldDescriptions::new(schema);
+        let mut edit = Edit { entry, sets, touched, held, is_relaxed: false, judge: None };
         let class_type = Description::plain(schema.well_known().object_class);
         // The record has no object classes: its shape has them.
         if !old.shape.class_values.is_empty() {
@@ -179,15 +212,24 @@ impl<'s> Writer<'s> {
         &mut self,
         edit: &mut Edit<'c>,
         change: &'c Change<'v>,
+        is_permissive: bool,
     ) -> Result<(), Refused> {
         let description = change.description;
         if change.kind == ChangeKind::Increment {
             self.refuse_not_an_integer(description)?;
         }
         if let Some(at) = edit.sets.iter().position(|s| s.description == description && !s.dropped) {
-            return self.change_set(edit, at, change);
+            return self.change_set(edit, at, change, is_permissive);
         }
         match change.kind {
+            ChangeKind::Add if is_permissive => {
+                self.add_missing_values(&mut edit.entry, description, &change.values);
+                Ok(())
+            }
+            ChangeKind::Delete if is_permissive => {
+                self.delete_present_values(&mut edit.entry, description, &change.values);
+                Ok(())
+            }
             ChangeKind::Add => self.add_values(&mut edit.entry, description, &change.values),
             ChangeKind::Delete => self.delete_values(&mut edit.entry, description, &change.values),
             ChangeKind::Replace => {
@@ -218,13 +260,14 @@ impl<'s> Writer<'s> {
         edit: &mut Edit<'c>,
         at: usize,
         change: &'c Change<'v>,
+        is_permissive: bool,
     ) -> Result<(), Refused> {
         match change.kind {
-            ChangeKind::Add => self.plan_adds(&mut edit.sets[at], &change.values),
+            ChangeKind::Add => self.plan_adds(&mut edit.sets[at], &change.values, is_permissive),
             ChangeKind::Delete if !change.values.is_empty() => {
-                self.plan_removes(&mut edit.sets[at], &change.values)
+                self.plan_removes(&mut edit.sets[at], &change.values, is_permissive)
             }
-            ChangeKind::Delete if edit.sets[at].count() == 0 => {
+            ChangeKind::Delete if edit.sets[at].count() == 0 && !is_permissive => {
                 Err(self.no_such_attribute(change.description))
             }
             ChangeKind::Delete => {
@@ -307,6 +350,29 @@ impl<'s> Writer<'s> {
             }
         }
         Ok(())
+    }
+
+    /// As [`Writer::add_values`], of a permissive modify: what is there stays as it is spelled, and of values that match each other the first
+    /// comes.
+    fn add_missing_values(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) {
+        for value in values {
+            if find_value(&self.shard.schema, entry, description, value).is_none() {
+                entry.extend(description, [*value]);
+            }
+        }
+    }
+
+    /// As [`Writer::delete_values`], of a permissive modify: what is not there need not go.
+    fn delete_present_values(&self, entry: &mut Entry, description: Description, values: &[&[u8]]) {
+        if entry.position(description).is_none() {
+            return;
+        }
+        if values.is_empty() {
+            entry.replace(description, []);
+        }
+        for value in values {
+            remove_value(&self.shard.schema, entry, description, value);
+        }
     }
 
     fn no_such_attribute(&self, description: Description) -> Refused {
@@ -394,6 +460,10 @@ impl<'s> Writer<'s> {
         // Superclasses may be left out by a client, but not in an entry (RFC 4512 section 3.3).
         if edit.touched.contains(&class_type) {
             shard.schema.add_superclasses(&mut edit.entry);
+            let is_changed = is_dynamic(&shard.schema, &edit.entry) != old.shape.is_dynamic;
+            if is_changed && !shard.keeps_dynamic() {
+                return Err(Refused::DynamicChanged);
+            }
         }
         // The schema judges the entry without the sets, and is given the attributes that have values there.
         let present: SmallVec<[Description; 2]> =
@@ -406,8 +476,8 @@ impl<'s> Writer<'s> {
         }
         let entry = std::mem::take(&mut edit.entry);
         let checked = if shard.settings.schema_check {
-            let changed =
-                Changed { touched: &edit.touched, elsewhere: &present, structural: old.shape.structural };
+            let structural = old.shape.structural.filter(|_| !edit.is_relaxed);
+            let changed = Changed { touched: &edit.touched, elsewhere: &present, structural };
             shard.schema.recheck(entry, changed, CheckOptions::COMPLETE).map_err(|(violation, raw)| {
                 edit.entry = raw;
                 Refused::Schema(violation)
@@ -415,6 +485,20 @@ impl<'s> Writer<'s> {
         } else {
             shard.schema.accept(entry)
         };
+        // A rename comes here too, and a change of the structural class.
+        if shard.judges_places()
+            && let Err(refused) =
+                self.judge_new_place(old, checked.state().structural(), &naming.types, parent)
+        {
+            edit.entry = checked.into_raw();
+            return Err(refused);
+        }
+        let (parent_id, touched) = (EntryId(parent), &edit.touched[..]);
+        let made = Made { old: Some(old), parent: parent_id, touched, entry: &checked, sets: &edit.sets };
+        if let Err(refused) = self.ask(edit.judge, &made) {
+            edit.entry = checked.into_raw();
+            return Err(refused);
+        }
         // Twice the values, for the record and for those that become a set; nodes are claimed for each change of a set.
         let values: usize = (0..checked.len()).map(|at| value_bytes(checked.values(at))).sum();
         let values = values + naming.spelling.len();

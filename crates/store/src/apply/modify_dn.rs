@@ -5,6 +5,7 @@
 //! names do. Each reader compares what it finds with the record at its read point, where only one of them is true.
 
 use super::Stamp;
+use super::judge::Judge;
 use super::modify::Edit;
 use super::name::{name_entry, remove_value};
 use crate::deferred::Later;
@@ -29,6 +30,19 @@ pub struct ModifyDn<'a> {
 impl Writer<'_> {
     /// Renames or moves the entry with this DN.
     pub fn modify_dn(&mut self, modify_dn: ModifyDn<'_>, stamp: Stamp) -> Result<EntryId, Refused> {
+        self.modify_dn_judged(modify_dn, stamp, None)
+    }
+
+    /// As [`Writer::modify_dn`], if a judge has nothing against the entry in its new place.
+    ///
+    /// # Errors
+    /// As there; what the judge says.
+    pub fn modify_dn_judged(
+        &mut self,
+        modify_dn: ModifyDn<'_>,
+        stamp: Stamp,
+        judge: Option<&dyn Judge>,
+    ) -> Result<EntryId, Refused> {
         let id = self.existing(modify_dn.dn)?;
         let view = self.view();
         let old = view.entry(id).expect("it was just found");
@@ -42,6 +56,7 @@ impl Writer<'_> {
             None => old.parent(),
             Some(superior) => self.new_superior(superior)?,
         };
+        self.refuse_below_dynamic(parent.0, old.shape.is_dynamic)?;
         // Against the state of this very batch: commands before it may have moved the superior below the entry.
         if view.is_within(parent, id) {
             return Err(Refused::BelowItself);
@@ -62,15 +77,18 @@ impl Writer<'_> {
             return Err(Refused::EntryAlreadyExists);
         }
         assert_eq!(target.parent, parent.0, "the new name is looked up below the new superior");
+        let before = self.before(&old);
         let links = Links::new(self, &old, parent.0, target.tag);
         links.make(self)?;
         let mut edit = self.begin_edit(&old);
+        edit.judge = judge;
         let outcome = self.rename(&old, &mut edit, &rdn, modify_dn.delete_old_rdn, parent, stamp);
         self.state.scratch.entry = edit.entry.into_cleared();
         links.drop_those(self, outcome.is_err());
         // A refused command leaves caches as they are: the new name never led anywhere.
         if outcome.is_ok() {
             self.names_change();
+            self.note_rename(id, before);
         }
         outcome.map(|()| id)
     }

@@ -143,6 +143,10 @@ impl Pattern {
         prepared: Prepared,
         values: impl Iterator<Item = (&'v [u8], &'v [u8])>,
     ) -> Option<Pattern> {
+        // The place of each entry is judged by itself.
+        if shard.judges_places() {
+            return None;
+        }
         let (first, rest) = dn::split_first(&prepared.dn);
         let equals = first.iter().position(|byte| *byte == b'=')?;
         let (rdn_start, rest_at) = (first[..=equals].to_vec(), prepared.dn.len() - rest?.len());

@@ -17,6 +17,7 @@ use crate::record::{self, NEXT_BYTES};
 use crate::resolve::Known;
 use crate::segment::{NODE, PREPARED_HEADER, Place, prepared_flags, prepared_header};
 use crate::shard::{ReadPoint, Shard, Writer};
+use crate::stream::EntryChangeKind;
 use crate::{EntryRef, Refused};
 use model::{Description, EntryId};
 use schema::CheckOptions;
@@ -268,6 +269,10 @@ impl Writer<'_> {
         }
         record::set_modified(&mut bytes[PREPARED_HEADER..], stamp.csn, stamp.actor);
         let heap = &self.shard.heap;
-        heap.put_prepared(&mut self.state.heap, ready.id, ready.place, bytes, self.sequence)
+        let is_put = heap.put_prepared(&mut self.state.heap, ready.id, ready.place, bytes, self.sequence);
+        if is_put {
+            self.note_change(EntryId(ready.id), EntryChangeKind::Modify);
+        }
+        is_put
     }
 }

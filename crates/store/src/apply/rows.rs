@@ -127,11 +127,12 @@ impl Writer<'_> {
         // What is remembered is the superior of no naming context.
         let parent = state.cache.superior(superior).filter(|parent| *parent != 0)?;
         self.refuse_below_alias(parent).ok()?;
+        self.refuse_below_dynamic(parent, false).ok()?;
         let stamps = stamps_of(Csn::default());
         let write = Write { id: UNSTORED, parent, entry, sets: &[], naming: &model.naming, stamps };
         let shape = self.shape_of(&write).ok()?;
         let of = self.shard.shapes.at(shape);
-        (of.kind == Kind::Plain && !of.has_access_rules).then_some(())?;
+        (of.kind == Kind::Plain && !of.has_access_rules && !of.is_dynamic).then_some(())?;
         Some(Common { pattern: number, parent, shape, steps: self.steps(pattern) })
     }
 
@@ -197,6 +198,8 @@ impl Writer<'_> {
             shard.heap.put_removed(&mut self.state.heap, id, self.sequence);
             self.later(Later::Dn { tag, id });
             self.mark_dead(id);
+            // A key may be left in a tree, which has no entry any more.
+            self.view().indexes().all().for_each(|(_, index)| index.note_several_keys());
             return None;
         }
         let (created, values) = (self.stamp(unix_ms), rows.values_of(at));

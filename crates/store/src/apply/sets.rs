@@ -78,6 +78,7 @@ impl Writer<'_> {
         &mut self,
         edit: &mut SetEdit<'v>,
         values: &[&'v [u8]],
+        is_permissive: bool,
     ) -> Result<(), Refused> {
         for value in values {
             let key = self.set_key(edit.description.attribute_type, value);
@@ -87,6 +88,9 @@ impl Writer<'_> {
                 continue;
             }
             if edit.adds.iter().any(|(k, _)| *k == key) || self.stored_spelling(edit, key, value).is_some() {
+                if is_permissive {
+                    continue;
+                }
                 return Err(self.value_exists(edit.description, value));
             }
             edit.adds.push((key, value));
@@ -100,6 +104,7 @@ impl Writer<'_> {
         &mut self,
         edit: &mut SetEdit<'v>,
         values: &[&'v [u8]],
+        is_permissive: bool,
     ) -> Result<(), Refused> {
         for value in values {
             let key = self.set_key(edit.description.attribute_type, value);
@@ -111,6 +116,7 @@ impl Writer<'_> {
             let gone = edit.removes.iter().any(|(k, _)| *k == key);
             match self.stored_spelling(edit, key, value) {
                 Some(stored) if !gone => edit.removes.push((key, stored.to_vec())),
+                _ if is_permissive => {}
                 _ => return Err(self.no_such_value(edit.description, value)),
             }
         }
@@ -161,7 +167,9 @@ impl Writer<'_> {
     ) -> Result<T, Refused> {
         let (shard, mut removed) = (self.shard, Vec::new());
         let writer = &mut self.state.heap;
-        let outcome = change(&mut TreeWriter { heap: &shard.heap, writer, sequence, removed: &mut removed });
+        let heap = &shard.heap;
+        let mut tree = TreeWriter { heap, writer, sequence, removed: &mut removed, is_counted: false };
+        let outcome = change(&mut tree);
         removed.into_iter().for_each(|node| self.later(Later::ForgetNode(node)));
         outcome.map_err(|_| shard.limit_reached())
     }

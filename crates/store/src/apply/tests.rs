@@ -38,7 +38,14 @@ pub(crate) fn change(
     let changes = [Change { kind, description, values }];
     let mut writer = shard.writer();
     let stamp = stamp(&mut writer);
-    let modify = Modify { dn: dn.as_bytes(), changes: &changes, keep_operational: false, known: None };
+    let modify = Modify {
+        dn: dn.as_bytes(),
+        changes: &changes,
+        keep_operational: false,
+        is_permissive: false,
+        is_relaxed: false,
+        known: None,
+    };
     let outcome = writer.modify(modify, stamp);
     writer.publish();
     outcome

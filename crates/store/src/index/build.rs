@@ -18,6 +18,7 @@ use super::{AttributeIndex, AttributeIndexWriter};
 use crate::refused::Refused;
 use crate::shard::{ReadPoint, Writer};
 use crate::tree::CHANGE_BYTES;
+use model::Description;
 use model::limits::INDEXES_MAX;
 use std::fmt;
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub struct IndexReport {
     pub is_ready: bool,
     /// Bytes of memory as they were measured last; of a tree none, for it lies in the segments.
     pub bytes: u64,
+    /// Does it tell the positions of entries in their order? `None` of a kind that has no order.
+    pub has_positions: Option<bool>,
 }
 
 impl ReadPoint<'_> {
@@ -104,6 +107,8 @@ impl ReadPoint<'_> {
             name: index.name,
             is_ready: lookup.is_answering(number),
             bytes: index.bytes(),
+            has_positions: (index.name.kind.structure() == Structure::Tree)
+                .then(|| index.has_one_key_each() && index.has_all_values()),
         };
         let mut all: Vec<IndexReport> = lookup.all().map(report).collect();
         all.sort_unstable_by_key(|report| report.name);
@@ -204,7 +209,11 @@ impl Writer<'_> {
         loop {
             let view = self.view();
             match build.walk.take(view, view.indexes().at(build.number), end, &mut room, &mut keys) {
-                Taken::Of(id) => keys.drain(..).try_for_each(|key| self.add_key(build.number, key, id))?,
+                Taken::Of(id) => {
+                    let index = view.indexes().at(build.number);
+                    index.note_keys(Description::plain(build.name.attribute_type), keys.len());
+                    keys.drain(..).try_for_each(|key| self.add_key(build.number, key, id))?;
+                }
                 Taken::Full => return Ok(false),
                 Taken::End => break,
             }

@@ -48,6 +48,9 @@ impl<'s> Writer<'s> {
                 keys.sort_unstable();
                 keys.dedup();
             }
+            if !come.is_empty() {
+                index.note_keys(description, come.len());
+            }
             if planted::is(faults::INDEX_CHANGE_MISSED) && !indexes.is_answering(number) {
                 continue;
             }
@@ -85,7 +88,7 @@ impl<'s> Writer<'s> {
             }
             (Key::Prefix(prefix), Content::Tree(root)) => self.with_tree(self.version(), |tree| {
                 let root = root_or_new(root, tree)?;
-                tree.insert(root, (prefix, &id.to_be_bytes())).map(|_| ())
+                tree.counted().insert(root, (prefix, &id.to_be_bytes())).map(|_| ())
             }),
             _ => unreachable!("keys are made by the index that takes them"),
         }
@@ -152,7 +155,8 @@ impl<'s> Writer<'s> {
 
     pub(crate) fn remove_prefix(&mut self, number: u16, prefix: u64, id: u32) {
         let Some(root) = self.view().indexes().at(number).tree_root() else { return };
-        let removed = self.with_tree(self.version(), |tree| tree.remove(root, (prefix, &id.to_be_bytes())));
+        let item = (prefix, &id.to_be_bytes()[..]);
+        let removed = self.with_tree(self.version(), |tree| tree.counted().remove(root, item));
         removed.expect("removing makes no node");
     }
 
@@ -209,6 +213,8 @@ impl<'s> Writer<'s> {
         let mut keys = Vec::new();
         for &number in indexes.numbers_of(description.attribute_type) {
             let index = indexes.at(number);
+            // Also of one that goes: its key may stay.
+            index.note_keys(description, 2);
             keys.clear();
             // The set has the hash already; making it from the value would be half of the work of adding it.
             match known.filter(|_| index.is_own_equality(description.attribute_type)) {
@@ -243,6 +249,7 @@ impl<'s> Writer<'s> {
             self.claim(items.len() * 24 + (1 << 20))?;
             let ids: Vec<_> = items.iter().map(|(prefix, id)| (*prefix, id.to_be_bytes())).collect();
             self.with_tree(self.version(), |tree| {
+                let tree = tree.counted();
                 let mut items = ids.iter().map(|(prefix, id)| (*prefix, &id[..]));
                 match root.load(Ordering::Relaxed) {
                     0 => root.store(tree.build(items)?, Ordering::Release),
@@ -251,6 +258,7 @@ impl<'s> Writer<'s> {
                 Ok(())
             })?;
         }
+        self.shard.stream.recent.begin_behind(self.last_csn());
         Ok(())
     }
 }
@@ -258,7 +266,7 @@ impl<'s> Writer<'s> {
 /// In the batch that adds the first key, so readers find a tree with that key or none.
 fn root_or_new(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
     if root.load(Ordering::Relaxed) == 0 {
-        let built = tree.build(std::iter::empty())?;
+        let built = tree.counted().build(std::iter::empty())?;
         root.store(built, Ordering::Release);
     }
     Ok(root.load(Ordering::Relaxed))

@@ -2,8 +2,8 @@
 //! Whether an entry has a key is asked when a key is to be removed, and when an index is compared with the entries. Inline values are gone through;
 //! a big set is asked by its own order where that helps, and not walked through.
 
-use super::AttributeIndex;
 use super::key::Key;
+use super::{AttributeIndex, Content, note};
 use crate::record::{EntryRef, Values};
 use crate::shard::ReadPoint;
 use crate::tree::From;
@@ -96,7 +96,14 @@ impl AttributeIndex {
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(Key),
     ) {
-        self.name.kind.each_key(view.shard.keys(self.name.attribute_type), value, normal, each);
+        let mut is_any = false;
+        self.name.kind.each_key(view.shard.keys(self.name.attribute_type), value, normal, &mut |key| {
+            is_any = true;
+            each(key);
+        });
+        if !is_any && matches!(self.content, Content::Tree(_)) {
+            note(&self.exceptions.none);
+        }
     }
 }
 

@@ -52,7 +52,7 @@ kinds! {
     Presence in presence,
     /// `sub`: for `(a=b*c)`, where the parts have three or more bytes, ends of the value included.
     Substring in substring,
-    /// `ord`: for `(a>=b)` and `(a<=b)`.
+    /// `ord`: for `(a>=b)` and `(a<=b)`, and for the order of entries.
     Ordering in ordering,
 }
 

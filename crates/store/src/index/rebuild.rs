@@ -6,27 +6,28 @@ use super::lookup::Lookup;
 use super::{Content, IndexesWriter};
 use crate::restore::sink::Sink;
 use crate::shard::ReadPoint;
-use model::TypeId;
+use model::Description;
 
 impl Lookup {
-    /// Hands every key that values of a type have in some index to `each`, with the number of the index; the same
+    /// Hands every key that values of an attribute have in some index to `each`, with the number of the index; the same
     /// one may come twice. `normal` is room for normal forms.
     /// Values in the outer loop: each is read from memory once, whatever number of indexes holds it.
     pub(crate) fn each_key<'v>(
         &self,
         view: ReadPoint<'_>,
-        attribute_type: TypeId,
+        description: Description,
         values: impl Iterator<Item = &'v [u8]>,
         normal: &mut Vec<u8>,
         each: &mut impl FnMut(u16, Key),
     ) {
-        let numbers = self.numbers_of(attribute_type);
+        let numbers = self.numbers_of(description.attribute_type);
         if numbers.is_empty() {
             return;
         }
         for (at, value) in values.enumerate() {
             for &number in numbers {
                 let index = self.at(number);
+                index.note_keys(description, 1);
                 if let Some(key) = index.name.kind.attribute_key().filter(|_| at == 0) {
                     each(number, key);
                 }

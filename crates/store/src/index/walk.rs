@@ -122,6 +122,7 @@ impl KeyWalk {
             entry.shape.class_values.iter().for_each(|value| index.push_keys(view, value, keys));
         }
         for (slot, values) in index.held_slots(view, entry) {
+            index.note_keys(slot.description, if matches!(values, Values::Set(_)) { 2 } else { 1 });
             match values {
                 _ if index.name.kind.attribute_key().is_some() => keys.push(Key::Attribute),
                 Values::Set(set) => sets.push((slot.description, set)),

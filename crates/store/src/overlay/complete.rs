@@ -29,7 +29,7 @@ impl Overlay {
         self.count_subordinates(base, &mut different)?;
         let writer = self.shard.writer();
         for (id, copied) in &mut self.copied {
-            copied.partial.retain(|partial| writer.has_set(EntryId(*id), partial));
+            copied.partial.retain(|partial| writer.view().has_set(EntryId(*id), partial));
         }
         Ok(different.into_iter().collect())
     }

@@ -14,6 +14,7 @@ use crate::resolve::push_rdn;
 use crate::segment::Object;
 use crate::shard::{ReadPoint, Shard};
 use crate::tree::Visit;
+use model::Description;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -173,18 +174,25 @@ impl<'d> Derive<'d> {
                 // The values of a big set come one by one.
                 Key::Attribute if pairs[place].last() == Some(&(0, id)) => {}
                 Key::Attribute => pairs[place].push((0, id)),
-                Key::Prefix(prefix) => ordering[usize::from(number)].push((prefix, id)),
+                Key::Prefix(prefix) => {
+                    // The keys of an entry come one behind the other.
+                    let keys = &mut ordering[usize::from(number)];
+                    if keys.last().is_some_and(|(last, of)| *of == id && *last != prefix) {
+                        indexes.at(number).note_several_keys();
+                    }
+                    keys.push((prefix, id));
+                }
             }
         };
         // Object classes are in the shape; all other values are in the record or in a tree of their own.
-        let class_type = shard.schema.well_known().object_class;
+        let class_type = Description::plain(shard.schema.well_known().object_class);
         let classes = entry.shape.class_values.iter().map(|value| &**value);
         indexes.each_key(self.view, class_type, classes, normal, &mut each);
         for (slot, values) in entry.shape.slots.iter().zip(entry.slots()) {
-            let attribute_type = slot.description.attribute_type;
+            let Description { attribute_type, .. } = slot.description;
             match values {
                 Values::Inline(values) => {
-                    indexes.each_key(self.view, attribute_type, values, normal, &mut each);
+                    indexes.each_key(self.view, slot.description, values, normal, &mut each);
                 }
                 Values::Set(set) => {
                     let (mut count, mut ber_bytes) = (0u64, 0);
@@ -199,7 +207,7 @@ impl<'d> Derive<'d> {
                             count += 1;
                             ber_bytes += ber_octets(value.len());
                             let value = std::iter::once(value);
-                            indexes.each_key(self.view, attribute_type, value, normal, &mut each);
+                            indexes.each_key(self.view, slot.description, value, normal, &mut each);
                             Ok(())
                         }
                     })?;

@@ -2,7 +2,7 @@
 //! Results are never collected.
 
 use super::evaluate::{Evaluator, Truth};
-use super::filter::Compiled;
+use super::filter::{Compiled, FewCandidates};
 use super::plan::{LiveKey, Source};
 use super::scopes::Scopes;
 use super::work::{CANDIDATE, Paused};
@@ -12,7 +12,7 @@ use crate::record::EntryRef;
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use model::{EntryId, Scope, TypeId};
-use smallvec::SmallVec;
+use roaring::RoaringBitmap;
 
 /// Ids looked at in advance: their slots and records are asked for together.
 /// About as many cache misses as a core has in flight.
@@ -24,7 +24,7 @@ const SLICE: usize = 256;
 /// A suspended search. It holds no borrow; each step is given the same read point.
 /// Its state is the next id and a slice of ids: a search of millions of entries keeps a kilobyte.
 pub struct Cursor {
-    scopes: Scopes,
+    pub(super) scopes: Scopes,
     pub(super) filter: Compiled,
     pub(super) source: Source,
     /// The next id to look at is at least this.
@@ -36,10 +36,30 @@ pub struct Cursor {
     left: u64,
     /// Entries that it might look at in all.
     allowed: u64,
+    /// Entries that it has looked at among other candidates.
+    before: u64,
     /// It came to its end because there was one more.
     is_cut: bool,
     /// Where the evaluation stands on the id that is next.
     paused: Paused,
+}
+
+/// Where a cursor finds its candidates, which another place of them can be put for, and how many of them it might look at.
+pub struct Candidates {
+    pub(super) source: Source,
+    allowed: u64,
+}
+
+impl Candidates {
+    /// These ids, which a cursor reads in slices, however many they are. Who puts them for others bounds how many.
+    pub fn of(ids: RoaringBitmap) -> Candidates {
+        Candidates { source: Source::Bitmap(ids), allowed: u64::MAX }
+    }
+
+    /// Entries that a cursor might look at in all.
+    pub fn allowed(&self) -> u64 {
+        self.allowed
+    }
 }
 
 /// What a step of a cursor found.
@@ -53,16 +73,12 @@ pub enum Step<'a> {
     End,
 }
 
-/// The few entries that a search by an indexed equality assertion can find: for the common search that needs no
-/// cursor.
-pub type FewCandidates = SmallVec<[u32; 4]>;
-
 impl<'a> ReadPoint<'a> {
     /// The candidates of a filter that is one equality assertion on an indexed attribute, if they are few.
-    /// Up to four lie in the table's own line, so they are copied and not borrowed.
+    /// Up to four lie in the table's own line, so they are copied and not borrowed. Or those of a filter that is one membership of so few.
     #[inline]
     pub fn few_candidates(self, filter: &Compiled) -> Option<FewCandidates> {
-        let (attribute_type, normal) = filter.as_equality()?;
+        let Some((attribute_type, normal)) = filter.as_equality() else { return filter.few_members() };
         match self.equality_candidates(attribute_type, self.shard.value_hash(normal))? {
             Found::Few(ids) => Some(ids),
             Found::Many(_) => None,
@@ -175,6 +191,7 @@ impl Cursor {
             exhausted: false,
             left: u64::MAX,
             allowed: u64::MAX,
+            before: 0,
             is_cut: false,
             paused,
         }
@@ -185,9 +202,39 @@ impl Cursor {
         (self.left, self.allowed) = (entries, entries);
     }
 
+    /// Goes back to the first candidate. What it may look at is what it was.
+    pub fn rewind(&mut self) {
+        self.slice.clear();
+        (self.next, self.exhausted, self.is_cut) = (0, false, false);
+        (self.left, self.before) = (self.allowed, 0);
+        self.paused = Paused::default();
+    }
+
+    /// Begins with other candidates. Returns those that it had. It may look at as many of each as is said with them.
+    pub fn exchange(&mut self, candidates: Candidates) -> Candidates {
+        self.before = self.looked();
+        self.slice.clear();
+        (self.next, self.exhausted, self.paused) = (0, false, Paused::default());
+        let source = std::mem::replace(&mut self.source, candidates.source);
+        let allowed = std::mem::replace(&mut self.allowed, candidates.allowed);
+        self.left = self.allowed;
+        Candidates { source, allowed }
+    }
+
     /// Entries that it has looked at.
     pub fn looked(&self) -> u64 {
-        self.allowed - self.left
+        self.before + (self.allowed - self.left)
+    }
+
+    /// Entries that it might look at in all, of the candidates that it has.
+    pub fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
+    /// Is to look at no more: who finds candidates for it has looked at as many as may be.
+    pub fn cut(&mut self) {
+        (self.is_cut, self.exhausted) = (true, true);
+        self.slice.clear();
     }
 
     /// Is it at its end because it was to look at no more entries?
@@ -200,6 +247,11 @@ impl Cursor {
     pub fn over(base: EntryId, scope: Scope, filter: Compiled, candidates: &[u32]) -> Cursor {
         let (scopes, source) = (Scopes::new(base, scope), Source::Ids(candidates.to_vec()));
         Cursor::from(scopes, filter, source, 0)
+    }
+
+    /// A cursor over known candidates that may be very many.
+    pub fn over_many(base: EntryId, scope: Scope, filter: Compiled, candidates: RoaringBitmap) -> Cursor {
+        Cursor::from(Scopes::new(base, scope), filter, Source::Bitmap(candidates), 0)
     }
 
     /// A cursor over the referral objects within scopes.
@@ -219,6 +271,12 @@ impl Cursor {
         work: &mut u64,
     ) -> Step<'a> {
         loop {
+            if let Source::Members(gathering) = &mut self.source {
+                match gathering.go_on(read_point, &mut evaluator.cache, work) {
+                    Some(ids) => self.source = Source::Bitmap(ids),
+                    None => return Step::Pause,
+                }
+            }
             if self.slice.is_empty() && !self.refill(read_point) {
                 return Step::End;
             }
@@ -288,6 +346,7 @@ impl Cursor {
                 read_point.live_slice(key, from, SLICE, &mut self.slice);
                 self.exhausted = self.slice.len() < SLICE;
             }
+            Source::Members(_) => unreachable!("they are gathered before the first slice"),
             Source::All => {
                 // Ids without an entry cost a look at their slot.
                 let end = read_point.shard.ids_end().min(from.max(1).saturating_add(SLICE as u32));

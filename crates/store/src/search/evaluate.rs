@@ -7,6 +7,7 @@
 //! long one, and leaves in [`Paused`] where. It holds no borrow then; what goes on must bring the same filter, entry and read point.
 
 use super::filter::{Compiled, Item, Node, Test};
+use super::members::{MayTest, Members, Membership};
 use super::substrings::{PartPosition, WINDOW, has_parts};
 use super::work::{self, ITEM, ItemPosition, LONG_VALUE, LOOKUP, Paused, ValuePosition};
 use crate::dn_cache::DnCache;
@@ -149,7 +150,55 @@ impl Evaluation<'_, '_> {
             Node::And(parts) => self.fold(parts, Truth::True, Truth::False)?,
             Node::Or(parts) => self.fold(parts, Truth::False, Truth::True)?,
             Node::Kind(kind) => Truth::of(self.entry.shape.kind == *kind),
+            Node::Member(membership) => Truth::of(self.is_member(membership)),
+            Node::Within(base, scope) => {
+                self.pay(ITEM);
+                Truth::of(self.at.is_in_scope(self.entry, *base, *scope))
+            }
             Node::Item(item) => Truth::of(self.item(item)?),
+        })
+    }
+
+    /// A membership is decided by looks into sets, and not by values of the entry: there is no pause in it.
+    #[cold]
+    fn is_member(&mut self, membership: &Membership) -> bool {
+        self.pay(ITEM);
+        let members = &membership.members;
+        let is_one = members.any.as_ref().is_some_and(|may| self.may_name(may.as_ref()))
+            || members.ids.binary_search(&self.entry.id.0).is_ok()
+            || (!members.sets.is_empty() && self.is_in_sets(members));
+        is_one
+            && (!membership.is_judged
+                || (self.judge)(Description::plain(membership.attribute_type), &membership.value))
+    }
+
+    /// May the name of the entry be tested, as a value of a group whose members are found by searches?
+    fn may_name(&mut self, may: Option<&MayTest>) -> bool {
+        let Some(may) = may else { return true };
+        self.pay(LOOKUP);
+        let name = self.at.dn(self.entry, &mut self.evaluator.cache);
+        may(&self.at.shard.schema, &name)
+    }
+
+    /// Is the entry named in the set of a large group, in a value that may be tested? It is looked up by the hash of its name.
+    fn is_in_sets(&mut self, members: &Members) -> bool {
+        let (entry, at) = (self.entry, self.at);
+        let schema = &at.shard.schema;
+        let Evaluator { normal, value: text, cache, .. } = &mut *self.evaluator;
+        text.clear();
+        normal.clear();
+        at.write_dn(entry, cache, text);
+        let units = work::of_value(text) + LOOKUP * members.sets.len() as u64;
+        *self.work = self.work.saturating_sub(units);
+        if schema.normalise_dn(text, normal).is_err() {
+            return false;
+        }
+        members.sets.iter().any(|of| {
+            let is_it = |value: &[u8]| {
+                (value == &text[..] || is_name(schema, value, normal))
+                    && of.may.as_ref().is_none_or(|may| may(schema, value))
+            };
+            at.find_in_set(&of.set, normal, is_it).is_some()
         })
     }
 
@@ -447,9 +496,15 @@ pub(super) fn form_passes(
     })
 }
 
+/// Is a value this name, by normal forms?
+fn is_name(schema: &Schema, value: &[u8], form: &[u8]) -> bool {
+    let mut own = Vec::new();
+    schema.normalise_dn(value, &mut own).is_ok() && own == form
+}
+
 /// The normal form that a test looks for, if it asks for a value that is equal by the attribute's own rule: by its hash
 /// the values of a set are found.
-fn own_form<'t>(test: &'t Test, attribute_type: TypeId, at: ReadPoint<'_>) -> Option<&'t [u8]> {
+pub(super) fn own_form<'t>(test: &'t Test, attribute_type: TypeId, at: ReadPoint<'_>) -> Option<&'t [u8]> {
     let own = at.shard.schema.attribute_type(attribute_type).equality;
     match test {
         Test::Equal { rule, normal } => (*rule == own).then_some(normal),

@@ -3,11 +3,13 @@
 //! Everything that can be decided without an entry is decided here, so that evaluating is comparing bytes. What a client may not read becomes undefined
 //! here, too: an evaluation knows no rights.
 
+use super::hidden::Hidden;
+use super::members::{IN_CHAIN, MayTest, Members, MembersQuery, Membership};
 use crate::derived::Derived;
 use crate::shape::{Kind, Shape};
 use crate::shard::Shard;
 use model::filter::{Assertion, Extensible, Filter, Substrings};
-use model::{Description, OptionsId, TypeId};
+use model::{Description, EntryId, OptionsId, Scope, TypeId};
 use schema::{Part, Rule, Schema, WantedOptions};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -16,6 +18,35 @@ use std::sync::Arc;
 /// Normal form of an assertion value; short ones lie in place.
 /// Most assertion values have fewer bytes than this, so most filters are one allocation for each list of parts.
 pub(crate) type Normal = SmallVec<[u8; 48]>;
+
+/// Finds what a filter asks for about memberships; `None` of what cannot be found, which is undefined.
+pub type FindMembers<'f> = &'f dyn Fn(MembersQuery<'_>) -> Option<Found>;
+
+/// What was found of memberships.
+#[derive(Default)]
+pub struct Found {
+    /// Entries.
+    pub members: Members,
+    /// Searches that find more of them.
+    pub searches: Vec<MemberSearch>,
+}
+
+/// A search that finds members.
+pub struct MemberSearch {
+    /// Where it begins.
+    pub base: EntryId,
+    /// How far it goes.
+    pub scope: Scope,
+    /// What it looks for.
+    pub filter: Compiled,
+    /// Which of the entries may be tested, by their names; `None`: all.
+    pub may: Option<MayTest>,
+}
+
+/// The few entries that a search by an indexed equality assertion can find: for the common search that needs no
+/// cursor.
+pub type FewCandidates = SmallVec<[u32; FEW_MAX]>;
+const FEW_MAX: usize = 4;
 
 /// May the one who asks test attributes of this type?
 pub type Readable<'r> = &'r dyn Fn(TypeId) -> bool;
@@ -47,6 +78,10 @@ pub(crate) enum Node {
     Not(Box<Node>),
     /// What the entry stands for: of the server's own asking.
     Kind(Kind),
+    /// Is the entry one of those that were looked for when the filter was made ready?
+    Member(Membership),
+    /// Is it in this scope of this base?
+    Within(EntryId, Scope),
     Item(Item),
 }
 
@@ -61,33 +96,6 @@ pub(crate) struct Item {
     pub(crate) options: WantedOptions,
     pub(crate) test: Test,
     pub(crate) derived: Option<Derived>,
-}
-
-/// What an item passes over, as if no entry had it. An item on `name` looks at `sn` too, and one on `cn` at `cn;lang-de`: the right to test
-/// the one is no right to test the other. Without this list a filter on a supertype would guess the values of a hidden subtype.
-#[derive(Debug, Default)]
-pub(crate) struct Hidden {
-    /// Ascending. Whatever the options are.
-    types: Vec<TypeId>,
-    /// Ascending. Of the entries of one shape.
-    descriptions: Vec<Description>,
-    /// Ascending. What it looks at, but for the values that may not be tested.
-    judged: Vec<Description>,
-}
-
-impl Hidden {
-    /// Is an attribute passed over?
-    #[inline]
-    pub(crate) fn has(&self, description: Description) -> bool {
-        self.types.binary_search(&description.attribute_type).is_ok()
-            || self.descriptions.binary_search(&description).is_ok()
-    }
-
-    /// Is each value of an attribute judged by itself?
-    #[inline]
-    pub(crate) fn judges(&self, description: Description) -> bool {
-        self.judged.binary_search(&description).is_ok()
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -127,6 +135,8 @@ enum Asks {
     /// A logged update. Equality without a rule compares bytes: logs of the first versions have assertions whose outcome was decided so.
     /// What does not follow from the entry alone is not there.
     Update,
+    /// A search that wants some values of the entries that it has found. An item is about these, not about entries.
+    Values,
 }
 
 impl Compiled {
@@ -134,6 +144,18 @@ impl Compiled {
     /// the reader may not see, is undefined.
     pub fn new(filter: &Filter<'_>, shard: &Shard, readable: Readable<'_>) -> Compiled {
         Compiled(Compiling::new(shard, readable, Asks::Lookup).compile(filter))
+    }
+
+    /// As [`Compiled::new`]. Items about memberships, which no entry stores, are decided by what is found for them; without that
+    /// no entry has memberOf.
+    pub fn with_members(
+        filter: &Filter<'_>,
+        shard: &Shard,
+        readable: Readable<'_>,
+        find: FindMembers<'_>,
+    ) -> Compiled {
+        let compiling = Compiling { find: Some(find), ..Compiling::new(shard, readable, Asks::Lookup) };
+        Compiled(compiling.compile(filter))
     }
 
     /// As [`Compiled::new`], of what a logged update asserts: equality without a rule compares bytes, as it did when the
@@ -160,7 +182,8 @@ impl Compiled {
     ) -> Compiled {
         let schema = &shard.schema;
         // What is made up is no slot, and neither are the classes.
-        let derived = Derived::ALL.into_iter().map(|what| what.attribute_type(schema));
+        let derived = Derived::ALL.into_iter().chain(Derived::optional(schema));
+        let derived = derived.map(|what| what.attribute_type(schema));
         let others = derived.chain([schema.well_known().object_class]).map(Description::plain);
         let stored = shape.slots.iter().map(|slot| slot.description);
         let known: Vec<(Description, Testable)> =
@@ -223,6 +246,14 @@ impl Compiled {
         }
     }
 
+    /// The members, if it is one membership of a few entries.
+    #[cold]
+    pub(super) fn few_members(&self) -> Option<FewCandidates> {
+        let Node::Member(Membership { members, .. }) = &self.0 else { return None };
+        let ids = members.only_ids().filter(|ids| members.any.is_none() && ids.len() <= FEW_MAX)?;
+        Some(ids.iter().copied().collect())
+    }
+
     /// The attribute type, if the filter is one equality assertion on a plain stored attribute: all that differs from one to the next
     /// is the value. `None` if it passes over hidden subtypes: who compares values by itself would not.
     pub fn equality_type(&self) -> Option<TypeId> {
@@ -244,6 +275,29 @@ impl Compiled {
         normal.clear();
         normal.extend_from_slice(value);
     }
+}
+
+impl Membership {
+    /// The item for one who may test its attribute so.
+    fn restricted(&self, testable: Testable) -> Node {
+        match testable {
+            Testable::Never => Node::Undefined,
+            // Whether there is any value is known, but not which one.
+            Testable::ByValue if self.value.is_empty() => Node::Undefined,
+            by => Node::Member(Membership { is_judged: by == Testable::ByValue, ..self.clone() }),
+        }
+    }
+}
+
+/// Makes items ready that are about values, each by itself. Those that are undefined are left out.
+pub(super) fn value_items(items: &[Filter<'_>], shard: &Shard) -> Vec<Item> {
+    let compiling = Compiling::new(shard, &|_| true, Asks::Values);
+    let compiled = items.iter().map(|item| compiling.compile(item));
+    let items = compiled.filter_map(|node| match node {
+        Node::Item(item) => Some(item),
+        _ => None,
+    });
+    items.collect()
 }
 
 /// What a filter is restricted to.
@@ -289,7 +343,10 @@ impl Node {
                 }
                 _ => Node::Item(Item { hidden: Some((to.all)()), ..item.clone() }),
             },
-            Node::True | Node::False | Node::Undefined | Node::Kind(_) => self.clone(),
+            Node::Member(membership) => {
+                membership.restricted((to.testable)(Description::plain(membership.attribute_type)))
+            }
+            Node::True | Node::False | Node::Undefined | Node::Kind(_) | Node::Within(..) => self.clone(),
         }
     }
 
@@ -306,7 +363,9 @@ impl Node {
             Node::Or(nodes) => Node::Or(all(nodes)),
             Node::Not(node) => Node::Not(Box::new(node.widened(!is_negated, schema, is_settled))),
             Node::Item(item) if is_negated && !settled(item) => Node::False,
-            Node::True | Node::False | Node::Undefined | Node::Kind(_) | Node::Item(_) => self.clone(),
+            Node::Member(of) if is_negated && !is_settled(of.attribute_type) => Node::False,
+            Node::True | Node::False | Node::Undefined | Node::Kind(_) => self.clone(),
+            Node::Member(_) | Node::Within(..) | Node::Item(_) => self.clone(),
         }
     }
 }
@@ -325,11 +384,13 @@ struct Compiling<'c> {
     readable: Readable<'c>,
     asks: Asks,
     hidden: OnceCell<Arc<Hidden>>,
+    /// What finds members; none where the filter is about what entries store.
+    find: Option<FindMembers<'c>>,
 }
 
 impl<'c> Compiling<'c> {
     fn new(shard: &'c Shard, readable: Readable<'c>, asks: Asks) -> Compiling<'c> {
-        Compiling { schema: &shard.schema, readable, asks, hidden: OnceCell::new() }
+        Compiling { schema: &shard.schema, readable, asks, hidden: OnceCell::new(), find: None }
     }
 
     fn compile(&self, filter: &Filter<'_>) -> Node {
@@ -339,16 +400,25 @@ impl<'c> Compiling<'c> {
     /// `None` of what is undefined, whatever the entry. RFC 4526: an empty `&` is true, an empty `|` is false.
     fn defined(&self, filter: &Filter<'_>) -> Option<Node> {
         let all = |parts: &[Filter<'_>]| parts.iter().map(|part| self.compile(part)).collect::<Vec<_>>();
+        // Every entry has an object class, but not every value is one.
+        let is_of_values = self.asks == Asks::Values;
         Some(match filter {
             Filter::And(parts) if parts.is_empty() => Node::True,
             Filter::Or(parts) if parts.is_empty() => Node::False,
             Filter::And(parts) => Node::And(all(parts)),
             Filter::Or(parts) => Node::Or(all(parts)),
             Filter::Not(negated) => Node::Not(Box::new(self.compile(negated))),
-            // Every entry has an object class, and nearly every base search asks just for that.
-            Filter::Present(b"objectClass") => Node::True,
+            // Nearly every base search asks just for that.
+            Filter::Present(b"objectClass") if !is_of_values => Node::True,
             Filter::Present(attribute) => match self.described(attribute)? {
-                (t, options) if options.is_none() && t == self.schema.well_known().object_class => Node::True,
+                (t, options)
+                    if !is_of_values && options.is_none() && t == self.schema.well_known().object_class =>
+                {
+                    Node::True
+                }
+                (t, options) if self.is_member_of(t, &options) => {
+                    self.membership(t, b"", MembersQuery::AnyGroup)?
+                }
                 found => self.item(found, Test::Present),
             },
             // Without a rule of its own approximate matching is equality (RFC 4511 section 4.5.1.7.6).
@@ -377,7 +447,7 @@ impl<'c> Compiling<'c> {
     /// A stored attribute or one that is made up: which of the two the type decides.
     fn item(&self, (attribute_type, options): (TypeId, WantedOptions), test: Test) -> Node {
         let derived = Derived::of(attribute_type, self.schema)
-            .filter(|derived| self.asks == Asks::Lookup || derived.is_of_entry());
+            .filter(|derived| self.asks != Asks::Update || derived.is_of_entry());
         // Nearly every type is its only subtype, and that one may be read: it was asked when it was looked up.
         let subtypes = self.schema.subtypes(attribute_type);
         let hides = subtypes.len() > 1 && !subtypes.iter().all(|id| (self.readable)(*id));
@@ -388,19 +458,81 @@ impl<'c> Compiling<'c> {
     /// What a description asks for, if its type is known and may be read.
     /// Undefined for what may not be read, not false: a negation must not tell either.
     fn described(&self, attribute: &[u8]) -> Option<(TypeId, WantedOptions)> {
-        self.schema.find_wanted(attribute).filter(|(attribute_type, _)| (self.readable)(*attribute_type))
+        // An earlier program does not know entryUSN, and may apply the same log: an assertion of an update on it is undefined to both.
+        let unknown = self.schema.well_known().entry_usn.filter(|_| self.asks == Asks::Update);
+        let found = self.schema.find_wanted(attribute).filter(|(id, _)| Some(*id) != unknown);
+        found.filter(|(attribute_type, _)| (self.readable)(*attribute_type))
     }
 
     /// RFC 4511 section 4.5.1.7.1.
     fn equality(&self, assertion: &Assertion<'_>) -> Option<Node> {
         let found = self.described(assertion.attribute)?;
         let rule = self.schema.attribute_type(found.0).equality;
-        if rule.is_none() && self.asks == Asks::Lookup {
+        if rule.is_none() && self.asks != Asks::Update {
             return None;
         }
         let normal =
             normalised(|out| self.schema.normalise_equality_assertion(found.0, assertion.value, out))?;
+        if self.is_member_of(found.0, &found.1) {
+            return self.membership(
+                found.0,
+                assertion.value,
+                MembersQuery::Members { group: assertion.value, in_chain: false },
+            );
+        }
+        // Groups whose members are found by searches list none of them.
+        if let Some(find) = self.find
+            && found.0 == self.schema.well_known().member
+            && let Some(groups) = find(MembersQuery::Finding { member: assertion.value })
+        {
+            let groups = self.of_found(found.0, assertion.value, groups);
+            return Some(Node::Or(vec![self.item(found, Test::Equal { rule, normal }), groups]));
+        }
         Some(self.item(found, Test::Equal { rule, normal }))
+    }
+
+    /// Is this memberOf, of one for whom memberships are found?
+    #[inline]
+    fn is_member_of(&self, id: TypeId, options: &WantedOptions) -> bool {
+        self.find.is_some() && options.is_none() && self.schema.is_member_of(id)
+    }
+
+    #[cold]
+    fn membership(&self, attribute_type: TypeId, value: &[u8], asked: MembersQuery<'_>) -> Option<Node> {
+        Some(self.of_found(attribute_type, value, (self.find?)(asked)?))
+    }
+
+    /// True of the entries that were found, and of those that searches find. The latter are a part of the filter, and go on in slices with it.
+    fn of_found(&self, attribute_type: TypeId, value: &[u8], found: Found) -> Node {
+        let member = |members| {
+            let members = Arc::new(members);
+            Node::Member(Membership { attribute_type, value: value.into(), is_judged: false, members })
+        };
+        let first = member(found.members);
+        if found.searches.is_empty() {
+            return first;
+        }
+        let searches = found.searches.into_iter().map(|search| {
+            let within = Node::Within(search.base, search.scope);
+            Node::And(vec![within, search.filter.0, member(Members::of_all(search.may))])
+        });
+        Node::Or(std::iter::once(first).chain(searches).collect())
+    }
+
+    /// LDAP_MATCHING_RULE_IN_CHAIN: it is asked of memberOf, and of the attributes that list members. Undefined of any other.
+    #[cold]
+    fn in_chain(&self, extensible: &Extensible<'_>) -> Option<Node> {
+        let (id, options) = self.described(extensible.attribute?)?;
+        let mut name = Vec::new();
+        self.schema.normalise_dn(extensible.value, &mut name).ok()?;
+        if extensible.dn_attributes || !options.is_none() {
+            return None;
+        }
+        let value = extensible.value;
+        match self.schema.is_member_of(id) {
+            true => self.membership(id, value, MembersQuery::Members { group: value, in_chain: true }),
+            false => self.membership(id, value, MembersQuery::Groups { attribute_type: id, member: value }),
+        }
     }
 
     /// RFC 4511 sections 4.5.1.7.3 and 4.5.1.7.4: by the key of the ordering rule, compared byte by byte.
@@ -433,6 +565,7 @@ impl<'c> Compiling<'c> {
         let schema = self.schema;
         let rule = match extensible.rule {
             None => None,
+            Some(IN_CHAIN) => return self.in_chain(extensible),
             Some(name) => Some(Rule::find(name)?),
         };
         let found = match extensible.attribute {

@@ -28,8 +28,8 @@ fn about(node: &Node, schema: &Schema, description: Description) -> Node {
         Node::Or(nodes) => Node::Or(all(nodes)),
         Node::Not(node) => Node::Not(Box::new(about(node, schema, description))),
         Node::Item(item) if !looks_at(item, description, schema) => Node::False,
-        // A value has no kind.
-        Node::Kind(_) => Node::Undefined,
+        // A value has no kind, and is no member.
+        Node::Kind(_) | Node::Member(_) | Node::Within(..) => Node::Undefined,
         Node::True | Node::False | Node::Undefined | Node::Item(_) => node.clone(),
     }
 }
@@ -51,7 +51,7 @@ fn of_node(node: &Node, of: (&Schema, &[u8]), form: &mut Vec<u8>) -> Truth {
     match node {
         Node::True => Truth::True,
         Node::False => Truth::False,
-        Node::Undefined | Node::Kind(_) => Truth::Undefined,
+        Node::Undefined | Node::Kind(_) | Node::Member(_) | Node::Within(..) => Truth::Undefined,
         Node::Not(part) => match of_node(part, of, form) {
             Truth::True => Truth::False,
             Truth::False => Truth::True,
@@ -82,7 +82,7 @@ fn of_parts(
 }
 
 #[inline]
-fn of_item(item: &Item, (schema, value): (&Schema, &[u8]), form: &mut Vec<u8>) -> Truth {
+pub(super) fn of_item(item: &Item, (schema, value): (&Schema, &[u8]), form: &mut Vec<u8>) -> Truth {
     let rule = match &item.test {
         Test::Present => return Truth::True,
         Test::Equal { rule: None, normal } => return Truth::of(value == &normal[..]),

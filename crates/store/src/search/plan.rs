@@ -8,11 +8,14 @@
 //! A source is a superset of what matches: the filter is evaluated on every candidate. So an estimate may be wrong and costs time only.
 
 use super::filter::{Compiled, Item, Node, Test};
+use super::gathering::Gathering;
+use super::members::{Members, Membership};
 use super::scopes::Scopes;
 use crate::derived::Derived;
 use crate::index::AttributeIndex;
 use crate::index::kind::{Assertion, IndexKind, Part, Probe};
 use crate::postings::Found;
+use crate::recent_changes::Since;
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
 use crate::tree::From;
@@ -36,6 +39,8 @@ pub(crate) enum Source {
     Bitmap(RoaringBitmap),
     /// The children of the base, or all entries with a key, read as the search goes on.
     Live(LiveKey),
+    /// Members of groups, whose ids are not gathered yet.
+    Members(Box<Gathering>),
     /// Every id.
     All,
 }
@@ -64,6 +69,10 @@ struct Estimate<'f, 'a> {
 enum Choice<'f, 'a> {
     /// The entry with this UUID, in normal form.
     Uuid(TypeId, &'f [u8]),
+    /// Members of groups.
+    Members(&'f Arc<Members>),
+    /// Entries that were changed lately.
+    Changed(Since),
     /// What an index has.
     Index(&'a Arc<AttributeIndex>, Probe),
     /// The candidates of all of these; of none of them nothing can match.
@@ -135,13 +144,17 @@ impl<'a> ReadPoint<'a> {
     fn estimate<'f>(self, node: &'f Node) -> Option<Estimate<'f, 'a>> {
         match node {
             Node::False | Node::Undefined => Some(Estimate { len: 0, choice: Choice::Any(Vec::new()) }),
-            Node::True | Node::Not(_) | Node::Kind(_) => None,
+            Node::True | Node::Not(_) | Node::Kind(_) | Node::Within(..) => None,
             Node::And(parts) => parts.iter().filter_map(|part| self.estimate(part)).min_by_key(|e| e.len),
             Node::Or(parts) => {
                 let parts = parts.iter().map(|part| self.estimate(part)).collect::<Option<Vec<_>>>()?;
                 Some(Estimate { len: parts.iter().map(|part| part.len).sum(), choice: Choice::Any(parts) })
             }
             Node::Item(item) => self.estimate_item(item),
+            Node::Member(Membership { members, .. }) if members.any.is_some() => None,
+            Node::Member(Membership { members, .. }) => {
+                Some(Estimate { len: members.len(), choice: Choice::Members(members) })
+            }
         }
     }
 
@@ -155,6 +168,9 @@ impl<'a> ReadPoint<'a> {
     fn estimate_item<'f>(self, item: &'f Item) -> Option<Estimate<'f, 'a>> {
         if let (Some(Derived::EntryUuid), Test::Equal { normal, .. }) = (item.derived, &item.test) {
             return Some(Estimate { len: 1, choice: Choice::Uuid(item.attribute_type?, normal) });
+        }
+        if item.derived == Some(Derived::EntryUsn) {
+            return self.estimate_changed(&item.test);
         }
         // Derived values are stored nowhere, and `:dn:` looks at superiors: the item may be true of entries that no index knows.
         if item.derived.is_some() || matches!(item.test, Test::Matches { dn_attributes: true, .. }) {
@@ -172,10 +188,38 @@ impl<'a> ReadPoint<'a> {
         estimates.min_by_key(|(is_all, estimate)| (*is_all, estimate.len)).map(|(_, estimate)| estimate)
     }
 
+    /// The entries whose numbers of changes are late enough. Those that have gone, or were changed again, are looked at for nothing.
+    fn estimate_changed<'f>(self, test: &'f Test) -> Option<Estimate<'f, 'a>> {
+        let (rule, least) = match test {
+            Test::AtLeast { rule, key } => (*rule, key),
+            Test::Equal { rule: Some(rule), normal } => (*rule, normal),
+            _ => return None,
+        };
+        // Numbers have the order of their normal forms, which is how the filter compares them.
+        let mut form = Vec::new();
+        let mut is_late = |number: u64| {
+            form.clear();
+            let is_number =
+                rule.normalise_value(&self.shard.schema, number.to_string().as_bytes(), &mut form).is_ok();
+            is_number && form[..] >= least[..]
+        };
+        let since = self.shard.stream.recent.since(&mut is_late)?;
+        Some(Estimate { len: since.len, choice: Choice::Changed(since) })
+    }
+
     /// `None` if there turns out to be too much of it: then the scope is looked through.
     fn gather(self, estimate: &Estimate<'_, '_>) -> Option<Source> {
         match &estimate.choice {
             Choice::Uuid(attribute_type, normal) => self.gather_uuid(*attribute_type, normal),
+            Choice::Members(members) => Some(match members.only_ids() {
+                Some(ids) => Source::Ids(ids.to_vec()),
+                None => Source::Members(Box::new(Gathering::new(members))),
+            }),
+            Choice::Changed(since) => {
+                let mut ids = Vec::new();
+                self.shard.stream.recent.take(*since, &mut ids)?;
+                Some(Source::Ids(sorted(ids)))
+            }
             Choice::Index(index, probe) => self.gather_probe(index, probe),
             Choice::Any(parts) => {
                 let mut union = RoaringBitmap::new();
@@ -193,7 +237,8 @@ impl<'a> ReadPoint<'a> {
         match source {
             Source::Ids(ids) => union.extend(ids),
             Source::Bitmap(ids) => *union |= ids,
-            Source::All => return None,
+            // They are read in slices, which many lists together are not.
+            Source::Members(_) | Source::All => return None,
             Source::Live(key) => {
                 let mut ids = Vec::new();
                 self.live_slice(&key, 0, usize::MAX, &mut ids);

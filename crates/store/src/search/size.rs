@@ -2,7 +2,7 @@
 //!
 //! A search that is suspended counts it as memory of its client, which has a bound. Estimated from capacities, without walking through lists.
 
-use super::cursor::Cursor;
+use super::cursor::{Candidates, Cursor};
 use super::filter::{Compiled, Node, Normal, Test};
 use super::plan::Source;
 
@@ -20,7 +20,8 @@ fn node(of: &Node) -> usize {
         }
         Node::Not(part) => size_of::<Node>() + node(part),
         Node::Item(item) => test(&item.test),
-        Node::True | Node::False | Node::Undefined | Node::Kind(_) => 0,
+        Node::Member(membership) => membership.value.len() + membership.members.heap_bytes(),
+        Node::True | Node::False | Node::Undefined | Node::Kind(_) | Node::Within(..) => 0,
     }
 }
 
@@ -46,9 +47,17 @@ impl Source {
         match self {
             Source::Ids(ids) => ids.capacity() * size_of::<u32>(),
             Source::Bitmap(ids) => ids.serialized_size(),
+            Source::Members(gathering) => gathering.heap_bytes(),
             // A live list is the index's own.
             Source::Live(_) | Source::All => 0,
         }
+    }
+}
+
+impl Candidates {
+    /// Bytes of memory beyond their own size.
+    pub fn heap_bytes(&self) -> usize {
+        self.source.heap_bytes()
     }
 }
 

@@ -23,6 +23,7 @@ impl Cursor {
             Source::All => return read_point.shard.entries(),
             Source::Ids(ids) => ids.len() as u64,
             Source::Bitmap(ids) => ids.len(),
+            Source::Members(gathering) => gathering.len(),
             Source::Live(LiveKey::Children(parent)) => read_point.child_candidates(*parent).len() as u64,
             Source::Live(LiveKey::Tag(index, tag)) => {
                 index.postings().map_or(0, |postings| postings.find(*tag).len()) as u64
@@ -68,7 +69,13 @@ impl ReadPoint<'_> {
                     .map(|part| self.lacks(part).map(Some).or(self.is_answered(part).then_some(None)));
                 lacking.collect::<Option<Vec<_>>>()?.into_iter().flatten().next()
             }
-            Node::True | Node::False | Node::Undefined | Node::Not(_) | Node::Kind(_) => None,
+            Node::True
+            | Node::False
+            | Node::Undefined
+            | Node::Not(_)
+            | Node::Kind(_)
+            | Node::Member(_)
+            | Node::Within(..) => None,
         }
     }
 

@@ -10,11 +10,11 @@ use super::evaluate::Truth;
 use super::substrings::PartPosition;
 
 /// Units of looking at a candidate: finding its record and its place in the tree.
-pub(super) const CANDIDATE: u64 = 16;
+pub(crate) const CANDIDATE: u64 = 16;
 /// Units of an item of a filter, beside its values.
 pub(super) const ITEM: u64 = 2;
 /// Units of a look into a set, or of making up a value or a DN.
-pub(super) const LOOKUP: u64 = 32;
+pub(crate) const LOOKUP: u64 = 32;
 /// Units of comparing a value, beside its bytes.
 const VALUE: u64 = 3;
 /// Bytes of ASCII that are brought into normal form and compared for a unit.
@@ -34,7 +34,7 @@ pub const COMPILED_ITEM: u64 = 16;
 /// Units of comparing a value.
 /// Whether it is ASCII is looked at eight bytes at a time, which is little beside normalising it.
 #[inline]
-pub(super) fn of_value(value: &[u8]) -> u64 {
+pub fn of_value(value: &[u8]) -> u64 {
     let len = value.len() as u64;
     VALUE + if value.is_ascii() { len / BYTES } else { len * OTHER_BYTE }
 }

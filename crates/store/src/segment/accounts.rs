@@ -78,8 +78,8 @@ impl HeapWriter {
         (self.longest * SEGMENT) as u64
     }
 
-    /// Bytes of slots in use.
+    /// Bytes of slots in use, and of counts of nodes: of these as many as there may be.
     pub(crate) fn bytes_slots(&self) -> u64 {
-        (u64::from(self.ids.end()) + u64::from(self.node_ids.end())) * 8
+        (u64::from(self.ids.end()) + 2 * u64::from(self.node_ids.end())) * 8
     }
 }

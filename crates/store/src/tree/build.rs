@@ -29,6 +29,7 @@ impl TreeWriter<'_> {
         }
         if children.is_empty() {
             self.write(root, &mut node, count);
+            self.count_node(root, &node);
             return Ok(root);
         }
         children.push((first.0, first.1, self.write_new(&mut node, count)?));
@@ -56,6 +57,7 @@ impl TreeWriter<'_> {
             }
             if parents.is_empty() {
                 self.write(root, &mut node, count);
+                self.count_node(root, &node);
                 return Ok(root);
             }
             parents.push((first.0, first.1, self.write_new(&mut node, count)?));

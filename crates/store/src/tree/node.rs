@@ -8,6 +8,10 @@ pub(super) const NODE_HEAD: usize = 3;
 /// An item of an inner node without a payload: such items are found by halving.
 const BARE_BYTES: usize = 13;
 
+/// Where the writer reads: at the newest version of each node. Its own sequence would be wrong in a load, which writes
+/// without versions, so with sequence 0, into trees that earlier batches may have made.
+pub(super) const NEWEST: u64 = u64::MAX;
+
 /// Key and payload.
 pub(crate) type Item<'a> = (u64, &'a [u8]);
 

@@ -78,7 +78,7 @@ pub(crate) fn apply(writer: &mut Writer<'_>, shard: &Shard, op: &Op) -> Result<E
             writer.add(Add { dn: text(dn).as_bytes(), entry: &mut entry, keep_operational: false }, stamp)
         }
         Op::Delete { dn } => writer.delete(text(dn).as_bytes()),
-        Op::Modify { dn, changes } => {
+        Op::Modify { dn, changes, permissive } => {
             let changes: Vec<Change<'_>> = changes
                 .iter()
                 .map(|(kind, name, values)| Change {
@@ -93,7 +93,14 @@ pub(crate) fn apply(writer: &mut Writer<'_>, shard: &Shard, op: &Op) -> Result<E
                 })
                 .collect();
             writer.modify(
-                Modify { dn: text(dn).as_bytes(), changes: &changes, keep_operational: false, known: None },
+                Modify {
+                    dn: text(dn).as_bytes(),
+                    changes: &changes,
+                    keep_operational: false,
+                    is_permissive: *permissive,
+                    is_relaxed: false,
+                    known: None,
+                },
                 stamp,
             )
         }
@@ -115,7 +122,7 @@ pub(crate) fn prepared_write(
     cache: &mut DnCache,
     prepared_writes: &mut Vec<u8>,
 ) -> Option<PreparedWrite> {
-    let Op::Modify { dn, changes } = op else { return None };
+    let Op::Modify { dn, changes, .. } = op else { return None };
     let mut keys = Vec::new();
     let target = point.target(text(dn).as_bytes(), cache, &mut keys).ok()?;
     // Options that nobody has used yet are known to no schema: such a modify cannot be prepared.

@@ -31,7 +31,7 @@ pub(crate) enum ChangeKind {
 pub(crate) enum Op {
     Add { dn: Dn, attributes: Vec<(String, Vec<String>)> },
     Delete { dn: Dn },
-    Modify { dn: Dn, changes: Vec<(ChangeKind, String, Vec<String>)> },
+    Modify { dn: Dn, changes: Vec<(ChangeKind, String, Vec<String>)>, permissive: bool },
     ModifyDn { dn: Dn, rdn: Rdn, delete_old: bool, superior: Option<Dn> },
 }
 
@@ -141,6 +141,25 @@ impl Node {
         Ok(())
     }
 
+    /// A change of a permissive modify, value by value: what is there need not come, and what is not there need not go.
+    fn change_permissively(&mut self, kind: ChangeKind, description: &str, values: &[String]) -> Outcome {
+        match kind {
+            ChangeKind::Add => values.iter().try_for_each(|value| match self.has(description, value) {
+                true => Ok(()),
+                false => self.add_values(description, std::slice::from_ref(value)),
+            }),
+            ChangeKind::Delete if values.is_empty() => {
+                let is_there = self.attributes.get(description).is_some_and(|values| !values.is_empty());
+                if is_there { self.delete_values(description, &[]) } else { Ok(()) }
+            }
+            ChangeKind::Delete => values.iter().try_for_each(|value| match self.has(description, value) {
+                true => self.delete_values(description, std::slice::from_ref(value)),
+                false => Ok(()),
+            }),
+            _ => self.change(kind, description, values),
+        }
+    }
+
     fn delete_values(&mut self, description: &str, values: &[String]) -> Outcome {
         let there = self.attributes.entry(description.to_owned()).or_default();
         if there.is_empty() {
@@ -190,7 +209,7 @@ impl Directory {
                 self.entries.remove(&name);
                 Ok(())
             }
-            Op::Modify { dn, changes } => self.modify(dn, changes),
+            Op::Modify { dn, changes, permissive } => self.modify(dn, changes, *permissive),
             Op::ModifyDn { dn, rdn, delete_old, superior } => {
                 self.modify_dn(dn, rdn, *delete_old, superior.as_ref())
             }
@@ -256,11 +275,19 @@ impl Directory {
         (1..=name.len()).rev().map(rdn).collect::<Vec<_>>().join(",")
     }
 
-    fn modify(&mut self, dn: &Dn, changes: &[(ChangeKind, String, Vec<String>)]) -> Outcome {
+    fn modify(
+        &mut self,
+        dn: &Dn,
+        changes: &[(ChangeKind, String, Vec<String>)],
+        permissive: bool,
+    ) -> Outcome {
         let name = self.existing(dn)?;
         let mut node = Node::clone(&self.entries[&name]);
         for (kind, description, values) in changes {
-            node.change(*kind, description, values)?;
+            match permissive {
+                true => node.change_permissively(*kind, description, values)?,
+                false => node.change(*kind, description, values)?,
+            }
         }
         if node.naming.iter().any(|(kind, value)| !node.has(kind, value)) {
             return Err(ResultCode::NotAllowedOnRdn);

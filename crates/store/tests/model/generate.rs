@@ -220,7 +220,7 @@ pub(crate) fn replacement(choices: &mut impl Choices, directory: &Directory, tas
         let value = value(choices, &description, taste);
         (ChangeKind::Replace, description, vec![value])
     });
-    Op::Modify { dn, changes: changes.collect() }
+    Op::Modify { dn, changes: changes.collect(), permissive: false }
 }
 
 fn changes(
@@ -308,7 +308,7 @@ pub(crate) fn op(
         _ => {
             let dn = dn(choices, directory, taste);
             let changes = changes(choices, directory, &dn, taste);
-            Op::Modify { dn, changes }
+            Op::Modify { dn, changes, permissive: choices.one_in(10) }
         }
     }
 }

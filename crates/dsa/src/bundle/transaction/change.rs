@@ -46,7 +46,8 @@ pub(super) fn accept(
     let modify = Message::decode(&change.message).expect("it was just encoded");
     assert!(matches!(modify.request, Request::Modify(_)), "an extended operation comes to a modify");
     let mut modified = Vec::new();
-    let requested = control::requested(&modify.request, modify.controls).expect("it was just encoded");
+    let requested = control::requested(&modify.request, modify.controls, parts.dsa.behaviour())
+        .expect("it was just encoded");
     let effective = change.effective();
     let evaluated = (&modify, &change.message[..], &requested);
     let accepted = member::evaluate(transaction, effective, parts, evaluated, &mut modified);

@@ -16,6 +16,7 @@
 use super::super::group::{self, Group, Hint};
 use super::super::update::authorize;
 use crate::access::ClassId;
+use crate::constraints::{Given, Judging};
 use crate::context::{Reading, Writing};
 use crate::control;
 use crate::dispatch;
@@ -36,6 +37,7 @@ use proto::message::{Message, Request};
 use proto::result::result_code;
 use proto::{Outline, tag};
 use smallvec::SmallVec;
+use std::collections::VecDeque;
 use store::overlay::Overlay;
 use store::{Known, PreparedWrite, Stamp, Writer};
 
@@ -82,7 +84,7 @@ pub(crate) fn apply(
 /// Commits updates. Without prepared writes they are made. Returns the result code that it came to: of a failure that of the update
 /// which stood against it.
 /// The prepared writes are one for each update, or end with `None` at the first that has none.
-pub(super) fn run(
+pub(in crate::bundle) fn run(
     parts: &mut Parts<'_>,
     write_set: WriteSet<'_>,
     prepared_writes: Option<&mut PreparedWrites>,
@@ -135,11 +137,11 @@ impl WriteSet<'_> {
             parts.prefetch(ClassId::NONE, &mut group);
             // Each group has a pin of its own. What another writer publishes between two of them makes prepared writes stale, which is found
             // out in the writer's role.
-            let Parts { reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
+            let Parts { dsa, reader, scratch, hinted_at: Some(sequence), .. } = parts else { return None };
             let Scratch { evaluator, keys, .. } = &mut **scratch;
             let pin = reader.pin();
             let read_point = pin.read_point();
-            let mut replacing = Replacing::new(read_point.shard().schema());
+            let mut replacing = Replacing::new(dsa, read_point.shard().schema());
             for (in_group, update) in group.iter().enumerate() {
                 group::prefetch_next(read_point, &group, in_group);
                 let (Hint::Target(target), Some(outline)) = (&update.hint, &update.outline) else {
@@ -242,7 +244,7 @@ impl WriteSet<'_> {
             let outline = Outline::of(message)?;
             let target = view.target(outline.dn, cache, &mut keys).ok()?;
             let known = Known { target, keys: &keys, sequence: view.sequence() };
-            let mut replacing = Replacing::new(view.shard().schema());
+            let mut replacing = Replacing::new(parts.dsa, view.shard().schema());
             prepared_writes.prepare_member(view, &known, replacing.of(&outline)?, cache, at)
         };
         // Positions ascend, so the messages are gone through once.
@@ -266,10 +268,14 @@ impl WriteSet<'_> {
         // From here to `publish` no other writer of the shard runs, so the bounds of a transaction bound how long others wait.
         let mut writer = dsa.shard.writer();
         // Judged in the role: what is judged is what is changed below, for nobody else writes in between.
-        let bytes = match planted::is(faults::COMMIT_NOT_JUDGED) {
+        let (bytes, given) = match planted::is(faults::COMMIT_NOT_JUDGED) {
             false => self.judge_all(parts, &writer)?,
-            true => 0,
+            true => (0, VecDeque::new()),
         };
+        // For what adds got alone.
+        let constraints = dsa.constraints.now(dsa.behaviour());
+        let schema = dsa.shard.schema();
+        let judging = constraints.as_ref().map(|in_force| Judging::of_judged(in_force, schema, given));
         let updates = journal::messages(self.messages).count();
         make_way(&mut writer, bytes);
         // What the overlay took is what the entries will take, and a bit for each update.
@@ -281,7 +287,8 @@ impl WriteSet<'_> {
         };
         for frame in journal::messages(self.messages) {
             let message = Message::decode(frame).expect("it was judged");
-            let requested = control::requested(&message.request, message.controls).expect("it was judged");
+            let requested = control::requested(&message.request, message.controls, dsa.behaviour());
+            let requested = requested.expect("it was judged, by the same behaviour");
             if let Some(notes) = &mut parts.scratch.notes {
                 notes.before(writer.view(), frame);
             }
@@ -294,6 +301,7 @@ impl WriteSet<'_> {
                 actor,
                 spare: None,
                 known: None,
+                judging: judging.as_ref(),
             };
             let done = match requested.rare {
                 None => dispatch::update(&mut writing, &message, None, answers),
@@ -319,8 +327,12 @@ impl WriteSet<'_> {
     }
 
     /// Carries the updates out in an overlay. Returns the bytes that they took there.
-    /// It changes the overlay alone. Returns its bytes, as a measure of what applying the updates will take.
-    fn judge_all(self, parts: &mut Parts<'_>, writer: &Writer<'_>) -> Result<usize, AbortReason> {
+    /// It changes the overlay alone. Returns its bytes, as a measure of what applying the updates will take, and what adds got.
+    fn judge_all(
+        self,
+        parts: &mut Parts<'_>,
+        writer: &Writer<'_>,
+    ) -> Result<(usize, VecDeque<Given>), AbortReason> {
         let base = writer.view();
         // What was taken and logged is not refused for its size.
         let overlay = match planted::is_at_replay(faults::LIMIT_AT_APPLY) {
@@ -342,7 +354,7 @@ impl WriteSet<'_> {
             security: Security::INTERNAL,
         };
         let effective = self.effective;
-        let mut evaluation = Evaluation { base: &mut reading, overlay: &mut overlay, effective };
+        let mut evaluation = Evaluation::new(&mut reading, &mut overlay, effective, false);
         for frame in journal::messages(self.messages) {
             answers.clear();
             let message = match Message::decode(frame) {
@@ -355,13 +367,14 @@ impl WriteSet<'_> {
             };
             // The end names the update that stood against it (RFC 5805 section 2.3).
             let culprit = message.id;
-            let requested = match control::requested(&message.request, message.controls) {
-                Ok(requested) => requested,
-                Err(error) => {
-                    control::refuse(&message, error, &mut answers);
-                    return Err(AbortReason { culprit, answer: answers });
-                }
-            };
+            let requested =
+                match control::requested(&message.request, message.controls, parts.dsa.behaviour()) {
+                    Ok(requested) => requested,
+                    Err(error) => {
+                        control::refuse(&message, error, &mut answers);
+                        return Err(AbortReason { culprit, answer: answers });
+                    }
+                };
             // A command has the ids for its adds from the queue: replicas and replays give the same ones. A transaction without a log takes ids
             // behind all others.
             let new_id = self.ids.get(adds).copied().unwrap_or_else(|| base.late_id(adds as u32));
@@ -372,7 +385,8 @@ impl WriteSet<'_> {
         }
         let ids = self.ids.len();
         assert!(ids == 0 || adds <= ids, "a command of the log has an id for each of its adds");
-        Ok(overlay.bytes() as usize)
+        let given = std::mem::take(&mut evaluation.given);
+        Ok((overlay.bytes() as usize, given))
     }
 }
 
@@ -408,8 +422,17 @@ pub(super) fn leak(reading: &mut Reading<'_>, effective: Effective<'_>, message:
     let mut writer = dsa.shard.writer();
     let actor = writer.name(effective.dn()).expect("tests have few names");
     let (spare, known) = (None, None);
-    let mut writing =
-        Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
+    let mut writing = Writing {
+        dsa,
+        writer: &mut writer,
+        scratch,
+        now: *now,
+        effective,
+        actor,
+        spare,
+        known,
+        judging: None,
+    };
     dispatch::update(&mut writing, message, None, &mut Vec::new());
     writer.publish();
 }

@@ -87,7 +87,7 @@ pub(super) fn prepare_some(
         cache: &mut evaluator.cache,
         keys,
         sequence: *sequence,
-        replacing: Replacing::new(read_point.shard().schema()),
+        replacing: Replacing::new(dsa, read_point.shard().schema()),
         limits: (dsa.transactions.updates_max(), dsa.transactions.bytes_max()),
         naming: &[],
     };
@@ -275,6 +275,9 @@ fn authorize<'r, 'a>(
         // RFC 5805 section 2.2: who acts is said at the begin.
         return Err(Refused::Control(ControlError::NotHere(proxied_authorization::OID)));
     }
+    if let Some(oid) = requested.flags().outside_transactions() {
+        return Err(Refused::Control(ControlError::NotHere(oid)));
+    }
     update::authorize::of_connection(dsa, parts.security, request)?;
     refuse_beyond_limits(transaction, dsa, request.frame.len())?;
     match request.kind {
@@ -418,7 +421,7 @@ pub(super) fn evaluate(
     }
     let Transaction { submission, overlay, .. } = &mut *transaction;
     let overlay = overlay.as_mut().expect("there is one now");
-    let mut evaluation = Evaluation { base: &mut reading, overlay, effective };
+    let mut evaluation = Evaluation::new(&mut reading, overlay, effective, false);
     let begin = out.len();
     // A new entry gets an id for the overlay alone: it is given its own when the transaction is applied.
     if !evaluation.run(message, frame.len(), requested, base.late_id(submission.adds as u32), out) {
@@ -435,7 +438,8 @@ pub(super) fn evaluate(
         outcome::succeed(out, message.id, response_tag(message));
     }
     // These controls have a say in what applying it comes to, so the log needs them.
-    let keeps = reads > 0 || requested.manage_dsa_it || rare.is_some_and(|rare| rare.assertion.is_some());
+    let has_say = |rare: &control::Rare<'_>| rare.assertion.is_some() || rare.flags.have_say();
+    let keeps = reads > 0 || requested.manage_dsa_it || rare.is_some_and(has_say);
     transaction.accept(frame, keeps, matches!(message.request, Request::Add(_)));
     true
 }
@@ -465,7 +469,7 @@ pub(super) fn ensure_overlay(
 /// The same updates at a newer read point: what was prepared may fail here by now, which the commit will find out, too.
 fn overlay_of(messages: &[u8], effective: Effective<'_>, base: &mut Reading<'_>) -> Option<Box<Overlay>> {
     let mut overlay = Box::new(Overlay::new(&base.dsa.shard, OVERLAY_BYTES_MAX).ok()?);
-    let mut evaluation = Evaluation { base, overlay: &mut overlay, effective };
+    let mut evaluation = Evaluation::new(base, &mut overlay, effective, false);
     let mut answers = Vec::new();
     for frame in journal::messages(messages) {
         let message = Message::decode(frame).ok()?;

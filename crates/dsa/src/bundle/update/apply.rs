@@ -12,6 +12,7 @@ use super::super::group::{Group, Hint, Pending};
 use super::authorize;
 use super::prepare::prepare;
 use crate::access::ClassId;
+use crate::constraints::Judging;
 use crate::context::Writing;
 use crate::control;
 use crate::dispatch;
@@ -78,6 +79,9 @@ fn apply_prepared(
     let keys = std::mem::take(&mut scratch.keys);
     // From here to `publish` other writers of the shard wait. Readers do not: they see the state before.
     let mut writer = dsa.shard.writer();
+    // In the role: by the constraints that hold while these updates are applied.
+    let constraints = dsa.constraints.now(dsa.behaviour());
+    let judging = constraints.as_ref().map(|in_force| Judging::new(in_force, dsa.shard.schema()));
     // Entries record a number instead of the DN. A name that is new takes the next one.
     let Some(actor) = writer.name(effective.dn()) else {
         scratch.keys = keys;
@@ -143,8 +147,17 @@ fn apply_prepared(
             answered = done + 1;
             // The place may be known though nothing was prepared: then the entry need not be looked up under the lock.
             let known = known(&updates[done], &keys, *hinted_at);
-            let mut writing =
-                Writing { dsa, writer: &mut writer, scratch, now: *now, effective, actor, spare, known };
+            let mut writing = Writing {
+                dsa,
+                writer: &mut writer,
+                scratch,
+                now: *now,
+                effective,
+                actor,
+                spare,
+                known,
+                judging: judging.as_ref(),
+            };
             match updates[done].decode() {
                 Ok(message) => {
                     counters.count_operation(&message.request);
@@ -211,7 +224,7 @@ fn succeed(counters: &Counters, installed: &[Pending<'_>], out: &mut Vec<u8>) {
 /// The main road of an update in the writer's role. It looks at controls again, for the command of the log is the message alone; what they
 /// come to was admitted before the log, so a refusal here depends on the directory only.
 fn run_update(writing: &mut Writing<'_, '_>, message: &Message<'_>, message_len: usize, out: &mut Vec<u8>) {
-    let requested = match control::requested(&message.request, message.controls) {
+    let requested = match control::requested(&message.request, message.controls, writing.dsa.behaviour()) {
         Ok(requested) => requested,
         Err(error) => return control::refuse(message, error, out),
     };

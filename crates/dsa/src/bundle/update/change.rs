@@ -25,7 +25,16 @@ pub(super) fn of_extended(
     id: i32,
     (writes, value): (&Writes, Option<&[u8]>),
 ) -> Result<Change, Refused<'static>> {
-    let change = reading(parts, |reading| (writes.prepare)(reading, identity, id, value, None))?;
+    let change = reading(parts, |reading| (writes.prepare)(reading, identity, id, value, None));
+    // The answer of some operations has a value of its own, also where they are refused.
+    let change = change.map_err(|refusal| match writes.refuse {
+        None => Refused::from(refusal),
+        Some(refuse) => {
+            let mut answer = Vec::new();
+            refuse(id, refusal, &mut answer);
+            Refused::Answer(answer)
+        }
+    })?;
     admit(parts, identity, change)
 }
 

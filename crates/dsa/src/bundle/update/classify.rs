@@ -84,8 +84,10 @@ pub(in crate::bundle) fn classify<'a>(dsa: &Dsa, frame: &'a [u8]) -> Classified<
     Classified { frame, request: decode(frame).map(|message| request(dsa, message, frame)) }
 }
 
+/// What a message asks for, before anything of it is judged.
 fn request<'a>(dsa: &Dsa, message: Message<'a>, frame: &'a [u8]) -> Request<'a> {
-    let controls = control::requested(&message.request, message.controls);
+    let controls = control::check_sessions(message.controls)
+        .and_then(|()| control::requested(&message.request, message.controls, dsa.behaviour()));
     let kind = match &message.request {
         message::Request::Extended(extended) => match extended::find(extended.oid).map(|known| &known.role) {
             Some(Role::Writes(writes)) => Kind::Extended(writes, extended.value),

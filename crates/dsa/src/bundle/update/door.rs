@@ -33,6 +33,8 @@ pub(super) struct Door<'d, 'a> {
     guards_secrets: bool,
     /// Are the hashes that it adds stored as they come?
     takes_hashes: bool,
+    /// Are names outside of the naming contexts another server's?
+    refers: bool,
     /// The attribute admitted last: in a bundle they are often the same.
     admitted: &'a [u8],
 }
@@ -57,7 +59,18 @@ impl<'d, 'a> Door<'d, 'a> {
         let guards_secrets = !session.security.admits_password();
         let has_entry = identity.entry.is_some();
         let takes_hashes = takes_hashes(dsa, identity);
-        Door { dsa, is_open, is_root, guards_root, has_entry, guards_secrets, takes_hashes, admitted: &[] }
+        let refers = dsa.default_referral.is_set();
+        Door {
+            dsa,
+            is_open,
+            is_root,
+            guards_root,
+            has_entry,
+            guards_secrets,
+            takes_hashes,
+            refers,
+            admitted: &[],
+        }
     }
 
     /// Needs an update no closer look?
@@ -65,6 +78,9 @@ impl<'d, 'a> Door<'d, 'a> {
     pub(super) fn admits(&mut self, update: &Pending<'a>) -> bool {
         let Some(outline) = update.outline.as_ref().filter(|_| self.is_open) else { return false };
         if !outline.after.is_empty() || update.may_be_about_own() {
+            return false;
+        }
+        if self.refers && !self.dsa.shard.holds(outline.dn) {
             return false;
         }
         match outline.op_tag {

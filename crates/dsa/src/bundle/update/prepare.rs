@@ -36,8 +36,9 @@ pub(super) fn check(
     }
     // Transactions of lower precedence give way now, before the log: a replay has no open transactions.
     transaction::preempt_holders(parts.dsa, identity, &request.message.request)?;
-    // Without a log the update is applied at once, and tells as much.
-    match parts.dsa.journal.get().is_some() && fails_now(parts, identity, request, requested) {
+    // Without a log the update is applied at once, and tells as much. A tree delete may have parts before the one that is about its own entry.
+    let is_asked = parts.dsa.journal.get().is_some() || requested.flags().is_tree_delete();
+    match is_asked && fails_now(parts, identity, request, requested) {
         true => Err(assertion::REFUSAL.into()),
         false => Ok(()),
     }
@@ -77,7 +78,7 @@ pub(in crate::bundle) fn prepare(
     updates: &[Pending<'_>],
     prepared_writes: &mut PreparedWrites,
 ) {
-    let Parts { reader, scratch, hinted_at, .. } = parts;
+    let Parts { dsa, reader, scratch, hinted_at, .. } = parts;
     let pin = reader.pin();
     let read_point = pin.read_point();
     // Whether an update is to be referred is looked at by the writer.
@@ -86,7 +87,7 @@ pub(in crate::bundle) fn prepare(
     let Some(sequence) = sequence else { return prepared_writes.push_nones(updates.len()) };
     let Scratch { evaluator, keys, .. } = &mut **scratch;
     evaluator.cache.refresh(read_point);
-    let mut replacing = op::modify::Replacing::new(read_point.shard().schema());
+    let mut replacing = op::modify::Replacing::new(dsa, read_point.shard().schema());
     prepared_writes.push_each(updates.len(), |at, bytes| {
         group::prefetch_next(read_point, updates, at);
         let (Hint::Target(target), Some(outline)) = (&updates[at].hint, &updates[at].outline) else {

@@ -5,13 +5,16 @@
 
 use super::super::group::{Group, Pending, gather};
 use super::{apply, prepare::prepare};
+use crate::bundle::transaction::{self, Ending, WriteSet};
 use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::extension::Change;
+use crate::identity::Identity;
 use crate::journal::{Journal, Submission, Updates};
 use crate::op;
 use crate::session::Session;
 use crate::settings::SettingsChange;
+use crate::tree_delete::Part;
 use crate::worker::Parts;
 use model::limits::READ_ENTRIES_MAX;
 use std::sync::Arc;
@@ -113,6 +116,54 @@ fn alone(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8], mark: impl 
     submit_collected(session, parts.dsa);
 }
 
+/// A part of a tree delete that was submitted.
+pub(super) struct Submitted {
+    pub(super) is_last: bool,
+    /// The answer to it, where there is no log.
+    answer: Option<Vec<u8>>,
+}
+
+/// Submits a part of a tree delete by itself, as a transaction. Without a log it is made at once.
+/// The session takes no other request before the last part is answered, so the deletes stand where the request stood.
+pub(super) fn part(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    identity: &Identity,
+    (id, part): (i32, Part),
+) -> Submitted {
+    assert!(session.batch.is_empty(), "it goes to the log by itself");
+    let mut submission = parts.scratch.buffers.take();
+    submission.messages = part.messages;
+    submission.conditions = part.conditions;
+    // Only replacements can be prepared.
+    submission.prepared_writes.push_nones(part.count);
+    // Other sessions have their turn before the next part.
+    session.pauses = true;
+    let is_last = part.is_last;
+    if let Some(journal) = parts.dsa.journal.get() {
+        let reply = Arc::clone(session.reply.get_or_insert_default());
+        let updates = Updates::of_transaction(submission, session.sender(identity), reply, id);
+        submit(session, parts.dsa, &**journal, updates, 0, None);
+        return Submitted { is_last, answer: None };
+    }
+    let mut answer = Vec::new();
+    let effective = Effective::authorized(identity);
+    let Submission { messages, prepared_writes, .. } = &mut *submission;
+    let write_set = WriteSet { effective, messages, ids: &[] };
+    transaction::commit(parts, write_set, Some(prepared_writes), Some(Ending { id, out: &mut answer }));
+    parts.scratch.buffers.put(submission);
+    Submitted { is_last, answer: Some(answer) }
+}
+
+/// Notes with the request that the session keeps which part of it was submitted.
+pub(super) fn keep_part(session: &mut Session, submitted: Submitted, out: &mut Vec<u8>) {
+    let Some(suspended) = &mut session.suspended else { unreachable!("it was just suspended") };
+    suspended.tree.get_or_insert_default().is_last = submitted.is_last;
+    if let Some(answer) = submitted.answer {
+        session.answer_part(&answer, out);
+    }
+}
+
 /// Submits the session's updates to be logged, if it has any; it waits for what becomes of them.
 #[inline]
 pub(in crate::bundle) fn submit_collected(session: &mut Session, dsa: &Dsa) {
@@ -121,6 +172,7 @@ pub(in crate::bundle) fn submit_collected(session: &mut Session, dsa: &Dsa) {
     }
 }
 
+/// Hands what was collected to the log. The session waits for the answers.
 #[inline(never)]
 fn submit_all(session: &mut Session, dsa: &Dsa, submission: Box<Submission>) {
     let Some(journal) = dsa.journal.get() else { return };

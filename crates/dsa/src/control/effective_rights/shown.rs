@@ -5,7 +5,7 @@
 //! the next is made: a view may be dropped when another is made, and then would have no rights.
 
 use crate::access::{Action, Item, Own, OwnName, Requester, ViewId};
-use crate::selection::Selection;
+use crate::selection::{RequestedSelection, Selection};
 use crate::worker::Scratch;
 use ::access::{Operation, Right, Rights};
 use model::{Description, OptionsId, ResultCode};
@@ -114,7 +114,8 @@ impl<'s, 'd> Rendered<'s, 'd> {
                 self.take(description);
             }
         }
-        let selection = Selection::new(selectors, false, written.view, schema);
+        let asked = RequestedSelection { selectors, types_only: false, follows: false, view: written.view };
+        let selection = Selection::new(asked, schema);
         let shape = written.entry.shape;
         // The values of the object class are the shape's, and those that are worked out are nowhere: both are no slots.
         let classes = (!shape.class_values.is_empty()).then_some(schema.well_known().object_class);

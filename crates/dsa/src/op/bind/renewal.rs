@@ -27,6 +27,7 @@ pub(super) fn renew(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u
     }
 }
 
+/// Has a password stored anew that is stored by another scheme than new ones are. The bind does not wait for it.
 #[cold]
 fn renew_old(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u8], password: &[u8]) {
     let dsa = reading.dsa;

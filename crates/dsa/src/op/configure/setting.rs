@@ -3,14 +3,17 @@
 //! The values of a setting are changed as text, by the rules of a modify, and then read as the configuration file would be: one parser, one set of
 //! messages. The result is a whole record, so the last one in the log is all that counts.
 
+use crate::behaviour::FIRST_WITH_CONSTRAINTS;
+use crate::constraints::{self, InForce};
 use crate::engine::Dsa;
 use crate::outcome::{self, Refusal};
 use crate::root_dse;
-use crate::settings::{Choices, Fixed, NotChanged, ONLINE, Record, Row, SettingsChange};
+use crate::settings::{Author, Choices, Fixed, NotChanged, ONLINE, Record, Row, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
 use proto::op::modify::{self, Modify, ModifyKind};
 use schema::Schema;
+use store::Reader;
 
 /// The setting that an attribute is.
 pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Row<Choices>> {
@@ -27,7 +30,13 @@ pub(super) fn fixed<'d>(dsa: &'d Dsa, description: &[u8]) -> Option<&'d Fixed> {
 }
 
 /// Changes settings, all that a request names or none. Where there is a log the change is returned, and holds when it is applied.
-pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<SettingsChange>, Refusal> {
+/// One that is only checked is worked out as any other, and dropped: all that refuses a change comes before it is returned.
+pub(super) fn change(
+    dsa: &Dsa,
+    modify: &Modify<'_>,
+    (author, now): (Author<'_>, Now),
+    is_checked_only: bool,
+) -> Result<Option<SettingsChange>, Refusal> {
     let schema = dsa.shard.schema();
     let of = |change: &modify::Change<'_>| find(schema, change.modification.description);
     let mut keys: Vec<&'static Row<Choices>> = Vec::new();
@@ -40,16 +49,45 @@ pub(super) fn change(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<Option<
         let of_key = |change: &modify::Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
         modify.changes.iter().filter(of_key).try_for_each(|change| apply(keys[at], &change, values))
     };
-    match dsa.chosen.change::<Refusal>(&keys, change_one, schema)? {
-        Some(change) if dsa.journal.get().is_none() => {
-            let put = put(dsa, change.record().clone(), now);
-            put.map_err(|text| (ResultCode::ConstraintViolation, text)).map(|()| None)
+    match dsa.chosen.change::<Refusal>(author, &keys, change_one, schema)? {
+        Some(change) => {
+            if keys.iter().any(|key| key.name == constraints::KEY) {
+                check_constraints(dsa, change.record())?;
+            }
+            if is_checked_only {
+                return Ok(None);
+            }
+            if dsa.journal.get().is_some() {
+                return Ok(Some(change));
+            }
+            let record = change.record().clone();
+            let put = put(dsa, record.clone(), now);
+            put.map_err(|text| (ResultCode::ConstraintViolation, text))?;
+            dsa.constraints.put(record.constraints(), &dsa.shard);
+            Ok(None)
         }
-        change => Ok(change),
+        None => Ok(None),
     }
 }
 
-/// Puts settings in force.
+/// Do all entries satisfy the constraints that a record has? The updates that are applied until they are in force are not looked at.
+fn check_constraints(dsa: &Dsa, record: &Record) -> Result<(), Refusal> {
+    let rules = record.constraints();
+    // Nodes that know none would come to other outcomes.
+    if !rules.is_empty() && dsa.behaviour() < FIRST_WITH_CONSTRAINTS {
+        let text = "not all nodes know constraints yet: `pando cluster upgrade finish`";
+        return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+    }
+    let violation = |text| (ResultCode::ConstraintViolation, text);
+    let in_force = InForce::new(&rules, dsa.shard.schema()).map_err(|(_, text)| violation(text))?;
+    let Some(mut reader) = Reader::register(&dsa.shard) else {
+        let (code, text) = outcome::NO_READER;
+        return Err((code, text.to_owned()));
+    };
+    constraints::check_all(&in_force, reader.pin().read_point()).map_err(violation)
+}
+
+/// Puts settings in force, all but constraints: these are for who knows the place of the record in the log.
 ///
 /// # Errors
 /// In words, which of them this program does not take: nothing is changed.
@@ -61,6 +99,10 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     dsa.access.put(&choices.access, dsa.shard.schema())?;
     dsa.policies.put(&choices.passwords);
     dsa.reads.put(choices.reads);
+    dsa.default_referral.put(&choices.default_referral);
+    dsa.lifetimes.put(choices.lifetimes, &dsa.shard);
+    dsa.followers.put(choices.followers, &dsa.shard);
+    dsa.change_log.choose(&dsa.system, choices.change_log, now);
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
     dsa.system.invalidate();

@@ -15,7 +15,8 @@ use crate::outcome::FixedRefusal;
 use crate::password;
 use crate::password::policies::Changed;
 use crate::policy::{self, New, Place};
-use crate::rights::{Conditions, REPLACE, may_set_password, visible};
+use crate::rights::password::{REPLACE, may_set_password};
+use crate::rights::{Conditions, visible};
 use ::access::Operation;
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode};
@@ -33,7 +34,7 @@ use store::{EntryRef, Values};
 pub(super) const EXTENSION: Extension = Extension {
     oid: OID,
     controls: &[proxied_authorization::OID, transaction_specification::OID, non_transaction::OID],
-    role: Role::Writes(Writes { target, prepare }),
+    role: Role::Writes(Writes { target, prepare, refuse: None }),
 };
 
 /// By its name, as a client would write it: the modify in the log is read by whatever schema a replay has.

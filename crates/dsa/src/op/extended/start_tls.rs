@@ -33,6 +33,7 @@ fn run(security: &mut Security, id: i32, value: Option<&[u8]>, active: Option<&s
     refuse(id, refusal, out);
 }
 
+/// Answers that TLS does not begin.
 fn refuse(id: i32, (code, text): (ResultCode, &str), out: &mut Vec<u8>) {
     outcome::say(out, id, EXTENDED_RESPONSE, code, text);
 }

@@ -16,7 +16,7 @@ const OID: &[u8] = b"1.3.6.1.4.1.99999.1";
 pub(super) const EXTENSION: Extension = Extension {
     oid: OID,
     controls: &[proxied_authorization::OID],
-    role: Role::Writes(Writes { target: |_, _, value| Ok(value.map(<[u8]>::to_vec)), prepare }),
+    role: Role::Writes(Writes { target: |_, _, value| Ok(value.map(<[u8]>::to_vec)), prepare, refuse: None }),
 };
 
 /// Compiled for tests alone.

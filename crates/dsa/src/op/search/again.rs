@@ -10,7 +10,7 @@
 //!
 //! Filters whose rights depend on the entry are not kept at all: here, entries are compared by value without asking again.
 
-use super::running::Query;
+use super::query::Query;
 use super::{SearchContext, allows, special};
 use crate::access::{Action, Requester, Views};
 use crate::context::Reading;
@@ -43,7 +43,8 @@ pub(super) fn remember(
         .outline
         .filter(|_| !query.base.is_system && !query.is_restricted && requested.paged.is_none())
         .filter(|_| requested.effective_rights().is_none() && !requested.asks_usability())
-        .filter(|_| requested.visible().is_none())?;
+        .filter(|_| requested.visible().is_none() && !requested.asks_for_contents())
+        .filter(|_| !requested.is_sorted())?;
     let action = Action::of(Operation::Search);
     let Scratch { recent, views, evaluator, .. } = &mut *reading.scratch;
     // The thread's own memory of forms: no lock, and no other thread learns of it.
@@ -242,6 +243,11 @@ impl<'p, 'o> Answering<'p, 'o> {
         let cache = &mut evaluator.cache;
         if !templates.write_bare(self.short, &self.message_id, *read_point, entry, name, chosen, views, cache)
         {
+            // What searches find for it is worked out on the long way. It is asked of the entry, for entries of all classes may be found by one
+            // form; one comparison, and only where values are written.
+            if read_point.shard().schema().is_group_of_urls(entry.shape.structural) {
+                return false;
+            }
             flush(self.short, self.out);
             // Too long for the stack: written straight into the output buffer, as any entry is.
             let large =

@@ -12,7 +12,7 @@ use crate::access::{Action, Item, Requester};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::outcome;
-use crate::referral::Referral;
+use crate::referral::{self, Referral};
 use crate::rights::visible;
 use crate::system::is_root_dse;
 use crate::worker::Scratch;
@@ -117,6 +117,9 @@ pub(super) fn find_base(
         return Err(Refusal::Unresolved(unresolved));
     };
     let entry = system.entry(id).expect("the base was just found");
+    if own.is_in_change_log(request.base) && !reading.scratch.views.reads_changes(who.class) {
+        return Err(Refusal::Unresolved(unresolved));
+    }
     let asked = Action { operation: Operation::Search, is_system: true };
     let view = reading.scratch.view(who, asked, &entry, system);
     match (reading.scratch.views.may(view, Right::Disclose), reading.scratch.views.may(view, Right::Search)) {
@@ -157,6 +160,9 @@ pub(super) fn refuse(
         }
         Refusal::Text(code, text) => encode_result(out, id, tag::SEARCH_DONE, code, b"", &text, &[]),
         Refusal::Unresolved(unresolved) => {
+            if let Some(referral) = referral::of_outside(reading.dsa, request.base, Some(request.scope)) {
+                return referral.answer(out, id, tag::SEARCH_DONE);
+            }
             let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
             outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, unresolved, read_point, cache);
         }

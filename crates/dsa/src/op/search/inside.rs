@@ -9,7 +9,7 @@
 //! for more than is there is undefined, which counts against the requester.
 
 use super::base::{Base, Refusal, refuse};
-use super::running::Admitted;
+use super::query::Admitted;
 use super::special::{SpecialEntries, is_omitted};
 use super::{Query, Running, SearchContext, bound, compile, run_base, run_cursor, suspend};
 use crate::access::{Action, Requester};
@@ -163,11 +163,20 @@ impl Inside<'_> {
         let (read_point, who) = (reading.read_point, context.identity.requester());
         // For the directory. That for the view is compiled when it is searched.
         let (filter, mut restricted) =
-            compile(&mut reading.scratch.views, who, &request.filter, (read_point, false));
+            compile(reading.scratch, (who, None), &request.filter, (read_point, false));
         let is_restricted = restricted.is_needed();
         let (selectors, types_only) = (request.selection, request.types_only);
-        let query =
-            Query { id, read_point, base: *base, who, selectors, types_only, is_restricted, again: None };
+        let query = Query {
+            id,
+            read_point,
+            base: *base,
+            who,
+            selectors,
+            types_only,
+            is_restricted,
+            follows: false,
+            again: None,
+        };
         // Ids are the same in both places. An entry that the transaction adds is in the view alone.
         let outside = read_point.entry(base.id);
         // A base search of an entry that the transaction does not touch is one of the directory.
@@ -243,6 +252,7 @@ impl Inside<'_> {
         done
     }
 
+    /// Puts one entry into the answer, as the transaction sees it, if the filter takes it and the client may see it.
     fn put_matching(
         &mut self,
         running: &mut Running,
@@ -254,7 +264,7 @@ impl Inside<'_> {
         let point = self.read_point;
         let who = outside.who;
         let (filter, mut restricted) =
-            compile(&mut self.view.scratch.views, who, &request.filter, (point, false));
+            compile(&mut self.view.scratch, (who, None), &request.filter, (point, false));
         let query = Query { read_point: point, is_restricted: restricted.is_needed(), ..*outside };
         let (base, mut work) = (running.base.id, DIFFERENT_WORK_MAX);
         for id in &running.hidden {

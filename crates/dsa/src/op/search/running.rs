@@ -3,239 +3,46 @@
 //! It holds no borrow, so a search can wait between two slices for as long as it may. What it goes on with is given to it each time: the read point that
 //! it began at, the templates of the thread that runs it now, the output buffer of its session.
 //!
-//! Rights on entries are asked here and nowhere before: by [`Query::admit`], for each entry that the cursor brings. The cursor knows
-//! of rights no more than that some attributes are never looked at. So all that counts entries stands behind `admit`: the limit, the
-//! page, the reference of a page to its last entry.
+//! What the requester may see is decided by the [`Query`] of the slice. A search that has an order goes through [`List`], which knows how to make
+//! it: this module knows no more of lists than that they come further in slices, too.
 
 use super::base::Base;
+use super::contents::Contents;
+use super::follow::Following;
 use super::page::{Page, put_page_end};
+use super::query::{Admitted, Query, Restricted, WRITTEN_ENTRY};
 use super::special::{References, SpecialEntries};
-use crate::access::{Bounds, Requester, Tester, ValueJudge, ViewId, tighter};
+use crate::access::{Bounds, Requester, ViewId, tighter};
 use crate::annotations::Annotations;
-use crate::context::Reading;
 use crate::control::effective_rights::{EffectiveRights, Written};
 use crate::engine::Dsa;
-use crate::entry_writer::{Large, RequestedSelection};
+use crate::entry_writer::Large;
+use crate::entry_writer::matched::Chose;
 use crate::faults::holes;
-use crate::monitor::{Counters, count};
+use crate::monitor::Counters;
 use crate::outcome::{self, limit_text};
-use crate::policy;
 use crate::recent::Again;
 use crate::refusals::Limit;
-use crate::session::security::Security;
 use crate::worker::Scratch;
-use ::access::Right;
 use env::clock::Now;
 use env::planted;
+use model::ResultCode;
 use model::limits::OUT_BYTES_SOFT_MAX;
-use model::{EntryId, ResultCode};
-use proto::control::{account_usability, effective_rights};
+use proto::control::{Control, effective_rights};
 use proto::list::Octets;
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
-use store::search::evaluate::Truth;
-use store::search::work::COMPILED_ITEM;
-use store::search::{Compiled, Cursor, Paused, Step};
+use smallvec::SmallVec;
+use store::search::{Cursor, Step};
 use store::{EntryRef, ReadPoint};
 
-/// Units of writing an entry.
-/// Copying a template's pieces and the values between them; long entries are bounded by the output buffer instead.
-const WRITTEN_ENTRY: u64 = 24;
 /// Units of finding out that an entry is not returned.
-const SKIPPED_ENTRY: u64 = 4;
+pub(super) const SKIPPED_ENTRY: u64 = 4;
 /// A search that has looked at more entries lacks an index, if there can be one.
 const UNINDEXED_LOOKED: u64 = 100;
 /// A suspended search holds back the cleaner: after this time it is ended.
 pub(crate) const SUSPENDED_MAX_NS: u64 = 600 * 1_000_000_000;
-
-/// A search whose base was found: where it looks, and how entries are answered.
-/// It borrows the request or what was kept of it, and is made anew for each slice: the requester's class may be
-/// another one by then.
-pub(super) struct Query<'q> {
-    pub(super) id: i32,
-    pub(super) read_point: ReadPoint<'q>,
-    pub(super) base: Base,
-    pub(super) who: Requester,
-    pub(super) selectors: Octets<'q>,
-    pub(super) types_only: bool,
-    /// Does the filter ask for attributes that the requester may test on some entries only?
-    pub(super) is_restricted: bool,
-    /// The form that is kept of it.
-    pub(super) again: Option<Again>,
-}
-
-impl Query<'_> {
-    /// Appends an entry that matches, if it may be returned. Of a long one only the first part: the rest must follow before anything else.
-    #[inline]
-    pub(super) fn put(
-        &self,
-        scratch: &mut Scratch,
-        view: ViewId,
-        counters: &Counters,
-        entry: &EntryRef<'_>,
-        out: &mut Vec<u8>,
-    ) -> Option<Large> {
-        count(&counters.entries, 1);
-        // Looked up for each entry: another search of the thread may have asked for another selection in between. Nearly always it is the last one.
-        let (templates, cache, views) = scratch.writer(self.base.is_system);
-        let asked = RequestedSelection { selectors: self.selectors, types_only: self.types_only, view };
-        let chosen = templates.choose(asked, self.read_point.shard().schema());
-        let is_root_dse = self.base.is_root_dse;
-        let large = templates.write(
-            out,
-            self.id,
-            self.read_point,
-            entry,
-            chosen,
-            (views, self.who),
-            cache,
-            is_root_dse,
-        );
-        if let Some(again) = self.again
-            && scratch.templates.holds(chosen)
-        {
-            scratch.recent.note_view(again, view, chosen);
-        }
-        large
-    }
-
-    /// The entry that is written next says whether its user can bind, if it has a password that the requester may compare. Returns its view,
-    /// which looking at groups of policies may have dropped.
-    #[cold]
-    fn bring(
-        &self,
-        dsa: &Dsa,
-        now: Now,
-        scratch: &mut Scratch,
-        view: ViewId,
-        entry: &EntryRef<'_>,
-        work: &mut u64,
-    ) -> ViewId {
-        let (who, read_point) = (self.who, self.read_point);
-        // The server's own entries are no accounts.
-        if self.base.is_system {
-            return view;
-        }
-        // Which policy holds may take filters and groups.
-        *work = work.saturating_sub(4 * WRITTEN_ENTRY);
-        let mut reading = Reading { dsa, read_point, scratch, now, security: Security::INTERNAL };
-        if let Some(usability) = policy::usability(&mut reading, who, entry) {
-            let value = usability.encode();
-            scratch.writer(false).0.bring(account_usability::control(&value));
-        }
-        scratch.view(who, self.base.action(), entry, read_point)
-    }
-
-    /// Whether, and by which view, an entry is returned that matches as far as the requester may test it anywhere. Not if it is hidden, if
-    /// it may not be read, or if the filter asks for what may not be tested on it.
-    ///
-    /// It comes before every count: an entry that is not admitted must show in no limit, page or number.
-    #[inline]
-    pub(super) fn admit(
-        &self,
-        scratch: &mut Scratch,
-        entry: &EntryRef<'_>,
-        restricted: &mut Restricted,
-        work: &mut u64,
-    ) -> Admitted {
-        let view = scratch.view(self.who, self.base.action(), entry, self.read_point);
-        if !scratch.views.may_return(view) {
-            return Admitted::No;
-        }
-        match self.is_restricted {
-            false => Admitted::By(view),
-            true => match restricted.is_true(scratch, self, view, entry, work) {
-                Some(true) => Admitted::By(view),
-                Some(false) => Admitted::No,
-                None => Admitted::Later,
-            },
-        }
-    }
-}
-
-/// Is an entry returned that a search has found?
-pub(super) enum Admitted {
-    /// By this view.
-    By(ViewId),
-    No,
-    /// It takes more work than is left to find out. [`Restricted`] knows how far it came.
-    Later,
-}
-
-/// Views and shapes that a search keeps its filter for.
-const RESTRICTED_MAX: usize = 16;
-
-/// The filter of a search as it is on entries on which not all may be tested that may be tested on others.
-///
-/// Candidates are found by a filter that knows no entry. This one has the last word: it is made for a view and a shape, and of an attribute
-/// that may not be tested there it knows nothing.
-#[derive(Default)]
-pub(super) struct Restricted {
-    /// As it is where all may be tested that may be tested anywhere. None of most searches, for which no right depends on the entry.
-    filter: Option<Box<Compiled>>,
-    /// Items of the filter: what making it ready costs.
-    items: u32,
-    of: Vec<(ViewId, u32, Compiled, ValueJudge)>,
-    /// An entry that it was paused at, and where. The entry may have a million values, which no slice may look at in one go.
-    paused: Option<(EntryId, Paused)>,
-}
-
-impl Restricted {
-    /// By this filter, of so many items.
-    pub(super) fn by(filter: Compiled, items: u32) -> Restricted {
-        Restricted { filter: Some(Box::new(filter)), items, ..Restricted::default() }
-    }
-
-    /// Has it a say?
-    #[inline]
-    pub(super) fn is_needed(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    /// Forgets where it was paused: the entry is found once more.
-    pub(super) fn forget_pause(&mut self) {
-        self.paused = None;
-    }
-
-    /// Is the filter true of an entry? `None` if it was paused: it goes on with the same entry.
-    #[cold]
-    fn is_true(
-        &mut self,
-        scratch: &mut Scratch,
-        query: &Query<'_>,
-        view: ViewId,
-        entry: &EntryRef<'_>,
-        work: &mut u64,
-    ) -> Option<bool> {
-        let Some(filter) = &self.filter else { return Some(false) };
-        let shape = entry.shape.number;
-        let known = self.of.iter().position(|(known, of, ..)| (*known, *of) == (view, shape));
-        let at = known.unwrap_or_else(|| {
-            // Entries of many shapes, one after the other, make it anew for each: that is paid.
-            *work = work.saturating_sub(u64::from(self.items) * COMPILED_ITEM);
-            let (_, cache, views) = scratch.writer(query.base.is_system);
-            let tester = Tester { views, who: query.who, view, right: Right::Search };
-            let (own, judge) = ValueJudge::restrict(filter, entry.shape, tester, query.read_point, cache);
-            if self.of.len() == RESTRICTED_MAX {
-                self.of.remove(0);
-            }
-            self.of.push((view, shape, own, judge));
-            self.of.len() - 1
-        });
-        let mut paused = match self.paused.take() {
-            Some((id, paused)) if id == entry.id => paused,
-            _ => Paused::default(),
-        };
-        let evaluator = scratch.evaluator(query.base.is_system);
-        let (_, _, own, judge) = &self.of[at];
-        let truth = judge.go_on(evaluator, own, (entry, query.read_point), &mut paused, work);
-        if truth.is_none() {
-            self.paused = Some((entry.id, paused));
-        }
-        truth.map(|truth| truth == Truth::True)
-    }
-}
 
 /// The state of a search between two entries.
 /// All of it is owned, and small: it is moved when the search is suspended.
@@ -250,13 +57,19 @@ pub(super) struct Running {
     pub(super) references: Option<References>,
     /// Ids, ascending, of entries that are not to be returned, if `special` says that there are any.
     pub(super) hidden: Vec<u32>,
+    /// What it keeps to follow changes, if it does.
+    pub(super) following: Option<Box<Following>>,
     /// It ends with this as soon as what is half written is out.
     pub(super) over: Option<ResultCode>,
     /// What it shows of somebody's rights on its entries.
     pub(super) rights: Option<Box<EffectiveRights>>,
+    /// What its entries are written with, if not with what they have.
+    pub(super) contents: Option<Box<Contents>>,
     /// Does it say of each entry whether its user can bind?
     pub(super) shows_usability: bool,
-    restricted: Restricted,
+    /// Its order, if it has one.
+    pub(super) list: Option<Box<dyn List>>,
+    pub(super) restricted: Restricted,
     types_only: bool,
     is_restricted: bool,
     again: Option<Again>,
@@ -271,6 +84,51 @@ pub(super) struct Running {
     pub(super) began_ns: u64,
     pub(super) deadline_ns: u64,
 }
+
+/// What makes the list of a search that has an order, and the responses that say so. Which it is, is the business of who begins the search.
+pub(super) trait List {
+    /// Comes further, as [`Running::slice`] does. `None` if it turns out that the entries have no order: they are returned as they are
+    /// found.
+    #[expect(clippy::too_many_arguments, reason = "what a slice has, borrowed from its owners")]
+    fn slice(
+        &mut self,
+        running: &mut Running,
+        now: (&Dsa, Now),
+        scratch: &mut Scratch,
+        query: &Query<'_>,
+        counters: &Counters,
+        work: &mut u64,
+        out: &mut Vec<u8>,
+    ) -> Option<Rest>;
+
+    /// It cannot be made. The search is refused, or begins anew without an order. Returns how it ends, if it does.
+    fn give_up(&mut self, running: &mut Running, why: TooMuch) -> Option<Rest>;
+
+    /// Bytes that it keeps for the client.
+    fn bytes(&self) -> usize;
+
+    /// An entry was returned.
+    fn note_returned(&mut self);
+
+    /// What is said of a search that is refused for its order.
+    fn text(&self) -> Option<&str>;
+
+    /// Adds the responses of a search that ends with this code: the OID and value of each.
+    fn put_responses(&self, code: ResultCode, responses: &mut Responses);
+}
+
+/// Why a list cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TooMuch {
+    /// There is no room for what it keeps.
+    Memory,
+    /// The search has looked at as many entries as it may.
+    LookThrough,
+}
+
+/// Controls of the last message: the OID and value of each. A search without any allocates nothing for them.
+/// None of them is critical: a response cannot be refused.
+pub(super) type Responses = SmallVec<[(&'static [u8], Vec<u8>); 3]>;
 
 /// Why a cursor loop came to rest.
 /// Only the caller knows whether the session can wait, so it decides what comes of each.
@@ -291,9 +149,12 @@ impl Running {
             special: SpecialEntries::default(),
             references: None,
             hidden: Vec::new(),
+            following: None,
             over: None,
             rights: None,
+            contents: None,
             shows_usability: false,
+            list: None,
             restricted: Restricted::default(),
             types_only: query.types_only,
             is_restricted: query.is_restricted,
@@ -315,7 +176,8 @@ impl Running {
         selectors: Octets<'q>,
     ) -> Query<'q> {
         let Running { id, base, types_only, is_restricted, again, .. } = *self;
-        Query { id, read_point, base, who, selectors, types_only, is_restricted, again }
+        let follows = self.following.as_ref().is_some_and(|following| following.is_sync());
+        Query { id, read_point, base, who, selectors, types_only, is_restricted, follows, again }
     }
 
     /// Keeps the filter for what it is on entries of which not all may be tested.
@@ -375,40 +237,33 @@ impl Running {
             // Its cursor has gathered ids, which are not needed any more.
             self.references = None;
         }
+        // Few searches have an order.
+        // It is taken out while it works with all the rest of the search.
+        if let Some(mut list) = self.list.take() {
+            let rest = list.slice(self, (dsa, now), scratch, query, counters, work, out);
+            self.list = Some(list);
+            if let Some(rest) = rest {
+                return rest;
+            }
+        }
         while out.len() < OUT_BYTES_SOFT_MAX {
-            // One that was not looked at to its end comes before the next.
-            // The cursor has gone past it by now, and would not bring it again.
-            let waiting = self.restricted.paused.as_ref().and_then(|(id, _)| read_point.entry(*id));
-            let entry = match waiting {
-                Some(entry) => entry,
-                None => match self.cursor.step(read_point, scratch.evaluator(self.base.is_system), work) {
-                    Step::Entry(entry) => entry,
-                    Step::Pause => return Rest::Pause,
-                    Step::End if self.cursor.is_cut() => return Rest::End(ResultCode::AdminLimitExceeded),
-                    Step::End => return Rest::End(ResultCode::Success),
-                },
+            let (entry, view) = match self.next(scratch, query, work) {
+                Ok(found) => found,
+                Err(rest) => return rest,
             };
-            // A skipped candidate may have cost work, so the slice may end here.
-            if self.special.skips(read_point, self.base.id, &entry, &self.hidden) {
+            if let Some(following) = &mut self.following
+                && !following.takes((query.id, query.read_point), view, scratch, &entry, out)
+            {
+                *work = work.saturating_sub(SKIPPED_ENTRY);
                 match *work {
                     0 => return Rest::Pause,
                     _ => continue,
                 }
             }
-            // What the requester may not read counts in no limit.
-            let view = match query.admit(scratch, &entry, &mut self.restricted, work) {
-                Admitted::By(view) => view,
-                Admitted::Later => return Rest::Pause,
-                Admitted::No => {
-                    if planted::is(holes::HIDDEN_COUNTED) {
-                        self.left = self.left.saturating_sub(1);
-                    }
-                    *work = work.saturating_sub(SKIPPED_ENTRY);
-                    match *work {
-                        0 => return Rest::Pause,
-                        _ => continue,
-                    }
-                }
+            // Before it is counted: it comes once more if it is paused here.
+            let view = match self.prepare_contents(scratch, query, (&entry, view), work) {
+                Ok(view) => view,
+                Err(rest) => return rest,
             };
             // An entry more than allowed was found: only now is it known that the limit was exceeded.
             if self.left == 0 {
@@ -419,30 +274,167 @@ impl Running {
             if self.page.as_mut().is_some_and(|page| !page.take(entry.id)) {
                 return Rest::PageFull;
             }
-            *work = work.saturating_sub(WRITTEN_ENTRY);
-            let view = match &mut self.rights {
-                None => view,
-                // Counted by now: what is shown besides makes no other entry of it.
-                Some(rights) => {
-                    let (who, action) = (query.who, query.base.action());
-                    let written = Written { who, view, action, entry: &entry, read_point };
-                    if !rights.show(scratch, &written, (query.selectors, query.types_only), work) {
-                        return Rest::End(ResultCode::InsufficientAccessRights);
-                    }
-                    // Views that were made for the subject may have been more than are remembered.
-                    scratch.view(who, action, &entry, read_point)
-                }
-            };
-            let view =
-                if self.shows_usability { query.bring(dsa, now, scratch, view, &entry, work) } else { view };
-            if let Some(large) = query.put(scratch, view, counters, &entry, out) {
-                return Rest::Large(large);
+            if let Some(rest) =
+                self.put_entry((dsa, now), scratch, query, counters, (&entry, view), work, out)
+            {
+                return rest;
             }
             if *work == 0 {
                 return Rest::Pause;
             }
         }
         Rest::Pause
+    }
+
+    /// The next entry that matches and that the requester may see, with the view that it is returned by. Else why there is none, for now or
+    /// at all. What the requester may not see counts in no limit.
+    #[inline(always)]
+    pub(super) fn next<'q>(
+        &mut self,
+        scratch: &mut Scratch,
+        query: &Query<'q>,
+        work: &mut u64,
+    ) -> Result<(EntryRef<'q>, ViewId), Rest> {
+        let read_point = query.read_point;
+        loop {
+            // One that was not looked at to its end comes before the next.
+            // The cursor has gone past it by now, and would not bring it again.
+            let waiting = self.restricted.paused.as_ref().map(|(id, _)| *id);
+            let waiting = waiting.or_else(|| self.contents.as_ref()?.waiting());
+            let waiting = waiting.and_then(|id| read_point.entry(id));
+            let entry = match waiting {
+                Some(entry) => entry,
+                None => match self.cursor.step(read_point, scratch.evaluator(self.base.is_system), work) {
+                    Step::Entry(entry) => entry,
+                    Step::Pause => return Err(Rest::Pause),
+                    Step::End if self.cursor.is_cut() => {
+                        return Err(Rest::End(ResultCode::AdminLimitExceeded));
+                    }
+                    Step::End => return Err(Rest::End(ResultCode::Success)),
+                },
+            };
+            // A skipped candidate may have cost work, so the slice may end here.
+            if !self.special.skips(read_point, self.base.id, &entry, &self.hidden) {
+                match self.admit(scratch, query, &entry, work) {
+                    Admitted::By(view) => return Ok((entry, view)),
+                    Admitted::Later => return Err(Rest::Pause),
+                    Admitted::No => {
+                        if planted::is(holes::HIDDEN_COUNTED) {
+                            self.left = self.left.saturating_sub(1);
+                        }
+                        *work = work.saturating_sub(SKIPPED_ENTRY);
+                        // Rights may have changed since it was paused in the middle of it: it is not to come again.
+                        self.restricted.forget_pause();
+                        self.contents.iter_mut().for_each(|contents| contents.forget());
+                    }
+                }
+            }
+            if *work == 0 {
+                return Err(Rest::Pause);
+            }
+        }
+    }
+
+    /// Whether, and by which view, an entry is returned. One that was admitted, and is put together since, is not evaluated again.
+    #[inline(always)]
+    pub(super) fn admit(
+        &mut self,
+        scratch: &mut Scratch,
+        query: &Query<'_>,
+        entry: &EntryRef<'_>,
+        work: &mut u64,
+    ) -> Admitted {
+        match &self.contents {
+            Some(contents) if contents.has_begun(entry, query.who) => query.admit_again(scratch, entry),
+            _ => query.admit(scratch, entry, &mut self.restricted, work),
+        }
+    }
+
+    /// Puts together what the entry is written with, before it is counted. Returns the view that it is written by.
+    /// Nearly no search has contents of its own, and then nothing is asked of the entry.
+    ///
+    /// # Errors
+    /// Why the slice ends here.
+    #[inline(always)]
+    pub(super) fn prepare_contents(
+        &mut self,
+        scratch: &mut Scratch,
+        query: &Query<'_>,
+        (entry, view): (&EntryRef<'_>, ViewId),
+        work: &mut u64,
+    ) -> Result<ViewId, Rest> {
+        let Some(contents) = self.contents.as_mut() else { return Ok(view) };
+        let place = (query.read_point, &query.base, query.who);
+        match contents.prepare(scratch, place, query.selection(view), entry, work) {
+            // Other entries were looked at for it, each by a view of its own, and a thread remembers so many.
+            Chose::All => Ok(query.view_again(scratch, entry)),
+            Chose::Paused => Err(Rest::Pause),
+            Chose::TooMuch => Err(Rest::End(ResultCode::AdminLimitExceeded)),
+        }
+    }
+
+    /// Writes an entry that is returned, with what the search shows besides. Why the slice ends with it, if it does.
+    #[expect(clippy::too_many_arguments, reason = "what a slice has, borrowed from its owners")]
+    #[inline(always)]
+    pub(super) fn put_entry(
+        &mut self,
+        (dsa, now): (&Dsa, Now),
+        scratch: &mut Scratch,
+        query: &Query<'_>,
+        counters: &Counters,
+        (entry, view): (&EntryRef<'_>, ViewId),
+        work: &mut u64,
+        out: &mut Vec<u8>,
+    ) -> Option<Rest> {
+        let read_point = query.read_point;
+        *work = work.saturating_sub(WRITTEN_ENTRY);
+        let view = match &mut self.rights {
+            None => view,
+            // Counted by now: what is shown besides makes no other entry of it.
+            Some(rights) => {
+                let (who, action) = (query.who, query.base.action());
+                let written = Written { who, view, action, entry, read_point };
+                if !rights.show(scratch, &written, (query.selectors, query.types_only), work) {
+                    return Some(Rest::End(ResultCode::InsufficientAccessRights));
+                }
+                // Views that were made for the subject may have been more than are remembered.
+                scratch.view(who, action, entry, read_point)
+            }
+        };
+        let view =
+            if self.shows_usability { query.bring(dsa, now, scratch, view, entry, work) } else { view };
+        if let Some(list) = &mut self.list {
+            list.note_returned();
+        }
+        if let Some(following) = &mut self.following {
+            following.bring(scratch);
+        }
+        // What is worked out for the entry is paid there.
+        scratch.work = *work;
+        let large = match &mut self.contents {
+            None => query.put(scratch, view, counters, entry, out),
+            Some(contents) => query.put_contents(contents, scratch, view, counters, entry, out),
+        };
+        *work = scratch.work;
+        large.map(Rest::Large)
+    }
+
+    /// Goes back to the first candidate: nothing was returned so far.
+    /// The plan stays, and what was looked at counts anew.
+    #[cold]
+    pub(super) fn begin_again(&mut self) {
+        self.cursor.rewind();
+        self.restricted.forget_pause();
+        // The entry that it has begun with is brought again by the cursor.
+        self.contents.iter_mut().for_each(|contents| contents.forget());
+    }
+
+    /// Bytes that are kept for the client besides what every search keeps.
+    /// An estimate is good enough: it is compared with a bound of megabytes.
+    pub(super) fn bytes(&self) -> usize {
+        let of_rights = self.rights.as_ref().map_or(0, |rights| rights.heap_bytes());
+        let of_contents = self.contents.as_ref().map_or(0, |contents| contents.heap_bytes());
+        self.cursor.heap_bytes() + of_rights + of_contents + self.list.as_ref().map_or(0, |list| list.bytes())
     }
 
     /// If it is over, tells the access log, if that wants to know, how many entries it has looked at, and whether it was for want of an index.
@@ -457,10 +449,23 @@ impl Running {
 
     /// The last message of the search.
     pub(super) fn end(&self, counters: &Counters, out: &mut Vec<u8>, code: ResultCode) {
+        if let Some(text) = self.list.as_ref().and_then(|list| list.text()) {
+            return self.end_with(out, code, text);
+        }
         match code {
-            ResultCode::AdminLimitExceeded if self.cursor.is_cut() => {
+            // The latter two are of one that cannot be sorted for it.
+            ResultCode::AdminLimitExceeded
+            | ResultCode::UnavailableCriticalExtension
+            | ResultCode::VirtualListViewError
+                if self.cursor.is_cut() =>
+            {
                 counters.limited(Limit::LookThrough);
                 return self.end_with(out, code, &outcome::look_through_text(self.advice.as_deref()));
+            }
+            ResultCode::AdminLimitExceeded if self.contents.as_ref().is_some_and(|of| of.is_too_much()) => {
+                let text =
+                    "an attribute has too many values that match: ask for them by equality, or for all";
+                return self.end_with(out, code, text);
             }
             ResultCode::SizeLimitExceeded if self.is_own.0 => counters.limited(Limit::Size),
             ResultCode::TimeLimitExceeded if self.is_own.1 => counters.limited(Limit::Time),
@@ -471,19 +476,29 @@ impl Running {
 
     /// A paged search ends with an empty cookie (RFC 2696 section 3), whatever ends it.
     pub(super) fn end_with(&self, out: &mut Vec<u8>, code: ResultCode, text: &str) {
-        let value = self.rights.as_ref().map(|rights| rights.response());
-        let control = value.as_deref().map(effective_rights::control);
-        match self.page {
-            None => encode_result(out, self.id, tag::SEARCH_DONE, code, b"", text, control.as_slice()),
-            Some(_) => put_page_end(out, self.id, (code, text), &[], control),
-        }
+        self.put_end(out, (code, text), &[]);
     }
 
     /// The cookie is made of where the page ends; the server keeps nothing of it.
     pub(super) fn end_page(&self, read_point: ReadPoint<'_>, out: &mut Vec<u8>) {
         let page = self.page.as_ref().expect("only a paged search fills a page");
-        let value = self.rights.as_ref().map(|rights| rights.response());
-        let control = value.as_deref().map(effective_rights::control);
-        put_page_end(out, self.id, (ResultCode::Success, ""), &page.cookie(read_point), control);
+        self.put_end(out, (ResultCode::Success, ""), &page.cookie(read_point));
+    }
+
+    /// The last message, with the controls that answer those of the request.
+    fn put_end(&self, out: &mut Vec<u8>, (code, text): (ResultCode, &str), cookie: &[u8]) {
+        let mut values = Responses::new();
+        if let Some(rights) = &self.rights {
+            values.push((effective_rights::OID, rights.response()));
+        }
+        if let Some(list) = &self.list {
+            list.put_responses(code, &mut values);
+        }
+        let controls: SmallVec<[Control<'_>; 3]> =
+            values.iter().map(|(oid, value)| Control { oid, critical: false, value: Some(value) }).collect();
+        match self.page {
+            None => encode_result(out, self.id, tag::SEARCH_DONE, code, b"", text, &controls),
+            Some(_) => put_page_end(out, self.id, (code, text), cookie, &controls),
+        }
     }
 }

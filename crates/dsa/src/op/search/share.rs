@@ -1,16 +1,19 @@
 //! What a suspended search takes of what clients may have: one of the searches of its peer, and memory for its filter.
 
-use crate::client_memory::{Kept, UNCOUNTED_BYTES};
+use super::running::{Rest, Running, TooMuch};
+use crate::client_memory::{ClientMemory, Kept, UNCOUNTED_BYTES};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::monitor::Counters;
+use crate::outcome::TOO_MUCH_KEPT;
 use crate::peers::{Asker, Peer, SearchPermit};
 use crate::refusals::Limit;
 use crate::user_searches::UserPermit;
+use model::ResultCode;
+use std::sync::Arc;
 
 /// Said of a search that cannot be suspended.
 pub(super) const TOO_MANY: &str = "the limit of active searches is reached";
-const TOO_MUCH: &str = "the memory limit of active searches is reached; try again or use a shorter filter";
 
 /// The share of one search. It is free again when this is dropped.
 pub(super) struct Share {
@@ -18,7 +21,10 @@ pub(super) struct Share {
     /// If a rule says how many its requester may have.
     _of_user: Option<UserPermit>,
     /// What it keeps, if that is much.
-    _kept: Option<Kept>,
+    kept: Option<Kept>,
+    memory: Arc<ClientMemory>,
+    /// Has its client bound?
+    is_bound: bool,
 }
 
 /// How many searches a requester may have.
@@ -65,14 +71,44 @@ impl Share {
             _ => Asker::Unbound,
         };
         let permit = peer.search(asker).ok_or_else(|| refused(peer, Limit::ActiveSearches, TOO_MANY))?;
-        let mut kept = None;
-        if bytes >= UNCOUNTED_BYTES {
-            let kept = kept.insert(Kept::new(&dsa.client_memory));
-            if !kept.try_set(bytes, asker != Asker::Unbound) {
-                return Err(refused(peer, Limit::ClientMemory, TOO_MUCH));
-            }
+        let (memory, is_bound) = (Arc::clone(&dsa.client_memory), asker != Asker::Unbound);
+        let mut share = Share { _permit: permit, _of_user: of_user, kept: None, memory, is_bound };
+        match share.set(bytes) {
+            true => Ok(share),
+            false => Err(refused(peer, Limit::ClientMemory, TOO_MUCH_KEPT)),
         }
-        Ok(Share { _permit: permit, _of_user: of_user, _kept: kept })
+    }
+
+    /// A search waits for its next slice, with selectors of so many bytes. One that is sorted keeps more than before; if there is no room for
+    /// that, it does without its order. So does one that follows changes; it is ended then. The code that it ends with, if it does.
+    #[inline]
+    pub(super) fn keep(&mut self, running: &mut Running, selectors: usize) -> Option<ResultCode> {
+        if let Some(following) = &running.following {
+            let bytes = running.bytes() + following.heap_bytes() + selectors;
+            return (!self.set(bytes)).then_some(ResultCode::Busy);
+        }
+        let mut list = running.list.take()?;
+        let bytes = running.bytes() + list.bytes() + selectors;
+        let rest = if self.set(bytes) { None } else { list.give_up(running, TooMuch::Memory) };
+        running.list = Some(list);
+        match rest {
+            Some(Rest::End(code)) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The search keeps so many bytes from now on. `false` if there is no room for them.
+    fn set(&mut self, bytes: usize) -> bool {
+        if bytes < UNCOUNTED_BYTES && self.kept.is_none() {
+            return true;
+        }
+        let kept = self.kept.get_or_insert_with(|| Kept::new(&self.memory));
+        // What there was room for stays, whatever others have taken meanwhile.
+        if bytes as u64 <= kept.bytes() {
+            kept.set(bytes, self.is_bound);
+            return true;
+        }
+        kept.try_set(bytes, self.is_bound)
     }
 }
 

@@ -75,6 +75,16 @@ impl SpecialEntries {
         }
     }
 
+    /// Of a search that follows changes: such entries may come later.
+    pub(super) fn following(requested: &Requested<'_>) -> SpecialEntries {
+        let omits = match requested.visible() {
+            Some(Visible::Subentries) => Omitted::Entries,
+            Some(Visible::Entries) => Omitted::Subentries,
+            None => Omitted::SubentriesBelow,
+        };
+        SpecialEntries { refers: !requested.manage_dsa_it, omits, ..SpecialEntries::default() }
+    }
+
     /// Of a search inside a transaction: nobody is referred anywhere.
     /// They were refused before the view was made.
     pub(super) fn hiding() -> SpecialEntries {
@@ -86,6 +96,12 @@ impl SpecialEntries {
     #[inline]
     pub(super) fn is_none(self) -> bool {
         self == SpecialEntries::default()
+    }
+
+    /// Is nothing to be done but to leave out subentries?
+    pub(super) fn omits_subentries_alone(self) -> bool {
+        let omits = matches!(self.omits, Omitted::Subentries | Omitted::SubentriesBelow);
+        omits && !(self.follows || self.refers || self.hides)
     }
 
     /// Where a search looks.
@@ -221,6 +237,17 @@ pub(super) fn settle_base(
             Err(AliasError::Unresolved(unresolved)) => found = Err(unresolved),
             Err(AliasError::Dangling(alias)) => return Err(Refusal::Alias(ResultCode::AliasProblem, alias)),
             Err(AliasError::Loop(alias)) => return Err(Refusal::Alias(ResultCode::LoopDetect, alias)),
+            // Below a referral object that is hidden, all is absent.
+            Err(AliasError::Elsewhere { alias, nearest, .. })
+                if requested.manage_dsa_it
+                    || hidden_referral(reading, (who, Operation::Search), nearest).is_some() =>
+            {
+                return Err(Refusal::Alias(ResultCode::AliasProblem, alias));
+            }
+            Err(AliasError::Elsewhere { nearest, dn: meant, .. }) => {
+                found = Err(Unresolved::NoSuchObject(Some(nearest)));
+                dn = Some(meant);
+            }
         }
     }
     if !requested.manage_dsa_it

@@ -6,7 +6,8 @@
 //!
 //! The plan is asked only of searches that have more candidates than they may look at. All others pay one comparison.
 
-use super::running::{Query, Running};
+use super::query::Query;
+use super::running::Running;
 use crate::access::{Bounds, Searchable};
 use crate::context::Reading;
 use crate::faults::holes;

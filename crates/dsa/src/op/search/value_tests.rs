@@ -7,7 +7,7 @@
 //! once without a bound, and once with one unit of work a slice, so that an evaluation is put down at each value.
 
 use super::base::Base;
-use super::running::{Admitted, Query};
+use super::query::{Admitted, Query};
 use super::{Restricted, compile};
 use crate::Dsa;
 use crate::access::Requester;
@@ -197,11 +197,20 @@ fn search(
 ) -> BTreeSet<String> {
     let suffix = read_point.resolve(testing::SUFFIX.as_bytes(), &mut scratch.evaluator.cache);
     let base = Base { id: suffix.expect("it is there"), is_system: false, is_root_dse: false };
-    let (filter, mut restricted) = compile(&mut scratch.views, who, filter, (read_point, false));
+    let (filter, mut restricted) = compile(scratch, (who, None), filter, (read_point, false));
     let is_restricted = restricted.is_needed();
     let selectors = Octets::parse(b"").expect("it is a list");
-    let query =
-        Query { id: 1, read_point, base, who, selectors, types_only: false, is_restricted, again: None };
+    let query = Query {
+        id: 1,
+        read_point,
+        base,
+        who,
+        selectors,
+        types_only: false,
+        is_restricted,
+        follows: false,
+        again: None,
+    };
     let mut found = BTreeSet::new();
     let mut admit = |restricted: &mut Restricted, scratch: &mut Scratch, entry: &store::EntryRef<'_>| {
         loop {

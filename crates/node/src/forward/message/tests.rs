@@ -28,7 +28,8 @@ fn origin() -> impl Strategy<Value = Origin> {
 fn record() -> impl Strategy<Value = Record> {
     let texts =
         proptest::collection::btree_map("[a-eg-z.]{1,9}", proptest::collection::vec(".{0,9}", 0..3), 0..4);
-    texts.prop_map(|values| Record { values, ..Record::default() })
+    let history = proptest::collection::vec(".{1,9}", 0..3);
+    (texts, history).prop_map(|(values, history)| Record { values, history, ..Record::default() })
 }
 
 fn what() -> impl Strategy<Value = What> {

@@ -89,3 +89,20 @@ fn a_misspelt_key_gets_a_suggestion() {
     assert!(unknown("idle-timeout", names()).contains("`idle-timeout` in section `[limits]`"));
     assert_eq!(unknown("colour-of-the-logo", names()), "unknown key `colour-of-the-logo`");
 }
+
+#[test]
+fn lines_are_read_as_the_values_that_they_were_made_of() {
+    let values = ["7"].map(str::to_owned);
+    let shown = |name: &str, values: &[String]| line(known(name).expect("it is a key"), values);
+    assert_eq!(shown("limits.size", &values), "limits.size = \"7\"");
+    let rules = [
+        "a: subtree=\"dc=a\" filter=\"(cn=\\28x)\"; users; allow=read",
+        "b: all; anonymous; deny=read rank=1",
+    ];
+    let rules = rules.map(str::to_owned);
+    let text = format!("{}\n{}\n", shown("limits.size", &values), shown("access.rule", &rules));
+    let read = crate::config::read("p.toml", &text);
+    assert_eq!(read.faults, [], "{text}");
+    assert_eq!(known("access.rule").map(|key| key.show(&read.config)), Ok(rules.to_vec()));
+    assert_eq!(read.config.size_limit, 7);
+}

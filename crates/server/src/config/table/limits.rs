@@ -2,8 +2,10 @@
 
 use crate::config::value::{each, message_bytes};
 use crate::config::{Config, network};
-use dsa::settings::value::{bytes, number};
+use dsa::settings::value::{bytes, bytes_within, number};
 use dsa::settings::{Row, Scope, Values, put};
+use model::limits::{SORT_BYTES_MAX, SORT_BYTES_MIN, TREE_DELETE_MAX};
+
 pub(super) const ROWS: &[Row<Config>] = &[
     Row {
         name: "limits.size",
@@ -35,6 +37,34 @@ pub(super) const ROWS: &[Row<Config>] = &[
                update is refused, but their next requests are not read.",
         set: |c, v| put(&mut c.clients.update_bytes_max, v, bytes),
         show: |c| vec![c.clients.update_bytes_max.to_string()],
+    },
+    Row {
+        name: "limits.tree-delete",
+        form: "N",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "1000",
+        text: "Entries that one delete with the control tree delete takes at once: a larger subtree goes in parts of that \
+               size. 100000 at most.",
+        // Other writers wait for each part, and it is one record of the log.
+        set: |c, v| put(&mut c.clients.tree_delete_max, v, |t| number(t, 1, TREE_DELETE_MAX)),
+        show: |c| vec![c.clients.tree_delete_max.to_string()],
+    },
+    Row {
+        name: "limits.sort-bytes",
+        form: "BYTES",
+        values: Values::One,
+        scope: Scope::Directory,
+        default: "64MiB",
+        text: "Bytes of the sort keys of one sorted search, 64 KiB to 1 GiB: 64 MiB are about a million entries with short keys. A search that needs more is \
+               refused, or its entries come unsorted.",
+        // They count as memory of clients too.
+        set: |c, v| {
+            put(&mut c.clients.sort_bytes_max, v, |t| {
+                bytes_within(t, SORT_BYTES_MIN as u64, SORT_BYTES_MAX as u64).map(|bytes| bytes as usize)
+            })
+        },
+        show: |c| vec![c.clients.sort_bytes_max.to_string()],
     },
     Row {
         name: "limits.idle-timeout",

@@ -207,7 +207,7 @@ fn what_cannot_be_is_refused_and_memory_comes_back() {
     let refused =
         |attribute: &str, kind| shard.writer().index_begin(name(&shard, attribute, kind)).unwrap_err();
     assert_eq!(refused("uid", IndexKind::Equality), IndexRefused::Exists);
-    assert_eq!(refused("cn", IndexKind::Ordering), IndexRefused::NoRule("ordering"));
+    assert_eq!(refused("member", IndexKind::Ordering), IndexRefused::NoRule("ordering"));
     shard.measure();
     let before = shard.memory().total();
     let mut build = begin(&shard, "l", IndexKind::Substring);

@@ -7,7 +7,8 @@ use super::definition::{Assertion, Keys, Kind, Probe, Structure};
 use crate::index::key::Key;
 use schema::AttributeType;
 
-/// `(a>=b)` and `(a<=b)`: ids in a range of prefixes.
+/// `(a>=b)` and `(a<=b)`: ids in a range of prefixes. Of an attribute without an ordering rule these are undefined: its keys, by its
+/// equality rule, are for sorted searches alone ([`crate::search::InOrder`]).
 pub(super) struct Ordering;
 
 impl Kind for Ordering {
@@ -15,12 +16,12 @@ impl Kind for Ordering {
     const STRUCTURE: Structure = Structure::Tree;
 
     fn missing_rule(definition: &AttributeType) -> Option<&'static str> {
-        definition.ordering.is_none().then_some("ordering")
+        definition.order().is_none().then_some("ordering")
     }
 
     fn each_key(keys: Keys<'_>, value: &[u8], normal: &mut Vec<u8>, each: &mut impl FnMut(Key)) {
         let schema = keys.schema;
-        if let Some(rule) = schema.attribute_type(keys.attribute_type).ordering
+        if let Some(rule) = schema.attribute_type(keys.attribute_type).order()
             && rule.normalise_value(schema, value, normal).is_ok()
         {
             each(Key::Prefix(prefix(normal)));

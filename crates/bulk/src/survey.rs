@@ -1,0 +1,182 @@
+//! What an export of another server has that an import does not take as it stands: passwords, operational attributes, access rules.
+
+use crate::operational::{Foreign, foreign, without_state};
+use crate::record::Records;
+use crate::report::Fault;
+use crate::source::{Input, Piece, Source, Whole};
+use password::Stored;
+use proto::ldif::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Names that are counted apart; of more, the others are left out of the report. No server has as many.
+const NAMES_MAX: usize = 1000;
+/// Operational attributes that are kept with the values that the other server gave them.
+const KEPT: [&str; 6] =
+    ["createTimestamp", "creatorsName", "entryCSN", "entryUUID", "modifiersName", "modifyTimestamp"];
+const ACI: &str = "aci";
+const USER_PASSWORD: &str = "userPassword";
+
+/// What becomes of some values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// They are imported as they are.
+    Kept,
+    /// They are imported as they are, and are of no use here.
+    Useless(&'static str),
+    /// They are imported in another form.
+    Translated(&'static str),
+    /// They are not imported.
+    Left(&'static str),
+}
+
+/// What an export has, by kinds of values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Records.
+    pub entries: u64,
+    /// Records that are no entries, which the import reports.
+    pub faults: u64,
+    /// Values by attribute, in lower case, or scheme of a password: how it is written, what becomes of them, how many there are.
+    pub values: BTreeMap<String, (String, Fate, u64)>,
+}
+
+/// Reads the inputs to their ends.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn survey(inputs: &mut [Input<'_>]) -> Result<Survey, Fault> {
+    let mut survey = Survey::default();
+    for (number, input) in inputs.iter_mut().enumerate() {
+        let (mut source, mut piece) = (Whole::new(input), Piece::default());
+        while source.next(&mut piece).map_err(|fault| Fault { input: number, ..fault })? {
+            survey.add(&piece);
+        }
+    }
+    Ok(survey)
+}
+
+impl Survey {
+    fn add(&mut self, piece: &Piece) {
+        let mut records = Records::of(piece);
+        while let Some(record) = records.next() {
+            let Ok(record) = record else {
+                self.faults += 1;
+                continue;
+            };
+            self.entries += 1;
+            let counted = record.content.try_each(|_, line| {
+                let value = match line.value {
+                    Value::Bytes(value) | Value::Url(value) => value,
+                };
+                self.count(line.description, value);
+                Ok::<_, Fault>(())
+            });
+            self.faults += u64::from(counted.is_err());
+        }
+    }
+
+    pub(crate) fn count(&mut self, description: &[u8], value: &[u8]) {
+        let Some(stripped) = without_state(description) else {
+            let why = "they were deleted, and kept for replication";
+            return self.put("values with the option ;deleted", Fate::Left(why));
+        };
+        let name = stripped.split(|byte| *byte == b';').next().unwrap_or_default();
+        if name.eq_ignore_ascii_case(USER_PASSWORD.as_bytes()) {
+            return self.count_password(value);
+        }
+        let fate = match foreign(name) {
+            Some(Foreign::Derived) => Fate::Left("this server derives them"),
+            Some(Foreign::Uuid) => Fate::Translated("entryUUID, unless the entry has one"),
+            Some(Foreign::Own) if name.eq_ignore_ascii_case(ACI.as_bytes()) => {
+                Fate::Left("access rules: pando access translate makes rules of them")
+            }
+            Some(Foreign::Own) => Fate::Left("the other server's own"),
+            None if KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name)) => Fate::Kept,
+            None => return,
+        };
+        self.put(&String::from_utf8_lossy(name), fate);
+    }
+
+    fn count_password(&mut self, value: &[u8]) {
+        let scheme = value.strip_prefix(b"{").and_then(|rest| rest.split(|byte| *byte == b'}').next());
+        let name = |scheme: &[u8]| {
+            format!("{USER_PASSWORD} {{{}}}", String::from_utf8_lossy(scheme).to_ascii_uppercase())
+        };
+        let why = "the scheme is not known here, so no password matches them";
+        match (Stored::read(value), scheme) {
+            (Ok(stored), Some(scheme)) if !stored.is_clear() => self.put(&name(scheme), Fate::Kept),
+            (Err(_), Some(scheme)) => self.put(&name(scheme), Fate::Useless(why)),
+            _ => {
+                self.put(&format!("{USER_PASSWORD} in the clear"), Fate::Translated("what --passwords says"))
+            }
+        }
+    }
+
+    pub(crate) fn put(&mut self, name: &str, fate: Fate) {
+        // A scheme may be anything that stands between two braces.
+        let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+        let key = format!("{} {fate:?}", name.to_ascii_lowercase());
+        if self.values.len() < NAMES_MAX || self.values.contains_key(&key) {
+            self.values.entry(key).or_insert((name, fate, 0)).2 += 1;
+        }
+    }
+}
+
+impl fmt::Display for Survey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} records", self.entries + self.faults)?;
+        for (name, fate, count) in self.values.values() {
+            match fate {
+                Fate::Kept => writeln!(f, "kept: {name}: {count}")?,
+                Fate::Useless(why) => writeln!(f, "kept: {name}: {count}: {why}")?,
+                Fate::Translated(to) => writeln!(f, "translated: {name}: {count}: {to}")?,
+                Fate::Left(why) => writeln!(f, "left out: {name}: {count}: {why}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn reported(text: &str) -> String {
+        let mut cursor = Cursor::new(text.as_bytes().to_vec());
+        survey(&mut [Input::Seekable(&mut cursor)]).expect("it can be read").to_string()
+    }
+
+    #[test]
+    fn an_export_of_openldap() {
+        let text = "dn: dc=example\nobjectClass: domain\ndc: example\nstructuralObjectClass: domain\n\
+            entryUUID: 8d4e2d14-0000-103f-8000-000000000000\ncontextCSN: 20260102030405.123456Z#000000#001#000000\n\n\
+            dn: uid=a,dc=example\nuserPassword: {SSHA}W6ph5Mm5Pz8GgiULbPgzG37mj9gAAAAA\nuserPassword:: e05PTkV9eA==\n\
+            entryUUID: 8d4e2d14-0000-103f-8000-000000000001\nUSERPASSWORD: secret\n\ndn: uid=b\nchangetype: delete\n";
+        assert_eq!(
+            reported(text),
+            "3 records\n\
+             left out: contextCSN: 1: this server derives them\n\
+             kept: entryUUID: 2\n\
+             left out: structuralObjectClass: 1: this server derives them\n\
+             translated: userPassword in the clear: 1: what --passwords says\n\
+             kept: userPassword {NONE}: 1: the scheme is not known here, so no password matches them\n\
+             kept: userPassword {SSHA}: 1\n"
+        );
+    }
+
+    #[test]
+    fn an_export_of_389_directory_server() {
+        let text = "dn: dc=example\nnsUniqueId: 4f6d7b01-1dd211b2-8000e2c9-00000000\naci: (targetattr=\"*\")\n\
+            cn;vucsn-5f00aa00000000010000: a\nmail;deleted: b\nparentid: 1\n";
+        assert_eq!(
+            reported(text),
+            "1 records\n\
+             left out: aci: 1: access rules: pando access translate makes rules of them\n\
+             translated: nsUniqueId: 1: entryUUID, unless the entry has one\n\
+             left out: parentid: 1: the other server's own\n\
+             left out: values with the option ;deleted: 1: they were deleted, and kept for replication\n"
+        );
+    }
+}

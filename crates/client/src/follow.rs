@@ -1,0 +1,268 @@
+//! A search that goes on at other servers: by the URLs of a referral, and of those that these answer.
+
+use crate::error::ClientError;
+use crate::link::Link;
+use crate::server::Server;
+use env::clock::{Clock, SystemClock};
+use model::limits::{CHAIN_BYTES_MAX, CHAIN_SEARCHES_MAX, CHAIN_SECONDS_MAX};
+use model::{ResultCode, Scope};
+use proto::control::chaining_behavior::{self, Behavior};
+use proto::control::proxied_authorization;
+use proto::message::{Message, Reply, Request, Response};
+use proto::op::Search;
+use proto::op::search::encode_reference;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A server that may be asked, and how.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The server, and who asks.
+    pub server: Server,
+    /// Does it ask in the name of its client (RFC 4370)?
+    pub is_proxied: bool,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Messages of entries, and of references that were not followed.
+    pub messages: Vec<u8>,
+    /// Bases of the searches that were made.
+    pub bases: Vec<Vec<u8>>,
+    /// Number of the result code.
+    pub code: u32,
+    /// The text of the result.
+    pub text: String,
+    /// URLs of a referral that was not followed.
+    pub urls: Vec<Vec<u8>>,
+}
+
+/// Searches on, from the URLs of a referral, at the servers that `target` knows. `message` is the search, `who` asks: a DN, empty for nobody.
+///
+/// Other servers are asked to refer to others and not to ask them, so all that happens is decided here: each place is searched once, and only so many.
+pub fn follow(
+    message: &[u8],
+    who: &[u8],
+    urls: &[Vec<u8>],
+    target: &dyn Fn(&[u8]) -> Option<Target>,
+) -> Followed {
+    let Ok(Message { request: Request::Search(search), .. }) = Message::decode(message) else {
+        return Followed { code: ResultCode::OperationsError as u32, ..Followed::default() };
+    };
+    let clock = SystemClock::start();
+    let seconds = match search.time_limit_s.unsigned_abs().into() {
+        0 => CHAIN_SECONDS_MAX,
+        asked => CHAIN_SECONDS_MAX.min(asked),
+    };
+    let mut following = Following {
+        search,
+        who,
+        target,
+        end_ns: clock.monotonic_ns().saturating_add(seconds * 1_000_000_000),
+        clock,
+        entries: 0,
+        places: BTreeSet::new(),
+        waiting: VecDeque::from([urls.to_vec()]),
+        followed: Followed::default(),
+    };
+    following.run();
+    following.followed
+}
+
+struct Following<'a> {
+    search: Search<'a>,
+    who: &'a [u8],
+    target: &'a dyn Fn(&[u8]) -> Option<Target>,
+    clock: SystemClock,
+    end_ns: u64,
+    entries: u32,
+    /// Where it was searched.
+    places: BTreeSet<Vec<u8>>,
+    /// Where it is still to be searched: URLs of which one is enough.
+    waiting: VecDeque<Vec<Vec<u8>>>,
+    followed: Followed,
+}
+
+/// How a search at one server ended.
+enum End {
+    /// All is said.
+    Done,
+    /// With this code and text, which end everything.
+    Result(u32, String),
+    /// It cannot be asked now; nothing came of it.
+    Unavailable(String),
+}
+
+impl Following<'_> {
+    fn run(&mut self) {
+        let mut is_first = true;
+        while let Some(urls) = self.waiting.pop_front() {
+            if let Some((code, text)) = self.alternatives(&urls, is_first) {
+                (self.followed.code, self.followed.text) = (code, text);
+                return;
+            }
+            is_first = false;
+        }
+    }
+
+    /// Searches at the first of some servers that can be asked. Code and text if that ends everything.
+    fn alternatives(&mut self, urls: &[Vec<u8>], is_first: bool) -> Option<(u32, String)> {
+        let mut why = (ResultCode::Unavailable, "no server can be asked".to_owned());
+        for url in urls {
+            let Some(target) = (self.target)(url) else { continue };
+            let Some((base, scope)) = place(url) else { continue };
+            if !self.places.insert(url.to_ascii_lowercase()) {
+                why = (ResultCode::LoopDetect, "the referrals lead in a circle".to_owned());
+                continue;
+            }
+            if self.places.len() > CHAIN_SEARCHES_MAX {
+                return Some((ResultCode::AdminLimitExceeded as u32, partial("too many referrals")));
+            }
+            self.followed.bases.push(base.clone());
+            match self.at(&target, &base, scope) {
+                End::Done => return None,
+                End::Result(code, text) => return Some((code, text)),
+                End::Unavailable(reason) => why.1 = reason,
+            }
+        }
+        let text = if is_first { why.1 } else { partial(&why.1) };
+        Some((why.0 as u32, text))
+    }
+
+    fn seconds_left(&self) -> u64 {
+        self.end_ns.saturating_sub(self.clock.monotonic_ns()).div_ceil(1_000_000_000)
+    }
+
+    /// Searches at one server.
+    fn at(&mut self, target: &Target, base: &[u8], scope: Option<Scope>) -> End {
+        let Target { server, is_proxied } = target;
+        let unavailable =
+            |error: &ClientError| End::Unavailable(format!("{}, port {}: {error}", server.host, server.port));
+        let mut link = match Link::open_for(server, self.seconds_left().max(1)) {
+            Ok(link) => link,
+            Err(error) => return unavailable(&error),
+        };
+        let mut search = Search { base, scope: scope.unwrap_or(self.search.scope), ..self.search.clone() };
+        search.time_limit_s = i32::try_from(self.seconds_left().max(1)).unwrap_or(i32::MAX);
+        let behavior = chaining_behavior::encode([Behavior::ReferralsRequired; 2]);
+        let authorization_id = [b"dn:", self.who].concat();
+        let mut controls = vec![chaining_behavior::control(&behavior, false)];
+        controls.extend(is_proxied.then(|| proxied_authorization::control(&authorization_id)));
+        link.push(|out, id| Request::Search(search).encode(out, id, &controls));
+        let before = self.followed.messages.len();
+        loop {
+            if self.clock.monotonic_ns() >= self.end_ns {
+                return End::Result(ResultCode::TimeLimitExceeded as u32, partial("the time is over"));
+            }
+            let taken = link.receive(|reply| self.take(reply));
+            match taken {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(error) if self.followed.messages.len() == before => return unavailable(&error),
+                Err(error) => {
+                    return End::Result(ResultCode::Unavailable as u32, partial(&error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Takes a reply; how the search ended, if it is the last.
+    fn take(&mut self, reply: &Reply<'_>) -> Option<End> {
+        if self.followed.messages.len() > CHAIN_BYTES_MAX {
+            let text = partial("the answer is too long to be kept");
+            return Some(End::Result(ResultCode::AdminLimitExceeded as u32, text));
+        }
+        match reply.response {
+            Response::SearchEntry(entry) => {
+                if self.entries == self.search.size_limit.unsigned_abs() && self.entries > 0 {
+                    return Some(End::Result(ResultCode::SizeLimitExceeded as u32, String::new()));
+                }
+                self.entries += 1;
+                entry.encode(&mut self.followed.messages, 1, &[]);
+                None
+            }
+            Response::SearchReference(urls) => {
+                let urls: Vec<Vec<u8>> = urls.iter().map(<[u8]>::to_vec).collect();
+                match urls.iter().any(|url| (self.target)(url).is_some()) {
+                    true => self.waiting.push_back(urls),
+                    false => {
+                        let urls = urls.iter().map(Vec::as_slice);
+                        encode_reference(&mut self.followed.messages, 1, urls, &[]);
+                    }
+                }
+                None
+            }
+            _ => reply.result().map(|result| {
+                let urls: Vec<Vec<u8>> = result.referral.iter().map(<[u8]>::to_vec).collect();
+                let said = String::from_utf8_lossy(result.diagnostic).into_owned();
+                match result.result_code() {
+                    Some(ResultCode::Success) => End::Done,
+                    Some(ResultCode::Busy | ResultCode::Unavailable) => End::Unavailable(said),
+                    Some(ResultCode::Referral) if urls.iter().any(|url| (self.target)(url).is_some()) => {
+                        self.waiting.push_back(urls);
+                        End::Done
+                    }
+                    _ => {
+                        self.followed.urls = urls;
+                        End::Result(result.code, said)
+                    }
+                }
+            }),
+        }
+    }
+}
+
+/// What an answer says that is not all of it.
+fn partial(why: &str) -> String {
+    format!("{why}; this is a part of the answer")
+}
+
+/// Base and scope of an LDAP URL (RFC 4516).
+fn place(url: &[u8]) -> Option<(Vec<u8>, Option<Scope>)> {
+    let at = url.windows(3).position(|three| three == b"://")? + 3;
+    let path = url[at..].splitn(2, |byte| *byte == b'/').nth(1).unwrap_or_default();
+    let mut parts = path.split(|byte| *byte == b'?');
+    let base = decoded(parts.next().unwrap_or_default())?;
+    let scope = match parts.nth(1) {
+        Some(b"base") => Some(Scope::Base),
+        Some(b"one") => Some(Scope::One),
+        Some(b"sub") => Some(Scope::Subtree),
+        _ => None,
+    };
+    Some((base, scope))
+}
+
+/// Text without percent encoding.
+fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, others @ ..] = rest {
+        rest = others;
+        if *first != b'%' {
+            out.push(*first);
+            continue;
+        }
+        let (digits, others) = others.split_at_checked(2)?;
+        out.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = others;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_say_where_it_goes_on() {
+        let of =
+            |url: &str| place(url.as_bytes()).map(|(base, scope)| (String::from_utf8(base).unwrap(), scope));
+        assert_eq!(
+            of("ldap://h:389/ou=a%20b,dc=x??sub"),
+            Some(("ou=a b,dc=x".to_owned(), Some(Scope::Subtree)))
+        );
+        assert_eq!(of("ldaps://h"), Some((String::new(), None)));
+        assert_eq!(of("ldap://h/dc=x?cn?one?(a=b)"), Some(("dc=x".to_owned(), Some(Scope::One))));
+        assert_eq!((of("ldap://h/%4"), of("ldap://h/%zz"), of("nonsense")), (None, None, None));
+    }
+}

@@ -1,0 +1,269 @@
+//! The change log for other programs: the last changes as entries below `cn=changelog` (good-ldap-changelog-04), made of the commands of the log when these
+//! are applied.
+//!
+//! They are entries of the server's own, so base, scope, filter, pages and rights are those of any search there. Who may read them is decided twice: by the
+//! rules on `cn=changelog`, and by whether the requester may read whatever they tell of. An entry of the change log has values of entries that are gone or are
+//! others by now, so no rule on these can be asked any more. So it is for those who may read all entries with all attributes, and for
+//! nobody else. What even they read by name only, passwords above all, is never put into it.
+//!
+//! A number is the place of the change in the log: the record, and which of its updates it is. All nodes of a cluster have the same log, and so the same
+//! numbers. Which changes are kept is a matter of each node: those that it has applied since its start, as far as the settings allow. The number
+//! behind which all are there is `firstChangeNumber` of the root DSE.
+//!
+//! ```text
+//! applier      a command was applied, what was noted of its updates  ->  [`ChangeLog::put`]
+//! the oldest   go when there are too many bytes of them, or when they are too old
+//! ```
+
+pub mod choices;
+mod entry;
+
+use self::choices::Choices;
+use self::entry::fill;
+use crate::audit::Carried;
+use crate::offer::Offer;
+use crate::system::{CHANGE_LOG_DN, ROOT_DSES, System, Update, put, put_all};
+use env::clock::Now;
+use model::Entry;
+use model::limits::TRANSACTION_UPDATES_MAX;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Attributes of the root DSE.
+/// Clients look for the first of them to find out whether there is a change log.
+const CHANGE_LOG: &str = "changelog";
+const FIRST: &str = "firstChangeNumber";
+const LAST: &str = "lastChangeNumber";
+
+/// Bits of a number that say which update of its record it is: more than a record has updates.
+const UPDATE_BITS: u32 = 21;
+const _: () = assert!(TRANSACTION_UPDATES_MAX < 1 << UPDATE_BITS);
+/// Bytes that an entry takes besides its values, about.
+const ENTRY_BYTES: u64 = 512;
+
+/// The number of a change: the update with this number, from 1 on, of a record.
+/// Updates that were refused have a number too, so a replay comes to the same numbers.
+pub(crate) fn number_of(index: u64, update: u32) -> u64 {
+    index << UPDATE_BITS | u64::from(update)
+}
+
+/// The changes that are kept.
+/// Their entries are in the shard; here is what says which of them goes next.
+#[derive(Debug, Default)]
+struct Kept {
+    changes: VecDeque<Change>,
+    bytes: u64,
+    /// Changes up to this number are not kept.
+    behind: u64,
+    /// First and last number, as each root DSE shows them.
+    shown: [(u64, u64); Offer::COUNT],
+}
+
+/// A change, without what its entry has.
+#[derive(Debug)]
+struct Change {
+    number: u64,
+    wall_ms: u64,
+    bytes: u64,
+}
+
+impl Kept {
+    /// The least number that a change which is not there cannot have.
+    fn first(&self) -> u64 {
+        self.behind + 1
+    }
+
+    /// The number of the newest change; where none is kept, the greatest that one which is gone may have.
+    fn last(&self) -> u64 {
+        self.changes.back().map_or(self.behind, |change| change.number)
+    }
+
+    /// First and last number.
+    fn bounds(&self) -> (u64, u64) {
+        (self.first(), self.last())
+    }
+
+    /// Does the root DSE with this number show the bounds, and does no change go? Then there is nothing to be brought up to date.
+    fn is_shown(&self, offer: usize, goes: impl FnOnce(&Change, u64) -> bool) -> bool {
+        let none_goes = !self.changes.front().is_some_and(|oldest| goes(oldest, self.bytes));
+        none_goes && self.shown[offer] == self.bounds()
+    }
+
+    /// Shows the bounds in the root DSE with this number, if they have changed. No first number is 0.
+    fn show(&mut self, update: &mut Update<'_>, offer: usize) {
+        let (first, last) = self.bounds();
+        if std::mem::replace(&mut self.shown[offer], (first, last)) != (first, last) {
+            let bounds = [(FIRST, vec![first.to_string()]), (LAST, vec![last.to_string()])];
+            update.replace(ROOT_DSES[offer], bounds);
+        }
+    }
+
+    /// Keeps a change, which is the newest.
+    fn push(&mut self, change: Change) {
+        assert!(self.last() < change.number, "changes are put in the order of the log");
+        self.bytes += change.bytes;
+        self.changes.push_back(change);
+    }
+
+    /// Drops the oldest, if it is to go.
+    fn pop_if(&mut self, goes: impl FnOnce(&Change, u64) -> bool) -> Option<u64> {
+        let oldest = self.changes.front().filter(|oldest| goes(oldest, self.bytes))?;
+        let (number, bytes) = (oldest.number, oldest.bytes);
+        self.changes.pop_front();
+        (self.bytes, self.behind) = (self.bytes - bytes, number);
+        Some(number)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeLog {
+    bytes_max: AtomicU64,
+    age_max_ms: AtomicU64,
+    /// Is there a log, so that changes have places in it?
+    has_log: AtomicBool,
+    /// The last record that is applied.
+    applied: AtomicU64,
+    /// Changed in the role of the writer of the server's own entries, which is taken first.
+    kept: Mutex<Kept>,
+}
+
+impl ChangeLog {
+    /// Is there one?
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.bytes_max.load(Ordering::Relaxed) > 0
+    }
+
+    /// The directory has a log from here on.
+    pub(crate) fn begin(&self, system: &System, choices: Choices, now: Now) {
+        self.has_log.store(true, Ordering::Relaxed);
+        self.choose(system, choices, now);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Nobody who holds it can panic between two changes that belong together.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps changes as it was chosen from now on. Without a log there are none, whatever was chosen.
+    pub(crate) fn choose(&self, system: &System, choices: Choices, now: Now) {
+        let bytes = if self.has_log.load(Ordering::Relaxed) { choices.bytes } else { 0 };
+        self.age_max_ms.store(u64::from(choices.seconds) * 1000, Ordering::Relaxed);
+        system.update(now, |update| {
+            let mut kept = self.kept();
+            let was_on = self.bytes_max.swap(bytes, Ordering::Relaxed) > 0;
+            match (was_on, bytes > 0) {
+                (false, true) => {
+                    // What was applied before is nowhere.
+                    let behind = number_of(self.applied.load(Ordering::Relaxed) + 1, 0) - 1;
+                    *kept = Kept { behind, ..Kept::default() };
+                    let schema = system.shard().schema();
+                    let mut entry = Entry::new();
+                    put_all(&mut entry, schema, "objectClass", ["top", "extensibleObject"]);
+                    put(&mut entry, schema, "cn", CHANGE_LOG);
+                    update.add(CHANGE_LOG_DN, &mut entry);
+                }
+                (true, false) => {
+                    drop_oldest(update, &mut kept, |_, _| true);
+                    update.delete(CHANGE_LOG_DN);
+                }
+                _ => self.make_room(update, &mut kept, now.wall_ms),
+            }
+            if was_on != (bytes > 0) {
+                show_all(update, &mut kept, !was_on);
+            }
+        });
+    }
+
+    /// The directory is what the log says up to this record. No change up to it will be put.
+    pub(crate) fn begin_behind(&self, index: u64) {
+        self.applied.store(index, Ordering::Relaxed);
+        self.kept().behind = number_of(index + 1, 0) - 1;
+    }
+
+    /// All of a record is applied.
+    /// If changes are kept from here on, those of the records before are not there.
+    pub(crate) fn end(&self, index: u64) {
+        self.applied.store(index, Ordering::Relaxed);
+    }
+
+    /// Puts the changes of a command, which was applied just now.
+    pub(crate) fn put(&self, system: &System, carried: &Carried) {
+        let now = Now { wall_ms: carried.wall_ms, monotonic_ns: 0 };
+        system.update(now, |update| {
+            let mut kept = self.kept();
+            for (number, message, note) in carried.updates() {
+                let mut entry = Entry::new();
+                let number = number_of(carried.index, number);
+                // Of a log that begins anew what was before is worth nothing.
+                if number <= kept.last() {
+                    drop_oldest(update, &mut kept, |_, _| true);
+                    kept.behind = number - 1;
+                }
+                let Some(bytes) = fill(&mut entry, system, (number, carried), message, note) else {
+                    continue;
+                };
+                // It counts before it is there: what finds no room goes like one that was kept.
+                kept.push(Change { number, wall_ms: carried.wall_ms, bytes: bytes as u64 + ENTRY_BYTES });
+                if !update.add(&dn_of(number), &mut entry) {
+                    // There is no room for it: so there is none for any before it, or readers would not know that one is missing.
+                    drop_oldest(update, &mut kept, |_, _| true);
+                }
+            }
+            self.make_room(update, &mut kept, carried.wall_ms);
+        });
+    }
+
+    /// Drops what is too old, or too much.
+    fn make_room(&self, update: &mut Update<'_>, kept: &mut Kept, wall_ms: u64) {
+        drop_oldest(update, kept, self.goes(wall_ms));
+    }
+
+    /// Whether the oldest change is to go, of so many bytes of changes: it is too old, or there is too much.
+    fn goes(&self, wall_ms: u64) -> impl Fn(&Change, u64) -> bool + use<> {
+        let bytes_max = self.bytes_max.load(Ordering::Relaxed);
+        let oldest_ms = wall_ms.saturating_sub(self.age_max_ms.load(Ordering::Relaxed));
+        move |change, bytes| bytes > bytes_max || change.wall_ms < oldest_ms
+    }
+
+    /// Brings the change log up to date, as far as its age matters, and shows its bounds in the root DSE of a session that is offered this. To be called before
+    /// a read point of the server's own entries is taken.
+    pub(crate) fn refresh(&self, system: &System, offer: Offer, now: Now) {
+        if self.kept().is_shown(offer.number(), self.goes(now.wall_ms)) {
+            return;
+        }
+        system.update(now, |update| {
+            let mut kept = self.kept();
+            self.make_room(update, &mut kept, now.wall_ms);
+            kept.show(update, offer.number());
+        });
+    }
+}
+
+/// Drops the oldest changes, as long as each is one that goes.
+fn drop_oldest(update: &mut Update<'_>, kept: &mut Kept, goes: impl Fn(&Change, u64) -> bool) {
+    while let Some(number) = kept.pop_if(&goes) {
+        update.delete(&dn_of(number));
+    }
+}
+
+/// The name of the entry of a change.
+fn dn_of(number: u64) -> String {
+    format!("changeNumber={number},{CHANGE_LOG_DN}")
+}
+
+/// Shows in all root DSEs that there is a change log, or that there is none.
+fn show_all(update: &mut Update<'_>, kept: &mut Kept, is_on: bool) {
+    kept.shown = Default::default();
+    for (offer, dn) in ROOT_DSES.into_iter().enumerate() {
+        match is_on {
+            true => {
+                update.replace(dn, [(CHANGE_LOG, vec![CHANGE_LOG_DN.to_owned()])]);
+                kept.show(update, offer);
+            }
+            false => update.replace(dn, [CHANGE_LOG, FIRST, LAST].map(|name| (name, Vec::new()))),
+        }
+    }
+}

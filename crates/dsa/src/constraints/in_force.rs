@@ -1,0 +1,302 @@
+//! The constraints that are in force, by the numbers of the schema.
+
+use super::class::class;
+use super::references::References;
+use super::subtree::{Subtree, normal};
+use super::values::ValueRule;
+use super::{ConstraintKind, ConstraintRule};
+use crate::behaviour::FIRST_WITH_CONSTRAINTS;
+use model::dn::{parse_rdn, split_first};
+use model::{ClassId, Description, TypeId};
+use schema::{CheckOptions, Rule, Schema};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use store::Shard;
+
+/// Constraints by the numbers of a schema.
+#[derive(Debug, std::default::Default)]
+pub(crate) struct InForce {
+    pub(super) unique: Vec<Unique>,
+    pub(super) sequences: Vec<Sequence>,
+    /// In the order in which they are configured: the first that is violated is named.
+    pub(super) values: Vec<ValueRule>,
+    pub(super) defaults: Vec<Default>,
+    pub(super) references: Vec<References>,
+}
+
+/// Entries that are added without an attribute.
+#[derive(Debug)]
+pub(super) struct Lacking {
+    /// Of this type; a subtype, or options, will do for it.
+    pub(super) attribute: TypeId,
+    /// Those of this class, or of a subclass; all if there is none.
+    pub(super) class: Option<ClassId>,
+    /// Those that come to be in it.
+    pub(super) subtree: Option<Subtree>,
+}
+
+/// Entries that are added get a value.
+#[derive(Debug)]
+pub(super) struct Default {
+    /// The entries that get it.
+    pub(super) of: Lacking,
+    /// What they get; the schema has checked it.
+    pub(super) value: Vec<u8>,
+}
+
+/// Entries that are added get numbers.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    /// The numbers, no two of which are the same in the whole directory.
+    pub(super) numbers: Unique,
+    /// The entries that get one.
+    pub(super) of: Lacking,
+    /// DN of the entry that has the next one, in this attribute.
+    pub(super) counter: Vec<u8>,
+    pub(super) next: TypeId,
+}
+
+/// Values of these types are unique.
+#[derive(Debug)]
+pub(super) struct Unique {
+    /// For texts.
+    pub(super) name: String,
+    /// The types that were named. Their subtypes count too, which may be added to the schema
+    /// while it is in force.
+    pub(super) types: Vec<TypeId>,
+    /// Without one it is about all entries.
+    pub(super) subtree: Option<Subtree>,
+}
+
+impl InForce {
+    /// These constraints.
+    ///
+    /// # Errors
+    /// What the schema does not know of them, with the place of the rule.
+    pub(crate) fn new(rules: &[ConstraintRule], schema: &Schema) -> Result<InForce, (usize, String)> {
+        let (mut all, mut names) = (InForce::default(), BTreeSet::new());
+        for (at, rule) in rules.iter().enumerate() {
+            if !names.insert(&rule.name) {
+                return Err((at, format!("the name `{}` is there twice", rule.name)));
+            }
+            all.add(rule, schema).map_err(|what| (at, what))?;
+        }
+        Ok(all)
+    }
+
+    /// As [`InForce::new`], without those that the schema does not know. A log has such ones
+    /// only if a start had another schema since, which refuses them.
+    fn known(rules: &[ConstraintRule], schema: &Schema) -> InForce {
+        let mut all = InForce::default();
+        rules.iter().for_each(|rule| _ = all.add(rule, schema));
+        all
+    }
+
+    /// All of a rule or nothing: what the schema does not know is found before anything is
+    /// pushed.
+    fn add(&mut self, rule: &ConstraintRule, schema: &Schema) -> Result<(), String> {
+        let subtree = rule.subtree.as_deref().map(|dn| Subtree::new(dn.as_bytes(), schema)).transpose()?;
+        let name = rule.name.clone();
+        match &rule.kind {
+            ConstraintKind::Unique(attributes) => {
+                let types = attributes.iter().map(|name| unique_type(schema, name));
+                self.unique.push(Unique { name, types: types.collect::<Result<_, _>>()?, subtree });
+            }
+            ConstraintKind::Sequence(sequence) => {
+                let attribute = unique_type(schema, &sequence.attribute)?;
+                let counter = sequence.counter.as_bytes().to_vec();
+                normal(schema, &counter)?;
+                let next = unique_type(schema, &sequence.next)?;
+                if is_named_by(schema, &counter, next) {
+                    return Err(format!(
+                        "the entry is named by `{}`, so the number cannot go on",
+                        sequence.next
+                    ));
+                }
+                let class = class(schema, sequence.class.as_deref())?;
+                let of = Lacking { attribute, class, subtree };
+                let numbers = Unique { name, types: vec![attribute], subtree: None };
+                self.sequences.push(Sequence { numbers, of, counter, next });
+            }
+            ConstraintKind::Values(values) => {
+                let types = values.attributes.iter().map(|name| value_type(schema, name));
+                let types = types.collect::<Result<_, _>>()?;
+                let class = class(schema, values.class.as_deref())?;
+                let about = (name, types, subtree, class);
+                self.values.push(ValueRule::new(about, values, schema, &|name| unique_type(schema, name))?);
+            }
+            ConstraintKind::References(references) => {
+                let types = references.attributes.iter().map(|name| name_type(schema, name));
+                let types = types.collect::<Result<_, _>>()?;
+                self.references.push(References::new((name, types, subtree), references, schema)?);
+            }
+            ConstraintKind::Default(default) => {
+                let attribute = value_type(schema, &default.attribute)?;
+                let value = default.value.clone().into_bytes();
+                let checked = schema.check_attribute_value(
+                    Description::plain(attribute),
+                    &value,
+                    CheckOptions::default(),
+                );
+                checked.map_err(|violation| violation.to_string())?;
+                let class = class(schema, default.class.as_deref())?;
+                self.defaults.push(Default { of: Lacking { attribute, class, subtree }, value });
+            }
+        }
+        Ok(())
+    }
+
+    /// Is there nothing?
+    fn is_empty(&self) -> bool {
+        let InForce { unique, sequences, values, defaults, references } = self;
+        unique.is_empty()
+            && sequences.is_empty()
+            && values.is_empty()
+            && defaults.is_empty()
+            && references.is_empty()
+    }
+
+    /// DNs of the entries that have the next numbers of sequences.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = &[u8]> {
+        self.sequences.iter().map(|sequence| &sequence.counter[..])
+    }
+
+    /// Is there a constraint on values of this type?
+    pub(crate) fn concerns(&self, schema: &Schema, attribute_type: TypeId) -> bool {
+        // Which values are judged may hang on the class.
+        let is_class = attribute_type == schema.well_known().object_class;
+        let is_judged =
+            |rule: &ValueRule| rule.has(schema, attribute_type) || (is_class && rule.class.is_some());
+        self.unique.iter().any(|unique| unique.has(schema, attribute_type))
+            || self.values.iter().any(is_judged)
+            || self.references.iter().any(|rule| rule.must_exist && rule.has(schema, attribute_type))
+    }
+
+    /// The types that need an equality index, with the names of their constraints.
+    pub(crate) fn indexed(&self) -> impl Iterator<Item = (&str, TypeId)> {
+        let numbers = self.sequences.iter().map(|sequence| &sequence.numbers);
+        let unique = self.unique.iter().chain(numbers).map(|unique| (&unique.name[..], &unique.types[..]));
+        let lists = self.values.iter().map(|rule| (&rule.name[..], rule.looked_up()));
+        let references = self.references.iter().map(|rule| (&rule.name[..], &rule.types[..]));
+        unique
+            .chain(lists)
+            .chain(references)
+            .flat_map(|(name, types)| types.iter().map(move |id| (name, *id)))
+    }
+
+    /// The constraint whose subtree an entry would become the base of, or lie above, by this
+    /// name. A rename to it would bring entries into the subtree that nobody has judged.
+    pub(crate) fn below_name(&self, schema: &Schema, dn: &[u8]) -> Option<&str> {
+        let key = normal(schema, dn).ok()?;
+        let unique = self.unique.iter().map(|unique| (&unique.name[..], unique.subtree.as_ref()));
+        let values = self.values.iter().map(|rule| (&rule.name[..], rule.subtree.as_ref()));
+        let must_exist = self.references.iter().filter(|rule| rule.must_exist);
+        let references = must_exist.map(|rule| (&rule.name[..], rule.subtree.as_ref()));
+        let is_above = |subtree: &Subtree| subtree.superiors.contains(&key);
+        unique
+            .chain(values)
+            .chain(references)
+            .find(|(_, subtree)| subtree.is_some_and(is_above))
+            .map(|(name, _)| name)
+    }
+}
+
+impl Unique {
+    /// Is a value of this type to be unique?
+    pub(super) fn has(&self, schema: &Schema, attribute_type: TypeId) -> bool {
+        self.types.iter().any(|of| schema.is_subtype(attribute_type, *of))
+    }
+}
+
+/// Is an attribute of this type in the RDN of a name?
+fn is_named_by(schema: &Schema, dn: &[u8], attribute_type: TypeId) -> bool {
+    let (rdn, _) = split_first(dn);
+    parse_rdn(rdn)
+        .is_ok_and(|rdn| rdn.iter().any(|ava| schema.find_type(ava.attribute_type) == Some(attribute_type)))
+}
+
+/// A type whose values users give. Passwords are stored in another form than they are sent in,
+/// which policies judge.
+fn value_type(schema: &Schema, name: &str) -> Result<TypeId, String> {
+    let id = schema.find_type(name.as_bytes()).ok_or_else(|| format!("the schema has no `{name}`"))?;
+    match schema.attribute_type(id).definition.no_user_modification
+        || id == schema.well_known().object_class
+        || schema.is_secret(id)
+    {
+        true => Err(format!("values of `{name}` are for the server, or for the policies of passwords")),
+        false => Ok(id),
+    }
+}
+
+/// A type whose values are names of entries.
+fn name_type(schema: &Schema, name: &str) -> Result<TypeId, String> {
+    let id = unique_type(schema, name)?;
+    match schema.attribute_type(id).equality {
+        Some(Rule::DistinguishedName | Rule::UniqueMember) => Ok(id),
+        _ => Err(format!("values of `{name}` are no names of entries")),
+    }
+}
+
+/// A type whose values can be unique: users give them, and there is a rule for when two are
+/// equal.
+fn unique_type(schema: &Schema, name: &str) -> Result<TypeId, String> {
+    let id = schema.find_type(name.as_bytes()).ok_or_else(|| format!("the schema has no `{name}`"))?;
+    let kind = schema.attribute_type(id);
+    if kind.definition.no_user_modification || id == schema.well_known().object_class {
+        return Err(format!("the server keeps `{name}` itself, or many entries share its values"));
+    }
+    match kind.equality {
+        // Its assertion is a part of a value, so no value can be looked for.
+        Some(
+            Rule::IntegerFirstComponent
+            | Rule::ObjectIdentifierFirstComponent
+            | Rule::DirectoryStringFirstComponent,
+        ) => Err(format!("values of `{name}` are compared by their first component alone")),
+        Some(_) => Ok(id),
+        None => Err(format!("`{name}` has no equality rule, so no two values of it are equal")),
+    }
+}
+
+/// The constraints in force, for all threads. Where there are none, it is one look at a flag.
+#[derive(std::default::Default)]
+pub(crate) struct Constraints {
+    /// Looked at for each group of updates, without a lock.
+    is_any: AtomicBool,
+    /// As they were configured, to see whether others come, and as they are judged by.
+    rules: RwLock<(Vec<ConstraintRule>, Arc<InForce>)>,
+}
+
+impl Constraints {
+    /// Puts others in force, from the next batch on. To be called where no batch is open:
+    /// writes that were prepared before are not installed.
+    pub(crate) fn put(&self, rules: Vec<ConstraintRule>, shard: &Shard) {
+        if self.rules.read().unwrap_or_else(PoisonError::into_inner).0 == rules {
+            return;
+        }
+        // In the writer's role: a batch is judged by the constraints before or by those after
+        // it, whole. The role comes before the lock, as with a batch, which looks at them in
+        // the role.
+        let mut writer = shard.writer();
+        let mut now = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let in_force = InForce::known(&rules, shard.schema());
+        self.is_any.store(!in_force.is_empty(), Ordering::Release);
+        *now = (rules, Arc::new(in_force));
+        writer.invalidate_prepared_writes();
+        writer.publish();
+    }
+
+    /// Are there any, whether or not they are in force?
+    pub(crate) fn is_any(&self) -> bool {
+        self.is_any.load(Ordering::Acquire)
+    }
+
+    /// Those that hold for updates which are applied by this behaviour, if there are some.
+    #[inline]
+    pub(crate) fn now(&self, behaviour: u32) -> Option<Arc<InForce>> {
+        if !self.is_any() || behaviour < FIRST_WITH_CONSTRAINTS {
+            return None;
+        }
+        Some(Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner).1))
+    }
+}

@@ -1,0 +1,188 @@
+//! Searches at or below a referral object that the server itself follows (decision 107).
+//!
+//! The referral object stands for all that is behind it. A client may search there if it may search the object, test the attributes that it may
+//! test of the object, and read of entries what it may read of the object. What the schema lacks, no rule can be about: it is left out.
+
+use super::base::Refusal;
+use super::suspended::SearchContext;
+use crate::access::{Action, ViewId, tighter};
+use crate::chaining::{Answer, Question};
+use crate::context::Reading;
+use crate::control::Requested;
+use crate::faults::holes;
+use crate::monitor::count;
+use crate::outcome::{self, FixedRefusal};
+use crate::referral::Referral;
+use ::access::{Operation, Right};
+use env::planted;
+use model::{Description, ResultCode};
+use proto::list::{Attributes, Octets, attribute_list, octet_list};
+use proto::message::{Frame, Reply, Request, Response, frame};
+use proto::op::Search;
+use proto::op::search::{SearchEntry, encode_reference};
+use proto::result::{LdapResult, encode_response};
+use proto::tag;
+use schema::Schema;
+
+/// Answers a search that meets a referral by what other servers say. `false`, and nothing, if it is not to be chained. `true` without an answer if that
+/// is not there yet: then the thread's passwords lack it.
+#[cold]
+pub(super) fn run(
+    reading: &mut Reading<'_>,
+    context: &SearchContext<'_>,
+    (id, request, requested): (i32, &Search<'_>, &Requested<'_>),
+    refusal: &Refusal,
+    out: &mut Vec<u8>,
+) -> bool {
+    let (Refusal::Referral(referral), Some(outward)) = (refusal, reading.dsa.outward.get()) else {
+        return false;
+    };
+    // Controls are about one search at one server: pages, sorting, a transaction. Such a search is referred.
+    if requested.paged.is_some() || requested.rare.is_some() {
+        return false;
+    }
+    let Some(server) = outward.chaining.server_of(referral.uris()) else { return false };
+    let Some(view) = view_of(reading, context, referral) else { return false };
+    let say = |out: &mut Vec<u8>, code, text: &str| outcome::say(out, id, tag::SEARCH_DONE, code, text);
+    if !reading.scratch.views.may(view, Right::Search) {
+        say(out, ResultCode::InsufficientAccessRights, "insufficient rights to search here");
+        return true;
+    }
+    if !may_test(reading, view, request) {
+        say(out, ResultCode::InsufficientAccessRights, UNTESTABLE);
+        return true;
+    }
+    let question = question(reading, context, request, referral);
+    match reading.scratch.passwords.follow(outward, server, question) {
+        Ok(answer) => write(reading, context, (id, view, referral), &answer, out),
+        Err(_) if reading.scratch.passwords.refusal().is_some() => say(out, TOO_MANY.0, TOO_MANY.1),
+        Err(_) => {}
+    }
+    true
+}
+
+/// Busy, for the same search may succeed when it is sent again.
+const TOO_MANY: FixedRefusal = (ResultCode::Busy, "too many searches wait for other servers; try again");
+const UNTESTABLE: &str = "the filter has an attribute that may not be tested behind this referral object, or that the schema lacks";
+
+/// The requester's view on the referral object, for which it was found to be readable.
+fn view_of(reading: &mut Reading<'_>, context: &SearchContext<'_>, referral: &Referral) -> Option<ViewId> {
+    let read_point = reading.read_point;
+    let object = read_point.resolve(&referral.dn, &mut reading.scratch.evaluator.cache).ok()?;
+    let object = read_point.entry(object)?;
+    let who = context.identity.requester();
+    Some(reading.scratch.view(who, Action::of(Operation::Search), &object, read_point))
+}
+
+/// May all attributes of the filter be tested? The other server tests them with rights of its own.
+fn may_test(reading: &mut Reading<'_>, view: ViewId, request: &Search<'_>) -> bool {
+    if view == ViewId::ROOT || planted::is(holes::CHAINED_FILTER_NOT_JUDGED) {
+        return true;
+    }
+    let schema = reading.dsa.shard.schema();
+    let views = std::cell::RefCell::new(&mut reading.scratch.views);
+    let is_hidden = |attribute: &[u8]| {
+        let description = schema.find_description(attribute);
+        let has = |description| views.borrow_mut().on_attribute(view, description, schema).every;
+        !description.is_some_and(|description| has(description).has(Right::Search))
+    };
+    !request.filter.mentions(&is_hidden)
+}
+
+fn question(
+    reading: &Reading<'_>,
+    context: &SearchContext<'_>,
+    request: &Search<'_>,
+    referral: &Referral,
+) -> Question {
+    let bounds = reading.scratch.views.bounds(context.identity.requester().class);
+    // No limit of either is negative.
+    let limit = |asked: i32, own| tighter(asked.unsigned_abs(), own).cast_signed();
+    let search = Search {
+        size_limit: limit(request.size_limit, bounds.size),
+        time_limit_s: limit(request.time_limit_s, bounds.time_s),
+        ..request.clone()
+    };
+    let mut message = Vec::new();
+    Request::Search(search).encode(&mut message, 1, &[]);
+    Question { urls: referral.uris().to_vec(), message, who: context.identity.dn.clone() }
+}
+
+/// Writes what the client may see of an answer.
+fn write(
+    reading: &mut Reading<'_>,
+    context: &SearchContext<'_>,
+    (id, view, referral): (i32, ViewId, &Referral),
+    answer: &Answer,
+    out: &mut Vec<u8>,
+) {
+    let schema = reading.dsa.shard.schema();
+    let mut rest = &answer.messages[..];
+    while let Ok(Frame::Complete { len }) = frame(rest) {
+        let (message, others) = rest.split_at(len);
+        rest = others;
+        match Reply::decode(message).map(|reply| reply.response) {
+            Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &answer.bases) => {
+                let attributes = readable(reading, view, entry.attributes);
+                let Ok(attributes) = Attributes::parse(&attributes) else { continue };
+                SearchEntry { dn: entry.dn, attributes }.encode(out, id, &[]);
+                count(&context.counters.entries, 1);
+            }
+            Ok(Response::SearchReference(uris)) => {
+                encode_reference(out, id, uris.iter(), &[]);
+                count(&context.counters.references, 1);
+            }
+            _ => {}
+        }
+    }
+    let urls = octet_list(answer.urls.iter().map(Vec::as_slice));
+    let is_absent = answer.code == ResultCode::NoSuchObject as u32;
+    let result = LdapResult {
+        code: answer.code,
+        // What there is on the way is the other server's to say, and may not be for this client.
+        matched_dn: if is_absent { &referral.dn } else { b"" },
+        diagnostic: answer.text.as_bytes(),
+        referral: Octets::parse(&urls).unwrap_or(Octets::EMPTY),
+    };
+    encode_response(out, id, tag::SEARCH_DONE, &result, |_| {}, &[]);
+}
+
+/// The attributes of an entry that may be read, as they would be of the referral object.
+fn readable(reading: &mut Reading<'_>, view: ViewId, attributes: Attributes<'_>) -> Vec<u8> {
+    let schema = reading.dsa.shard.schema();
+    let views = &mut reading.scratch.views;
+    let mut may_read = |description: Description| {
+        planted::is(holes::CHAINED_NOT_JUDGED)
+            || views.on_attribute(view, description, schema).every.has(Right::Read)
+    };
+    let kept = attributes
+        .iter()
+        .filter(|attribute| schema.find_description(attribute.description).is_some_and(&mut may_read));
+    let kept: Vec<_> = kept.collect();
+    attribute_list(kept.iter().map(|attribute| (attribute.description, attribute.values.iter())))
+}
+
+/// Is a name one of the bases, or below one?
+fn is_asked_for(schema: &Schema, dn: &[u8], bases: &[Vec<u8>]) -> bool {
+    let rdns = |dn: &[u8]| model::dn::parse(dn).map(|rdns| rdns.len()).ok();
+    bases.iter().any(|base| {
+        let (Some(depth), Some(above)) = (rdns(dn), rdns(base)) else { return false };
+        let mut rest = Some(dn);
+        for _ in above..depth {
+            rest = rest.and_then(|dn| model::dn::split_first(dn).1);
+        }
+        depth >= above && is_same(schema, rest.unwrap_or_default(), base)
+    })
+}
+
+fn is_same(schema: &Schema, one: &[u8], other: &[u8]) -> bool {
+    let normal = |dn: &[u8]| {
+        let mut key = Vec::new();
+        schema.normalise_dn(dn, &mut key).map(|()| key)
+    };
+    // Attributes that the schema lacks have no rule: their names are compared as they are.
+    match (normal(one), normal(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one.eq_ignore_ascii_case(other),
+    }
+}

@@ -1,0 +1,492 @@
+//! RFC 4533: a consumer that knows nothing but what it is sent has what is in the directory.
+
+use crate::common::consumer::{Consumer, Wish};
+use crate::common::{ADA, Client, Outcome, control, is_published, search_for};
+use model::ResultCode::{self, Busy, Canceled, NoSuchObject, ProtocolError, Success, SyncRefreshRequired};
+use model::{DerefAliases, Scope};
+use proptest::prelude::*;
+use proto::Request;
+use proto::control::content_sync::{self as sync, SyncRequest};
+use proto::control::paged_results::{self, PagedResults};
+use proto::op::{Extended, ModifyKind};
+
+const PEOPLE: &str = "ou=people,dc=example";
+const ALL: &str = "(objectClass=*)";
+
+fn of<'a>(base: &'a str, filter: &'a str, persists: bool) -> Wish<'a> {
+    Wish { base, filter, persists, reload_hint: false }
+}
+
+fn rooted() -> (Client, Client) {
+    let mut writer = Client::new();
+    writer.bind_root();
+    let mut reader = Client::of(&writer.dsa);
+    reader.bind_root();
+    (writer, reader)
+}
+
+fn person(client: &mut Client, name: &str, description: &str) {
+    let given = [("objectClass", &["person"][..]), ("sn", &["x"]), ("description", &[description])];
+    client.must_add(&format!("cn={name},{PEOPLE}"), &given);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Add(u8, bool, String),
+    Modify(u8, String),
+    Delete(u8),
+    Rename(u8, u8),
+    Move(u8, u8),
+    /// The consumer takes what there is.
+    Follow,
+    /// The consumer comes again, with its cookie, or the one of slapd.
+    Again(bool),
+    /// Or only refreshes.
+    Refresh,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let text = prop_oneof![Just("a".to_owned()), Just("ab".to_owned()), Just("b".to_owned())];
+    prop_oneof![
+        4 => (0..12u8, any::<bool>(), text.clone()).prop_map(|(at, is_area, text)| Step::Add(at, is_area, text)),
+        4 => (any::<u8>(), text).prop_map(|(at, text)| Step::Modify(at, text)),
+        3 => any::<u8>().prop_map(Step::Delete),
+        2 => (any::<u8>(), 0..12u8).prop_map(|(at, to)| Step::Rename(at, to)),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(at, to)| Step::Move(at, to)),
+        3 => Just(Step::Follow),
+        2 => any::<bool>().prop_map(Step::Again),
+        1 => Just(Step::Refresh),
+    ]
+}
+
+/// A DN of those that there are, if any is left.
+fn some(writer: &mut Client, at: u8) -> Option<String> {
+    let dns = writer.search("dc=example", Scope::Subordinates, ALL, &["1.1"]);
+    let dns = dns.dns();
+    let at = usize::from(at).checked_rem(dns.len())?;
+    Some(dns[at].to_owned())
+}
+
+/// Does a step, or nothing where all entries are gone.
+fn apply(writer: &mut Client, step: &Step) -> Option<()> {
+    match step {
+        Step::Add(at, is_area, text) => {
+            let above = some(writer, at * 7)?;
+            let class = if *is_area { "organizationalUnit" } else { "organizationalRole" };
+            let rdn = if *is_area { "ou" } else { "cn" };
+            let dn = format!("{rdn}=n{at},{above}");
+            writer.add(&dn, &[("objectClass", &[class]), ("description", &[text.as_str()])]);
+        }
+        Step::Modify(at, text) => {
+            let dn = some(writer, *at)?;
+            writer.modify(&dn, &[(ModifyKind::Replace, "description", &[text.as_str()])]);
+        }
+        Step::Delete(at) => {
+            let dn = some(writer, *at)?;
+            writer.delete(&dn);
+        }
+        Step::Rename(at, to) => {
+            let dn = some(writer, *at)?;
+            let name = dn.split('=').next().unwrap();
+            writer.rename(&dn, &format!("{name}=n{to}"), true, None);
+        }
+        Step::Move(at, to) => {
+            let (dn, above) = (some(writer, *at)?, some(writer, *to)?);
+            writer.rename(&dn, dn.split(',').next().unwrap(), true, Some(&above));
+        }
+        Step::Follow | Step::Again(_) | Step::Refresh => {}
+    }
+    Some(())
+}
+
+proptest! {
+    /// At each cookie the consumer has what a search finds.
+    #[test]
+    fn rfc4533_s1_a_copy_converges(
+        filter in prop_oneof![Just(ALL), Just("(description=a*)"), Just("(!(cn=*))")],
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        let (mut writer, mut reader) = rooted();
+        for area in ["ou=in,dc=example", "ou=out,dc=example"] {
+            writer.must_add(area, &[("objectClass", &["organizationalUnit"])]);
+        }
+        let (asked, mut consumer) = (of("ou=in,dc=example", filter, true), Consumer::default());
+        let mut id = reader.begin_sync(&asked, &mut consumer);
+        for step in &steps {
+            let _ = apply(&mut writer, step);
+            match step {
+                Step::Follow => reader.follow(id, &mut consumer),
+                Step::Again(_) | Step::Refresh => {
+                    // What it was not sent yet is in no cookie of its.
+                    reader = Client::of(&writer.dsa);
+                    reader.bind_root();
+                    if let Step::Again(true) = step {
+                        let text = String::from_utf8(consumer.cookie.clone()).unwrap();
+                        let kept = text.split(",pando=").next().unwrap_or_default();
+                        consumer.cookie = kept.as_bytes().to_vec();
+                    }
+                    if let Step::Refresh = step {
+                        reader.begin_sync(&of(asked.base, filter, false), &mut consumer);
+                        if consumer.code() == Some(Success) {
+                            writer.is_synchronous(&asked, &consumer);
+                        }
+                    }
+                    id = reader.begin_sync(&asked, &mut consumer);
+                }
+                _ => continue,
+            }
+            match consumer.code() {
+                None => writer.is_synchronous(&asked, &consumer),
+                Some(SyncRefreshRequired) => {
+                    consumer = Consumer::default();
+                    id = reader.begin_sync(&asked, &mut consumer);
+                }
+                // The base is gone.
+                Some(NoSuchObject) => return Ok(()),
+                Some(other) => panic!("{other:?}"),
+            }
+            if consumer.code() == Some(NoSuchObject) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[test]
+fn rfc4533_s3_3_a_refresh_brings_what_changed() {
+    let (mut writer, mut reader) = rooted();
+    person(&mut writer, "a", "1");
+    person(&mut writer, "b", "1");
+    let (asked, mut consumer) = (of(PEOPLE, "(cn=*)", false), Consumer::default());
+    reader.begin_sync(&asked, &mut consumer);
+    assert_eq!(consumer.end, Some((Success, false)));
+    writer.is_synchronous(&asked, &consumer);
+    // Nothing was changed: nothing is said, and nothing is gone (section 3.9).
+    consumer.said.clear();
+    reader.begin_sync(&asked, &mut consumer);
+    assert_eq!((consumer.end, consumer.said.len()), (Some((Success, true)), 0));
+    writer.is_synchronous(&asked, &consumer);
+    let count = consumer.content.len();
+    writer.modify(&format!("cn=a,{PEOPLE}"), &[(ModifyKind::Replace, "description", &["2"])]);
+    assert_eq!(writer.delete(&format!("cn=b,{PEOPLE}")).code, Success);
+    reader.begin_sync(&asked, &mut consumer);
+    writer.is_synchronous(&asked, &consumer);
+    let unchanged = consumer.said.iter().filter(|said| *said == "unchanged").count();
+    assert_eq!((unchanged, consumer.said.len()), (count - 2, count - 1));
+    assert!(consumer.said.contains(&format!("add cn=a,{PEOPLE}")));
+}
+
+/// The state of an entry that the size limit cuts off comes with no other entry that the thread writes: it may be another client's.
+#[test]
+fn rfc4533_s3_3_a_size_limit_leaves_no_state_behind() {
+    let (_, mut reader) = rooted();
+    let value = SyncRequest { persists: false, cookie: None, reload_hint: false }.encode();
+    let filter = proto::filter_string::parse(ALL.as_bytes()).unwrap();
+    let mut search = search_for(PEOPLE, Scope::Subtree, filter.filter(), &[]);
+    search.size_limit = 1;
+    let (_, bytes) = reader.encode(&Request::Search(search), &[control(sync::OID, &value, true)]);
+    let mut out = Vec::new();
+    reader.session.feed(&mut reader.worker, &bytes, &mut out);
+    out.extend(reader.followed());
+    let has_state = |out: &[u8]| out.windows(sync::STATE_OID.len()).any(|part| part == sync::STATE_OID);
+    assert!(has_state(&out), "the first entry has its state");
+    let search = search_for(PEOPLE, Scope::Subtree, filter.filter(), &[]);
+    let (_, bytes) = reader.encode(&Request::Search(search), &[]);
+    out.clear();
+    reader.session.feed(&mut reader.worker, &bytes, &mut out);
+    assert!(out.len() > 100 && !has_state(&out));
+}
+
+#[test]
+fn rfc4533_s3_4_changes_are_reported() {
+    let (mut writer, mut reader) = rooted();
+    let (asked, mut consumer) = (of(PEOPLE, "(description=1)", true), Consumer::default());
+    let id = reader.begin_sync(&asked, &mut consumer);
+    let mut reported = |writer: &mut Client, consumer: &mut Consumer| {
+        consumer.said.clear();
+        reader.follow(id, consumer);
+        writer.is_synchronous(&asked, consumer);
+        consumer.said.clone()
+    };
+    person(&mut writer, "a", "1");
+    let dn = format!("cn=a,{PEOPLE}");
+    assert_eq!(reported(&mut writer, &mut consumer), [format!("add {dn}")]);
+    writer.modify(&dn, &[(ModifyKind::Replace, "sn", &["y"])]);
+    writer.modify(&dn, &[(ModifyKind::Replace, "sn", &["z"])]);
+    assert_eq!(reported(&mut writer, &mut consumer), [format!("modify {dn}")]);
+    writer.modify(&dn, &[(ModifyKind::Replace, "description", &["2"])]);
+    assert_eq!(reported(&mut writer, &mut consumer), ["gone"]);
+    writer.modify(&dn, &[(ModifyKind::Replace, "description", &["1"])]);
+    assert_eq!(reported(&mut writer, &mut consumer), [format!("add {dn}")]);
+    assert_eq!(writer.delete(&dn).code, Success);
+    assert_eq!(reported(&mut writer, &mut consumer), ["gone"]);
+    // What is not in the content is not spoken of.
+    person(&mut writer, "b", "2");
+    assert_eq!(writer.delete(&format!("cn=b,{PEOPLE}")).code, Success);
+    assert_eq!(reported(&mut writer, &mut consumer), [""; 0]);
+    // Section 3.7.
+    let value = proto::ext::cancel::encode(id);
+    let (_, bytes) = reader
+        .encode(&Request::Extended(Extended { oid: proto::ext::cancel::OID, value: Some(&value) }), &[]);
+    let mut out = Vec::new();
+    reader.session.feed(&mut reader.worker, &bytes, &mut out);
+    consumer.take(&out, id);
+    assert_eq!(consumer.code(), Some(Canceled));
+    assert_eq!(writer.dsa.shard().followers(), 0);
+}
+
+#[test]
+fn rfc4533_s3_5_the_base_is_gone() {
+    for is_renamed in [true, false] {
+        let (mut writer, mut reader) = rooted();
+        writer.must_add("ou=x,dc=example", &[("objectClass", &["organizationalUnit"])]);
+        let mut consumer = Consumer::default();
+        let id = reader.begin_sync(&of("ou=x,dc=example", ALL, true), &mut consumer);
+        match is_renamed {
+            true => writer.rename("ou=x,dc=example", "ou=y", true, None),
+            false => writer.delete("ou=x,dc=example"),
+        };
+        reader.follow(id, &mut consumer);
+        assert_eq!(consumer.code(), Some(SyncRefreshRequired));
+    }
+}
+
+#[test]
+fn rfc4533_s3_2_a_cookie_of_something_else() {
+    let (mut writer, mut reader) = rooted();
+    let mut consumer = Consumer::default();
+    reader.begin_sync(&of(PEOPLE, ALL, false), &mut consumer);
+    let cookie = consumer.cookie.clone();
+    let mut ask = |asked: &Wish<'_>, cookie: &[u8]| {
+        let mut consumer = Consumer { cookie: cookie.to_vec(), ..Consumer::default() };
+        reader.begin_sync(asked, &mut consumer);
+        (consumer.code().unwrap(), consumer.content.len())
+    };
+    assert_eq!(ask(&of(PEOPLE, ALL, false), &cookie), (Success, 0));
+    let all = ask(&of(PEOPLE, ALL, false), b"rid=007").1;
+    assert!(all > 0);
+    let future = b"rid=001,csn=20990102030405.123000Z#000000#000#000000";
+    let other_site = String::from_utf8(cookie.clone()).unwrap().replace("#000#", "#001#");
+    for (asked, cookie) in [
+        (of("dc=example", ALL, false), &cookie[..]),
+        (of(PEOPLE, "(objectClass=person)", false), &cookie),
+        (of(PEOPLE, ALL, false), &cookie[1..]),
+        (of(PEOPLE, ALL, false), &cookie[..cookie.len() - 1]),
+        (of(PEOPLE, ALL, false), b"nonsense"),
+        (of(PEOPLE, ALL, false), future),
+        (of(PEOPLE, ALL, false), other_site.as_bytes()),
+    ] {
+        assert_eq!(ask(&asked, cookie), (SyncRefreshRequired, 0));
+        let (code, found) = ask(&Wish { reload_hint: true, ..asked }, cookie);
+        assert!(code == Success && found > 0);
+    }
+    // Another one asks: who may see the same now may have seen other entries then.
+    assert_eq!(writer.bind(ADA, "lace").code, Success);
+    let mut consumer = Consumer { cookie, ..Consumer::default() };
+    writer.begin_sync(&of(PEOPLE, ALL, false), &mut consumer);
+    assert_eq!(consumer.code(), Some(SyncRefreshRequired));
+}
+
+/// What comes with another entry or goes with it may have been renamed beside the base in the same batch.
+#[test]
+fn rfc4533_s4_1_renames_beside_the_base_in_one_batch() {
+    let (mut writer, mut reader) = rooted();
+    let unit = [("objectClass", &["organizationalUnit"][..])];
+    for dn in ["ou=in,dc=example", "ou=out,dc=example", "ou=a,ou=in,dc=example", "ou=b,ou=out,dc=example"] {
+        writer.must_add(dn, &unit);
+    }
+    for dn in ["ou=c,ou=a,ou=in,dc=example", "ou=d,ou=c,ou=a,ou=in,dc=example"] {
+        writer.must_add(dn, &unit);
+    }
+    let asked = of("ou=in,dc=example", "(!(ou=c))", true);
+    let mut consumer = Consumer::default();
+    let id = reader.begin_sync(&asked, &mut consumer);
+    let mut moved = |from: &str, rdn: &str, above: &str| {
+        assert_eq!(writer.rename(from, rdn, true, Some(above)).code, Success, "{from}");
+    };
+    // It leaves with the one above it, and that one without it: c is not in the content, and d is.
+    moved("ou=a,ou=in,dc=example", "ou=a", "ou=out,dc=example");
+    moved("ou=c,ou=a,ou=out,dc=example", "ou=c", "dc=example");
+    moved("ou=a,ou=out,dc=example", "ou=a", "ou=in,dc=example");
+    // One that was there before comes with a new one.
+    writer.must_add("ou=e,dc=example", &unit);
+    let mut moved = |from: &str, rdn: &str, above: &str| {
+        assert_eq!(writer.rename(from, rdn, true, Some(above)).code, Success, "{from}");
+    };
+    moved("ou=b,ou=out,dc=example", "ou=b", "ou=e,dc=example");
+    moved("ou=e,dc=example", "ou=e", "ou=in,dc=example");
+    reader.follow(id, &mut consumer);
+    writer.is_synchronous(&asked, &consumer);
+    assert!(consumer.said.ends_with(&["gone".to_owned()]), "{:?}", consumer.said);
+}
+
+/// A rename of the base, or of an entry above it, gives all entries of the content other names, and none of them another CSN.
+#[test]
+fn rfc4533_s3_5_a_cookie_is_of_the_name_of_its_base() {
+    let (mut writer, mut reader) = rooted();
+    let unit = [("objectClass", &["organizationalUnit"][..])];
+    for dn in ["ou=x,dc=example", "ou=y,ou=x,dc=example", "ou=z,ou=y,ou=x,dc=example"] {
+        writer.must_add(dn, &unit);
+    }
+    let mut consumer = Consumer::default();
+    reader.begin_sync(&of("ou=y,ou=x,dc=example", ALL, false), &mut consumer);
+    let cookie = consumer.cookie.clone();
+    let mut ask = |base: &str| {
+        let mut consumer = Consumer { cookie: cookie.clone(), ..Consumer::default() };
+        reader.begin_sync(&of(base, ALL, false), &mut consumer);
+        consumer.code()
+    };
+    assert_eq!(ask("OU=Y, ou=x,DC=example"), Some(Success));
+    assert_eq!(writer.rename("ou=x,dc=example", "ou=v", true, None).code, Success);
+    assert_eq!(ask("ou=y,ou=v,dc=example"), Some(SyncRefreshRequired));
+    assert_eq!(writer.rename("ou=v,dc=example", "ou=x", true, None).code, Success);
+    assert_eq!(ask("ou=y,ou=x,dc=example"), Some(Success));
+    assert_eq!(writer.rename("ou=y,ou=x,dc=example", "ou=w", true, None).code, Success);
+    assert_eq!(ask("ou=w,ou=x,dc=example"), Some(SyncRefreshRequired));
+}
+
+/// What is changed while nobody takes it is kept up to a bound.
+#[test]
+fn who_falls_behind_begins_anew() {
+    let mut config = crate::common::config();
+    config.settings.configured.followers.bytes = 64 << 10;
+    let mut writer = Client::with(config);
+    writer.bind_root();
+    let mut reader = Client::of(&writer.dsa);
+    reader.bind_root();
+    let mut consumer = Consumer::default();
+    let id = reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
+    let long = "x".repeat(250);
+    let above = format!("ou={long},{PEOPLE}");
+    writer.must_add(&above, &[("objectClass", &["organizationalUnit"])]);
+    // Each deletion keeps a DN.
+    for _ in 0..3 {
+        let mut dn = above.clone();
+        let mut made = Vec::new();
+        for _ in 0..15 {
+            dn = format!("ou={long},{dn}");
+            writer.must_add(&dn, &[("objectClass", &["organizationalUnit"])]);
+            made.push(dn.clone());
+        }
+        made.iter().rev().for_each(|dn| _ = writer.delete(dn));
+    }
+    reader.follow(id, &mut consumer);
+    assert_eq!(consumer.code(), Some(SyncRefreshRequired));
+}
+
+/// What a search keeps is memory of its client. Where there is no more, it is refused, or ends when it would keep more.
+#[test]
+fn a_follower_keeps_no_more_than_there_is_room_for() {
+    let mut config = crate::common::config();
+    config.clients.memory_bytes_max = 64 << 10;
+    let mut writer = Client::with(config);
+    let mut reader = Client::of(&writer.dsa);
+    reader.bind_root();
+    let memory = std::sync::Arc::clone(writer.dsa.client_memory());
+    let mut consumer = Consumer::default();
+    let id = reader.begin_sync(&of("dc=example", ALL, true), &mut consumer);
+    assert_eq!((consumer.code(), memory.bytes()), (None, 0), "so little is not counted");
+    crate::common::add_people(&mut writer, 6000);
+    reader.follow(id, &mut consumer);
+    assert_eq!(consumer.code(), None);
+    let kept = memory.bytes();
+    assert!(
+        (6000 * 2..64 << 10).contains(&kept),
+        "{kept} bytes, two for each entry and not those of the batch"
+    );
+    let mut other = dsa::client_memory::Kept::new(&memory);
+    other.set(60 << 10, true);
+    // All is renamed with the one above it: the batch has to know all of it.
+    assert_eq!(writer.rename(PEOPLE, "ou=folk", true, None).code, Success);
+    reader.follow(id, &mut consumer);
+    assert_eq!(consumer.code(), Some(Busy));
+    assert_eq!((memory.bytes(), writer.dsa.shard().followers()), (60 << 10, 0));
+    // A filter is kept as long as the search stays.
+    let long = format!("(|{})", "(description=some text that nobody has)".repeat(400));
+    reader.begin_sync(&of("dc=example", &long, true), &mut consumer);
+    assert_eq!(consumer.code(), Some(Busy));
+}
+
+/// What a rename makes of the entries below it is looked for in slices, and so is what has left the content.
+#[test]
+fn a_batch_is_gathered_in_slices() {
+    let (mut writer, mut reader) = rooted();
+    crate::common::add_people(&mut writer, 20_000);
+    let asked = of("dc=example", ALL, true);
+    let mut consumer = Consumer::default();
+    let id = reader.begin_sync(&asked, &mut consumer);
+    consumer.said.clear();
+    assert_eq!(writer.rename(PEOPLE, "ou=folk", true, None).code, Success);
+    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    let mut out = Vec::new();
+    let mut state = reader.session.poll_notices(&reader.worker, cx, &mut out);
+    let mut steps = 0;
+    while state == dsa::State::Busy {
+        // Another session has its turn in between, so slices are short.
+        writer.read("", &["1.1"]);
+        state = reader.session.step(&mut reader.worker, &mut out);
+        steps += 1;
+    }
+    assert!(steps > 2 * 20_000 * 16 / 8_000, "{steps} slices");
+    consumer.take(&out, id);
+    assert_eq!(consumer.said, ["modify ou=folk,dc=example"]);
+}
+
+#[test]
+fn what_cannot_be_followed() {
+    let (_, mut reader) = rooted();
+    let value = SyncRequest { persists: true, cookie: None, reload_hint: false }.encode();
+    let sync_control = control(sync::OID, &value, true);
+    let page = PagedResults { size: 1, cookie: b"" };
+    let mut paged = Vec::new();
+    page.encode(&mut paged);
+    let with =
+        |reader: &mut Client, base: &str, deref, controls: &[proto::control::Control<'_>]| -> Outcome {
+            reader
+                .search_with(base, Scope::Subtree, ALL, &[], |search| search.deref_aliases = deref, controls)
+                .end
+        };
+    let never = DerefAliases::Never;
+    for deref in [DerefAliases::InSearching, DerefAliases::Always] {
+        assert_eq!(with(&mut reader, PEOPLE, deref, &[sync_control]).code, ProtocolError);
+    }
+    let both = [sync_control, control(paged_results::OID, &paged, true)];
+    assert_eq!(with(&mut reader, PEOPLE, never, &both).code, ProtocolError);
+    assert_eq!(with(&mut reader, PEOPLE, never, &[sync_control, sync_control]).code, ProtocolError);
+    let bad = control(sync::OID, b"\x30\x00", false);
+    assert_eq!(with(&mut reader, PEOPLE, never, &[bad]).code, ProtocolError);
+    assert_eq!(with(&mut reader, "cn=monitor", never, &[sync_control]).code, ResultCode::UnwillingToPerform);
+    for oid in [sync::OID, proto::control::persistent_search::OID] {
+        assert!(is_published("supportedControl", oid));
+    }
+    // As many as a session may have, and one more.
+    let mut consumer = Consumer::default();
+    for _ in 0..model::limits::SESSION_FOLLOWERS_DEFAULT {
+        reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
+        assert_eq!(consumer.code(), None);
+    }
+    reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
+    assert_eq!(consumer.code(), Some(Busy));
+}
+
+/// A smaller limit ends no search that follows by then.
+#[test]
+fn how_many_may_follow_is_a_setting() {
+    let (mut writer, mut reader) = rooted();
+    let mut limit = |name: &str, most: &str| {
+        let changes: &[(ModifyKind, &str, &[&str])] = &[(ModifyKind::Replace, name, &[most])];
+        assert_eq!(writer.modify("cn=config", changes).code, ResultCode::Success);
+    };
+    let mut code = || {
+        let mut consumer = Consumer::default();
+        reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
+        consumer.code()
+    };
+    limit("pandoLimitsFollowersPerConnection", "2");
+    assert_eq!([code(), code(), code()], [None, None, Some(Busy)]);
+    limit("pandoLimitsFollowersPerConnection", "8");
+    limit("pandoLimitsFollowers", "3");
+    assert_eq!([code(), code()], [None, Some(Busy)]);
+    limit("pandoLimitsFollowers", "1");
+    assert_eq!(code(), Some(Busy));
+}

@@ -1,0 +1,121 @@
+//! Entries in the order of the keys of an ordering index, a leaf of its tree at a time, and their positions in this order.
+//!
+//! A key has the first bytes of a value alone: entries whose keys are equal come together, and who wants an order among them makes it. An entry with
+//! several values comes once for each key.
+
+use super::AttributeIndex;
+use super::kind::IndexKind;
+use crate::search::Cursor;
+use crate::shard::ReadPoint;
+use crate::tree::{Counts, From, Item};
+use model::TypeId;
+use schema::Rule;
+use std::sync::Arc;
+
+/// A walk over the keys of an index, at one read point. It holds no borrow, so it can wait between two leaves. An index that is dropped
+/// meanwhile is kept by it.
+pub struct InOrder {
+    index: Arc<AttributeIndex>,
+    /// From the greatest key down?
+    is_reverse: bool,
+    at: At,
+}
+
+/// Where a walk goes on.
+#[derive(Clone, Copy)]
+enum At {
+    /// Before all keys.
+    Begin,
+    /// Before those with this prefix.
+    Prefix(u64),
+    /// Behind a key.
+    Behind(u64, u32),
+}
+
+impl InOrder {
+    /// Over the index on this type, if its keys are in the order of this rule.
+    pub fn open(
+        read_point: ReadPoint<'_>,
+        (attribute_type, rule): (TypeId, Rule),
+        is_reverse: bool,
+    ) -> Option<InOrder> {
+        let index = read_point.indexes().answering(attribute_type, IndexKind::Ordering)?;
+        let own = read_point.shard.schema.attribute_type(attribute_type).order()?;
+        // Normal forms of IA5 strings are those of other strings, but not all of these have one.
+        let is_ia5 = matches!(own, Rule::CaseIgnoreIa5 | Rule::CaseExactIa5);
+        let is_of_rule = own == rule || (own.compares_like(rule) && !is_ia5);
+        is_of_rule.then(|| InOrder { index: Arc::clone(index), is_reverse, at: At::Begin })
+    }
+
+    /// Goes on with the first of the entries with this prefix of a key.
+    pub fn seek(&mut self, prefix: u64) {
+        self.at = At::Prefix(prefix);
+    }
+
+    /// Hands prefixes and ids to `each`, those of a leaf at most, until that does not take one: this one comes again. `false` if there are no more.
+    pub fn next(&mut self, read_point: ReadPoint<'_>, mut each: impl FnMut(u64, u32) -> bool) -> bool {
+        // Before the first entry has the attribute there is no tree.
+        let Some(root) = self.index.tree_root() else { return false };
+        let (begin, mut is_enough) = (self.at, false);
+        let at = &mut self.at;
+        let take = |(prefix, payload): Item<'_>| {
+            let id = u32::from_be_bytes(payload.try_into().expect("the payload is an id"));
+            is_enough = is_enough || !each(prefix, id);
+            if !is_enough {
+                *at = At::Behind(prefix, id);
+            }
+        };
+        let (tree, mut id) = (read_point.tree(root), [0; 4]);
+        if let At::Behind(_, of) = begin {
+            id = of.to_be_bytes();
+        }
+        match (begin, self.is_reverse) {
+            (At::Begin, false) => tree.next_leaf(From::START, take),
+            (At::Prefix(prefix), false) => tree.next_leaf(From::At((prefix, &[])), take),
+            (At::Behind(prefix, _), false) => tree.next_leaf(From::After((prefix, &id)), take),
+            (At::Begin, true) => tree.previous_leaf(None, take),
+            (At::Prefix(prefix), true) => tree.previous_leaf(end_of(prefix), take),
+            (At::Behind(prefix, _), true) => tree.previous_leaf(Some((prefix, &id)), take),
+        }
+    }
+
+    /// Has the index all entries that a cursor finds?
+    pub fn has_all_of(&self, cursor: &Cursor) -> bool {
+        self.index.has_all_values() && cursor.asks_for(self.index.name.attribute_type)
+    }
+
+    /// Entries in the index, as many as there are now; positions are below it. `None` if an entry may be there more than once.
+    pub fn len(&self, read_point: ReadPoint<'_>) -> Option<u64> {
+        let is_exact = self.index.has_one_key_each() && self.index.has_all_values();
+        is_exact.then(|| self.counts(read_point).map_or(0, Counts::len))
+    }
+
+    /// The position of the first entry with a prefix, or behind it: how many come before those. As of now. `None` if the index is changed just now.
+    pub fn position(&self, read_point: ReadPoint<'_>, prefix: u64) -> Option<u64> {
+        let Some(counts) = self.counts(read_point) else { return Some(0) };
+        match (self.is_reverse, end_of(prefix)) {
+            (false, _) => counts.position((prefix, &[])),
+            (true, None) => Some(0),
+            (true, Some(end)) => Some(counts.len().saturating_sub(counts.position(end)?)),
+        }
+    }
+
+    /// The prefix of the entry at a position. `None` if there are not so many entries, or the index is changed just now.
+    pub fn prefix_at(&self, read_point: ReadPoint<'_>, position: u64) -> Option<u64> {
+        let counts = self.counts(read_point)?;
+        let position = match self.is_reverse {
+            false => position,
+            true => counts.len().checked_sub(position.checked_add(1)?)?,
+        };
+        counts.nth(position).map(|(prefix, _)| prefix)
+    }
+
+    fn counts<'a>(&self, read_point: ReadPoint<'a>) -> Option<Counts<'a>> {
+        self.index.tree_root().map(|root| read_point.tree(root).counts())
+    }
+}
+
+/// The first item behind those with a prefix, if there can be one.
+fn end_of(prefix: u64) -> Option<Item<'static>> {
+    prefix.checked_add(1).map(|next| (next, &[][..]))
+}

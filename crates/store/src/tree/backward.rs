@@ -1,0 +1,49 @@
+//! Items in descending order. Nodes have no links to their neighbours, so each leaf is found from the root, as in ascending order.
+
+use super::node::{Entry, Item, Node, Tree};
+
+impl<'a> Tree<'a> {
+    /// Hands the items of one leaf that are below `bound` to `each`, the greatest first: the last leaf that has any. `None`: all items. Returns
+    /// false when there are none. Call again with the last item seen.
+    pub(crate) fn previous_leaf(self, bound: Option<Item<'_>>, mut each: impl FnMut(Item<'a>)) -> bool {
+        let mut descend_to: Option<Item<'a>> = None;
+        // More than one turn is for a leaf whose items below the bound are gone.
+        loop {
+            let Some((leaf, low)) = self.leaf_below(descend_to.or(bound)) else { return false };
+            let below: Vec<Entry<'a>> =
+                leaf.entries().take_while(|entry| bound.is_none_or(|bound| entry.item() < bound)).collect();
+            below.iter().rev().for_each(|entry| each(entry.item()));
+            if !below.is_empty() || low.is_none() {
+                return !below.is_empty();
+            }
+            descend_to = low;
+        }
+    }
+
+    /// The last leaf that may have items below a bound, and where it begins: the separator on the way down that is lowest in the tree, since
+    /// that of a higher level is before more. `None` for the first leaf.
+    fn leaf_below(self, bound: Option<Item<'_>>) -> Option<(Node<'a>, Option<Item<'a>>)> {
+        let mut node = Node::find(self.heap, self.root, self.sequence)?;
+        let mut low = None;
+        while node.level() > 0 {
+            let (child, begins) = node.last_child_below(bound);
+            low = begins.or(low);
+            node = Node::read(self.heap, child, self.sequence);
+        }
+        Some((node, low))
+    }
+}
+
+impl<'a> Node<'a> {
+    /// The last child whose items may be below a bound, and its separator; that of the first child is that of its parent.
+    fn last_child_below(self, bound: Option<Item<'_>>) -> (u32, Option<Item<'a>>) {
+        let mut entries = self.entries();
+        let first = entries.next().expect("an inner node has children");
+        let mut found = (first.child, None);
+        // A child has nothing below its separator, so one that begins at the bound has nothing below that.
+        for entry in entries.take_while(|entry| bound.is_none_or(|bound| entry.item() < bound)) {
+            found = (entry.child, Some(entry.item()));
+        }
+        found
+    }
+}
