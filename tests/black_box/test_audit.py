@@ -10,12 +10,15 @@ from pathlib import Path
 
 import ldap
 import pytest
+from ldap.controls import RequestControl
 from ldap.controls.simple import ProxyAuthzControl
 
+from ber import tlv
 from conftest import ADMIN, FOLLOWER, KILLS, PATIENCE, PEOPLE, chances, connect, run, start
 
 ADA, BRUNO = f"uid=ada,{PEOPLE}", f"uid=bruno,{PEOPLE}"
 WORD = "Hunter2-in-no-audit"
+TRACKING = "1.3.6.1.4.1.21008.108.63.1"
 
 
 def config(path, audit, more=""):
@@ -40,10 +43,14 @@ def changes(read):
 
 
 def wait(path, is_there):
+    """Until the file has lines that are as asked. It may be missing first, and its last line half written."""
     end = time.monotonic() + PATIENCE
-    # The last line may be half written.
-    while not is_there([json.loads(line) for line in path.read_text().split("\n")[:-1]]):
-        assert time.monotonic() < end, path.read_text()
+    while True:
+        text = path.read_text() if path.exists() else ""
+        read = [json.loads(line) for line in text.split("\n")[:-1]]
+        if read and is_there(read):
+            return
+        assert time.monotonic() < end, text
         select.select([], [], [], 0.02)
 
 
@@ -60,7 +67,8 @@ def test_g5_who_whence_and_as_whom(keep, tmp_path):
     add(client, "new")
     client.modify_s(ADA, [(ldap.MOD_REPLACE, "description", [b"d", "\xfc".encode()]), (ldap.MOD_ADD, "userPassword", [WORD.encode()])])
     found = client.search_s(ADA, ldap.SCOPE_BASE, attrlist=["entryUUID", "entryCSN"])[0][1]
-    client.rename_s(f"uid=new,{PEOPLE}", "uid=newer")
+    session = tlv(0x30, tlv(4, b"192.0.2.9"), tlv(4, b"desk"), tlv(4, b"1.2.3"), tlv(4, b"of-new"))
+    client.rename_s(f"uid=new,{PEOPLE}", "uid=newer", serverctrls=[RequestControl(TRACKING, False, session)])
     with pytest.raises(ldap.NO_SUCH_OBJECT):
         client.delete_s(f"uid=nobody,{PEOPLE}")
     client.delete_s(f"uid=newer,{PEOPLE}")
@@ -84,6 +92,7 @@ def test_g5_who_whence_and_as_whom(keep, tmp_path):
     assert all(line["dn"] == ADMIN and "as" not in line for line in reported if line is not proxied)
     assert (added["entry"], added["changes"][1]) == (f"uid=new,{PEOPLE}", {"do": "add", "attr": "cn", "values": ["new"]})
     assert added["entryUUID"] == renamed["entryUUID"] == deleted["entryUUID"]
+    assert (renamed["session"], renamed["session_ip"]) == ("of-new", "192.0.2.9") and "session" not in deleted
     assert (renamed["entry"], renamed["newrdn"]) == (f"uid=new,{PEOPLE}", "uid=newer")
     assert modified["changes"] == [
         {"do": "replace", "attr": "description", "values": ["d", "ü"]}, {"do": "add", "attr": "userPassword", "values": ["{ARGON2}<hidden>"]},
@@ -199,10 +208,7 @@ def test_g2_a_moved_file_begins_anew_and_the_next_start_goes_on(keep, tmp_path):
     add(client, "one")
     wait(audit, lambda read: read[-1]["op"] == "add")
     audit.rename(old)
-    end = time.monotonic() + PATIENCE
-    while not audit.exists():
-        assert time.monotonic() < end
-        select.select([], [], [], 0.05)
+    wait(audit, lambda read: read[0]["op"] == "begin")
     here.kill()
     here = keep("--config", settings)
     add(connect(here), "two")

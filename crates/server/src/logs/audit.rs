@@ -251,6 +251,8 @@ impl Auditor {
                 let mut begin = Vec::new();
                 audit::put_mark(&mut begin, now.wall_ms, written, "begin");
                 file.append(&begin)?;
+                // A crash that leaves it empty would have the next start report again what the file before has.
+                file.sync()?;
             }
             self.file = Some(file);
         }
