@@ -5,7 +5,7 @@ import threading
 import ldap
 import pytest
 
-from conftest import PEOPLE, SUFFIX, connect
+from conftest import PANDO, PEOPLE, SUFFIX, connect, run
 
 CLIENTS = 16
 ROUNDS = 12
@@ -141,6 +141,39 @@ def test_constraints_hold_after_a_kill(keep, tmp_path):
     all_at_once(here, add_same)
     assert len(values(admin)) == ROUNDS == len(set(values(admin)))
     assert admin.search_s("cn=config", ldap.SCOPE_BASE, attrlist=["pandoConstraintsRule"])[0][1]["pandoConstraintsRule"] == [RULE]
+
+
+def test_a_check_of_the_whole_directory(keep, tmp_path):
+    """A constraint of the file comes into force without a look at the entries; the check has all that violate it, each with its name."""
+    here = keep("--index", "mail:eq", "--index", "cn:eq", ldif="people.ldif")
+    admin = connect(here)
+    for uid, mail in [("x", "one@x"), ("y", "ONE@x"), ("z", "two@x")]:
+        admin.add_s(f"uid={uid},{PEOPLE}", person(mail=mail, telephoneNumber="1" if uid == "x" else uid))
+    group = f"cn=lost,{SUFFIX}"
+    admin.add_s(group, [("objectClass", [b"groupOfNames"]), ("member", [f"uid=x,{PEOPLE}".encode(), b"uid=nobody"])])
+    here.end()
+    indexes = ["--index", "mail:eq", "--index", "member:eq"]
+    checked = run(PANDO, "check", "--data", keep.data, "--constraints", *indexes)
+    assert "all as it should be" in checked.out
+    file = tmp_path / "pando.toml"
+    file.write_text(
+        'index = ["mail:eq", "member:eq"]\n'
+        '[[constraints.rule]]\nname = "mails"\nunique = ["mail"]\n'
+        "[[constraints.rule]]\nname = 'phones'\nvalues = ['telephoneNumber']\nregex = '^[0-9 +]+$'\n"
+        f"subtree = '{PEOPLE}'\n"
+        '[[constraints.rule]]\nname = "refs"\nreferences = ["member"]\nabsent = "refuse"\n'
+    )
+    here = keep("--config", file)
+    here.end()
+    without = run(PANDO, "check", "--data", keep.data, "--constraints", code=1).err
+    assert "constraint mails needs the index `mail:eq`" in without and "constraint refs needs the index `member:eq`" in without
+    assert "all as it should be" in run(PANDO, "check", "--data", keep.data, *indexes).out
+    found = run(PANDO, "check", "--data", keep.data, "--constraints", *indexes, code=1).err
+    mails = [line for line in found.splitlines() if "constraint mails" in line]
+    assert len(mails) == 2 and all(f"uid=x,{PEOPLE}" in line and f"uid=y,{PEOPLE}" in line for line in mails), found
+    phones = [line for line in found.splitlines() if "constraint phones" in line]
+    assert [name for name in "xyz" for line in phones if f"uid={name},{PEOPLE}" in line] == ["y", "z"], found
+    assert [line for line in found.splitlines() if "constraint refs" in line and group in line], found
 
 
 REFERENCES = b"name=refs references=member absent=refuse nothing=cn=none"

@@ -14,7 +14,7 @@
 //! references which values are names of entries; referring: those of entries that an update deletes or renames
 //! sequence  values and numbers that entries get when they are added
 //! given     those that one entry got, from its judgement to the step of the counters
-//! existing  whether all entries satisfy a constraint that is to come into force
+//! existing  whether all entries satisfy a constraint that is to come into force, or is
 //! ```
 //! The writes that skip the judge are those that cannot matter: prepared writes of attributes
 //! without a constraint, the second pass of a transaction that was judged in its overlay, and
@@ -34,7 +34,7 @@ mod sequence;
 mod subtree;
 mod values;
 
-pub(crate) use existing::check_all;
+pub(crate) use existing::{check_all, each_fault};
 pub(crate) use given::Given;
 pub(crate) use in_force::{Constraints, InForce};
 pub(crate) use judge::Judging;

@@ -8,7 +8,7 @@ use crate::chaining::Chaining;
 use crate::change_log::ChangeLog;
 use crate::client_memory::ClientMemory;
 use crate::config::Config;
-use crate::constraints::Constraints;
+use crate::constraints::{self, Constraints};
 use crate::contexts::Contexts;
 use crate::default_referral::DefaultReferral;
 use crate::events::Events;
@@ -37,9 +37,10 @@ use crate::user_searches::UserSearches;
 use ::access::AuthMethod;
 use env::entropy::Entropy;
 use model::ResultCode;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use store::{DnCache, EntryRef, ReadPoint, Shard};
+use store::{DnCache, EntryRef, ReadPoint, Reader, Shard};
 
 /// A directory that can be asked.
 pub struct Dsa {
@@ -108,6 +109,14 @@ impl Dsa {
     /// The shard that holds the directory.
     pub fn shard(&self) -> &Arc<Shard> {
         &self.shard
+    }
+
+    /// Looks at all entries by the constraints that are in force, and gives each fault in words until it is enough: an index or a counter that is
+    /// lacking, or an entry that violates a constraint, with its name.
+    pub fn faults_of_constraints(&self, found: &mut dyn FnMut(String) -> ControlFlow<()>) {
+        let Some(in_force) = self.constraints.now(self.behaviour()) else { return };
+        let Some(mut reader) = Reader::register(&self.shard) else { return };
+        _ = constraints::each_fault(&in_force, reader.pin().read_point(), found);
     }
 
     /// Sends all updates of sessions to a journal from now on.

@@ -33,16 +33,23 @@ pub(crate) struct Args {
     /// were made while the directory was served are always compared
     #[arg(long, value_name = IndexKind::FORM)]
     index: Vec<String>,
+
+    /// Also look whether all entries satisfy the constraints that are in force; each needs its indexes, by --index if the
+    /// configuration file has them
+    #[arg(long)]
+    constraints: bool,
 }
 
 const AFTER: &str = "\
 EXAMPLES:
   pando check --data /var/lib/pando
   pando check --data people.pando --schema dvtds --index uid:eq --index cn:eq,sub
+  pando check --data restored --constraints --index mail:eq
 
 EXIT CODES:
   0  no faults
-  1  the directory is damaged, in use, or inconsistent; standard error has the place and the reason
+  1  the directory is damaged, in use, or inconsistent, or entries violate constraints; standard error has the place and
+     the reason
   2  the command line is wrong, or a schema file is";
 
 /// Runs it.
@@ -59,7 +66,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
     let unknown = directory::unknown_to_schema(&config, &schema);
     let fault = |problem: Problem| format!("--{}: {}", problem.key, problem.message);
     Failed::configured(unknown.into_iter().map(fault)).if_any()?;
-    let examined = data.examine(schema, config.indexes.clone(), config.memory_bytes_max(), FINDINGS_MAX);
+    let examined = data.examine(
+        schema,
+        config.indexes.clone(),
+        config.memory_bytes_max(),
+        FINDINGS_MAX,
+        args.constraints,
+    );
     let examined = examined.map_err(Failed::of)?;
     print(text(&examined))?;
     Failed::all(&examined.findings).if_any()

@@ -153,7 +153,7 @@ impl Place {
 /// A data directory, or a backup, in which nothing is wrong.
 fn look(dir: &Path) -> u64 {
     let data = Data::existing(Arc::new(RealDisk), dir).expect("it is one");
-    let examined = data.examine(schema(), Vec::new(), 64 << 20, 10).expect("it is whole");
+    let examined = data.examine(schema(), Vec::new(), 64 << 20, 10, false).expect("it is whole");
     assert!(examined.findings.is_empty(), "{:?}", examined.findings);
     examined.entries
 }

@@ -163,7 +163,7 @@ fn record(root: &Path, fault: Option<Fault>) -> Run {
 fn look(disk: &Arc<dyn Disk>, dir: &Path) -> Result<u128, String> {
     let read = || {
         let data = Data::existing(Arc::clone(disk), dir)?;
-        let examined = data.examine(schema(), Vec::new(), MEMORY_BYTES_MAX, 3)?;
+        let examined = data.examine(schema(), Vec::new(), MEMORY_BYTES_MAX, 3, false)?;
         let view = data.view(&schema(), MEMORY_BYTES_MAX, &mut |_| ())?;
         Ok::<_, node::data::DataError>((examined.findings, view))
     };

@@ -75,7 +75,8 @@ fn refused(disk: &SimDisk) -> u128 {
 fn viewed(disk: &SimDisk, asked: &StartOptions) -> u64 {
     let data = Data::existing(Arc::new(disk.clone()), Path::new(DIR)).expect("it is there");
     let schema = asked.schema.clone().unwrap_or_else(sim::node::schema);
-    let examined = data.examine(schema, Vec::new(), 64 << 20, 10).unwrap_or_else(|error| panic!("{error}"));
+    let examined =
+        data.examine(schema, Vec::new(), 64 << 20, 10, false).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(examined.findings, [""; 0]);
     examined.entries
 }

@@ -14,6 +14,7 @@ use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
 use env::disk::Disk;
 use schema::Schema;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use store::IndexSettings;
@@ -60,7 +61,7 @@ impl Data {
     }
 
     /// Reads and checks everything, with the indexes that were made and those `configured`, as a start makes them.
-    /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is reported.
+    /// `memory_bytes_max` is what the directory may take meanwhile; `findings_max` bounds what is reported. `with_constraints`: whether entries that violate constraints in force are, too.
     ///
     /// # Errors
     /// Damage, or what cannot be read: the first. Also a schema that lacks what entries are made of.
@@ -70,6 +71,7 @@ impl Data {
         configured: Vec<IndexSettings>,
         memory_bytes_max: u64,
         findings_max: usize,
+        with_constraints: bool,
     ) -> Result<Examined, DataError> {
         self.snapshots()?.verify()?;
         let mut indexes = configured;
@@ -87,6 +89,15 @@ impl Data {
         findings.extend(lost.iter().map(|index| {
             format!("index {index}: the schema no longer has what it needs; a start does without it")
         }));
+        if with_constraints {
+            dsa.faults_of_constraints(&mut |fault| match findings.len() < findings_max {
+                true => {
+                    findings.push(fault);
+                    ControlFlow::Continue(())
+                }
+                false => ControlFlow::Break(()),
+            });
+        }
         Ok(Examined { entries: dsa.shard().entries(), snapshot, snapshot_bytes, log, findings })
     }
 

@@ -59,7 +59,7 @@ fn copy(from: &Path, to: &Path) {
 /// What is in a data directory, as LDIF; `None` if its log may only be applied by an earlier version.
 fn contents(dir: &Path) -> Option<String> {
     let data = Data::existing(Arc::new(RealDisk), dir).expect("it is a data directory");
-    let examined = match data.examine(schema(), Vec::new(), MEMORY_BYTES_MAX, 10) {
+    let examined = match data.examine(schema(), Vec::new(), MEMORY_BYTES_MAX, 10, false) {
         Err(DataError::Differs { key: "behaviour" | "schema", .. }) => return None,
         examined => examined.unwrap_or_else(|error| panic!("{}: {error}", dir.display())),
     };
