@@ -56,21 +56,28 @@ def ldif(path, users):
     return path
 
 
-def served(folder, binary, operation, count):
+def served(folder, binary, request, count, *arguments, durable=False):
+    """Instructions of a server that is asked so many requests."""
     def ask(port):
         client = Client(port)
         client.ask(ldap_bind(ADMIN.encode(), SECRET.encode()), 1)
         # The same values each time: their lengths are a part of the work.
         random.seed(17)
         for begin in range(0, count, QUEUE):
-            client.ask(b"".join(OPERATIONS[operation](at % 100 + 1, begin + at) for at in range(QUEUE)), QUEUE)
+            client.ask(b"".join(request(at % 100 + 1, begin + at) for at in range(QUEUE)), QUEUE)
 
-    storage = ("--data", folder / os.urandom(8).hex()) if operation.startswith("durable") else ("--memory",)
-    return counted(callgrind.served(binary, folder, root=ADMIN, suffix=SUFFIX, storage=storage), ask=ask)
+    storage = ("--data", folder / os.urandom(8).hex()) if durable else ("--memory",)
+    return counted(callgrind.served(binary, folder, *arguments, root=ADMIN, suffix=SUFFIX, storage=storage), ask=ask)
+
+
+def of_request(folder, binary, request, *arguments, durable=False):
+    """Instructions of one request, on a server that is started with these arguments."""
+    once, twice = (served(folder, binary, request, count, *arguments, durable=durable) for count in (COUNT, 2 * COUNT))
+    return (twice - once) / COUNT
 
 
 def of_operation(folder, binary, operation):
-    return (served(folder, binary, operation, 2 * COUNT) - served(folder, binary, operation, COUNT)) / COUNT
+    return of_request(folder, binary, OPERATIONS[operation], durable=operation.startswith("durable"))
 
 
 def of_import(folder, binary):

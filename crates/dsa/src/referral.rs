@@ -87,7 +87,7 @@ pub(crate) fn of_outside(dsa: &Dsa, dn: &[u8], scope: Option<Scope>) -> Option<R
 #[cold]
 fn look_outside(dsa: &Dsa, dn: &[u8], scope: Option<Scope>) -> Option<Referral> {
     // A name that is none is a fault of the client, not a name of another server.
-    let is_outside = !dsa.shard.holds(dn) && !dsa.system.holds(dn) && model::dn::parse(dn).is_ok();
+    let is_outside = !dsa.shard.may_hold(dn) && !dsa.system.holds(dn) && model::dn::parse(dn).is_ok();
     // The setting may have gone between two looks.
     let urls = is_outside.then(|| dsa.default_referral.urls()).filter(|urls| !urls.is_empty())?;
     let uris = urls.iter().map(|url| rewrite(url.as_bytes(), dn, b"", scope_part(scope))).collect();

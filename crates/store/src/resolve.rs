@@ -548,6 +548,13 @@ impl<'a> ReadPoint<'a> {
 }
 
 impl Shard {
+    /// Is this a DN in one of the naming contexts? What is malformed is in none, unless it ends with one as that was configured: then who resolves it
+    /// meets the fault.
+    #[inline]
+    pub fn may_hold(&self, dn: &[u8]) -> bool {
+        self.suffixes.end(dn) || self.holds(dn)
+    }
+
     /// Is this a DN in one of the naming contexts?
     pub fn holds(&self, dn: &[u8]) -> bool {
         self.rdn_keys(dn).is_ok_and(|keys| self.suffixes.holding(&keys).is_some())

@@ -41,6 +41,16 @@ impl Suffixes {
         })
     }
 
+    /// Does a name end with a naming context as it was configured, octet by octet, behind a comma that is not escaped? The rest of it is not looked at,
+    /// and may be malformed.
+    pub(crate) fn end(&self, dn: &[u8]) -> bool {
+        self.0.iter().any(|suffix| match dn.strip_suffix(&suffix.text[..]) {
+            Some([]) => true,
+            Some([.., before, b',']) => *before != b'\\',
+            _ => false,
+        })
+    }
+
     /// Does a naming context begin right below this name, so that not all just below it belong to it?
     pub(crate) fn any_below(&self, rdn_keys: &[Vec<u8>]) -> bool {
         let key = rdn_keys.concat();
@@ -54,5 +64,33 @@ impl Suffixes {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Suffix> {
         self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_with_a_context_as_it_was_configured() {
+        let schema = schema::Builder::new().standard().build().expect("the standard schema");
+        let contexts = ["dc=example,dc=com".to_owned(), "o=b".to_owned()];
+        let suffixes = Suffixes::new(&contexts, &schema).expect("they are names");
+        for (dn, ends) in [
+            ("dc=example,dc=com", true),
+            ("uid=a,dc=example,dc=com", true),
+            ("uid=,,dc=example,dc=com", true),
+            ("o=b", true),
+            ("ou=x,o=b", true),
+            ("dc=Example,dc=com", false),
+            ("xdc=example,dc=com", false),
+            (",dc=example,dc=com", false),
+            (r"cn=a\,dc=example,dc=com", false),
+            (r"cn=a\\,dc=example,dc=com", false),
+            ("dc=com", false),
+            ("", false),
+        ] {
+            assert_eq!(suffixes.end(dn.as_bytes()), ends, "{dn}");
+        }
     }
 }

@@ -80,7 +80,7 @@ impl<'d, 'a> Door<'d, 'a> {
         if !outline.after.is_empty() || update.may_be_about_own() {
             return false;
         }
-        if self.refers && !self.dsa.shard.holds(outline.dn) {
+        if self.refers && !self.dsa.shard.may_hold(outline.dn) {
             return false;
         }
         match outline.op_tag {
