@@ -560,7 +560,8 @@ impl ReadBatch<'_> {
             }
             Request::Bind(bind) => self.bind(session, id, (bind, requested), pending.frame(), out),
             Request::Extended(extended) if extended.oid == cancel::OID => {
-                op::cancel::run(&mut session.searches, id, extended.value, out);
+                let who = (&session.identity, acting);
+                op::cancel::run(&mut session.searches, who, id, extended.value, out);
             }
             // Those that change something are updates, and went another way.
             Request::Extended(extended) => {

@@ -247,8 +247,12 @@ fn refuse(session: &mut Session, parts: &Parts<'_>, input: &[u8], out: &mut Vec<
         match &message.request {
             Request::Unbind => session.end(),
             Request::Abandon(target) => op::abandon::run(&mut session.searches, *target),
-            Request::Extended(extended) if extended.oid == cancel::OID => {
-                op::cancel::run(&mut session.searches, message.id, extended.value, out);
+            // With a control it is for somebody else, or has one that is not known: that is not looked up here.
+            Request::Extended(extended)
+                if extended.oid == cancel::OID && message.controls.iter().next().is_none() =>
+            {
+                let who = (&session.identity, None);
+                op::cancel::run(&mut session.searches, who, message.id, extended.value, out);
             }
             request => {
                 match request {

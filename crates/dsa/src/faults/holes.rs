@@ -129,6 +129,9 @@ env::faults! {
     /// The dereference control brings attributes of entries that are hidden (row X3).
     /// A client that may write a name into its own entry would read what has this name.
     DEREFERENCED_HIDDEN = "dereferenced-hidden";
+    /// A cancel ends any search of its connection (row S6).
+    /// Who acts as another user for one request would end what was asked for in the name of a third one.
+    CANCEL_NOT_JUDGED = "cancel-not-judged";
     /// A text that refuses a compare has what the entry stores as its password (row X11).
     /// Texts go to logs and screens, so who may not read the value would be shown it without asking for it.
     VALUE_SHOWN = "value-shown";

@@ -1,16 +1,22 @@
 //! Cancel (RFC 3909): a search that is active ends with canceled, and the cancel is answered. Nothing else is active while a request of the same
 //! session is run: updates and binds are answered first, so there is nothing of theirs to cancel.
 
+use crate::faults::holes;
+use crate::identity::Identity;
 use crate::op::search::SuspendedSearch;
 use crate::outcome;
+use env::planted;
 use model::ResultCode;
 use proto::ext::cancel;
 use proto::tag::EXTENDED_RESPONSE;
 use std::collections::VecDeque;
 
 /// Ends the search that the request names. Its last message comes before the answer to the request (RFC 3909 section 2).
+/// `session` is as whom the session is bound, `acting` as whom the request is made, if it says so (RFC 4370). A search of another user goes on
+/// (section 4).
 pub(crate) fn run(
     searches: &mut VecDeque<SuspendedSearch>,
+    (session, acting): (&Identity, Option<&Identity>),
     id: i32,
     value: Option<&[u8]>,
     out: &mut Vec<u8>,
@@ -20,6 +26,12 @@ pub(crate) fn run(
         return outcome::say(out, id, EXTENDED_RESPONSE, ResultCode::ProtocolError, text);
     };
     let found = searches.iter().position(|search| search.message_id() == target);
+    let user = &acting.unwrap_or(session).dn;
+    let is_anothers = found.is_some_and(|at| searches[at].user(session) != user);
+    if is_anothers && !planted::is(holes::CANCEL_NOT_JUDGED) {
+        let text = "the operation belongs to another user";
+        return outcome::say(out, id, EXTENDED_RESPONSE, ResultCode::CannotCancel, text);
+    }
     match found.and_then(|at| searches.remove(at)) {
         Some(search) => {
             search.cancel(out);

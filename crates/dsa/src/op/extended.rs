@@ -15,6 +15,7 @@ use crate::identity::Identity;
 use crate::outcome;
 use crate::session::security::Security;
 use model::ResultCode;
+use proto::control::proxied_authorization;
 use proto::ext::cancel;
 use proto::op::Extended;
 use proto::tag::EXTENDED_RESPONSE;
@@ -23,7 +24,7 @@ use proto::tag::EXTENDED_RESPONSE;
 pub(crate) const EXTENSIONS: &[&Extension] = &[
     &who_am_i::EXTENSION,
     // It is run by those who have the searches of the session: see `op/cancel.rs`.
-    &Extension { oid: cancel::OID, controls: &[], role: Role::Cancels },
+    &Extension { oid: cancel::OID, controls: &[proxied_authorization::OID], role: Role::Cancels },
     &start_tls::EXTENSION,
     &password_modify::EXTENSION,
     &refresh::EXTENSION,
@@ -61,7 +62,7 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::control::{proxied_authorization, transaction_specification};
+    use proto::control::transaction_specification;
     use proto::ext::who_am_i;
     use proto::message::{Reply, Response};
 
@@ -94,7 +95,7 @@ mod tests {
     fn a_member_of_a_transaction_writes() {
         for (at, extension) in EXTENSIONS.iter().enumerate() {
             assert!(EXTENSIONS[..at].iter().all(|other| other.oid != extension.oid), "one for each OID");
-            let is_of_session = matches!(extension.role, Role::Secures(_) | Role::Cancels);
+            let is_of_session = matches!(extension.role, Role::Secures(_));
             assert!(
                 extension.knows(proxied_authorization::OID) != is_of_session,
                 "RFC 4370: any operation of an identity may"

@@ -5,6 +5,7 @@ pub mod asks;
 pub mod consumer;
 mod controlled;
 pub mod journal;
+mod tables;
 
 pub use controlled::{assertion, control, wanted};
 use dsa::config::SearchLimits;
@@ -24,6 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use store::{IndexKind, IndexSettings, Settings};
+pub use tables::check_table;
 
 pub const ROOT_DN: &str = "cn=admin,dc=example";
 pub const PASSWORD: &str = "secret";

@@ -21,6 +21,7 @@ mod rfc3296_named_references;
 mod rfc3672_subentries;
 mod rfc3866_language_options;
 mod rfc3876_matched_values;
+mod rfc3909_cancel;
 mod rfc4370_proxied_authorization;
 mod rfc4525_to_4532;
 mod rfc4527_read_entry;
@@ -31,7 +32,7 @@ mod session_tracking;
 mod tree_delete;
 mod virtual_list_view;
 
-use common::Client;
+use common::{Client, check_table};
 use proto::op::ModifyKind;
 
 /// Changes of a modify.
@@ -44,22 +45,22 @@ fn clients() -> [Client; 2] {
     [Client::new(), logged]
 }
 
-/// Every test that the table of a file names is there, and no test of the file is missing from it. A name that begins with another one's
-/// belongs to its line.
-fn check_table(file: &str) {
-    let tests = file.split("#[test]\nfn ").skip(1);
-    let tests: Vec<&str> =
-        tests.filter_map(|rest| rest.split('(').next()).filter(|name| name.starts_with('s')).collect();
-    let lines = file.lines().filter(|line| line.starts_with("//! |"));
-    let named: Vec<&str> = lines
-        .flat_map(|line| line.split('`').skip(1).step_by(2))
-        .filter(|name| name.starts_with('s') && name.contains('_'))
-        .map(|name| name.trim_end_matches('*'))
-        .collect();
-    for test in &tests {
-        assert!(named.iter().any(|name| test.starts_with(name)), "{test} is not in the table");
-    }
-    for name in named {
-        assert!(tests.iter().any(|test| test.starts_with(name)), "{name} is not a test");
+/// A table with a test that is not there is found, and so is a test of a rule without a row.
+#[test]
+fn a_table_that_is_wrong_is_found() {
+    let table = |row: &str| {
+        format!("//! | section | test |\n//! |---|---|\n//! | 1 | {row} |\n\n#[test]\nfn s1_it_is() {{}}\n")
+    };
+    check_table(&table("`s1_it_is`"));
+    check_table(&table("`s1_*`, `dsa: a_table_that_is_wrong_is_found`"));
+    for wrong in [
+        "`s1_it_is_not`",
+        "`s1_it_is`, `s2_it_is`",
+        "`dsa: a_table_that_is_right`",
+        "`s1_it_is`, `proto: nonsense_*`",
+        "",
+    ] {
+        let table = table(wrong);
+        assert!(std::panic::catch_unwind(|| check_table(&table)).is_err(), "{wrong}");
     }
 }

@@ -12,7 +12,7 @@
 //! | 4.2 | answers an error with the time 0 and the code that the section has for it | `s4_2_errors` |
 //! | 5 | shows entryTtl in dynamic entries alone, nonincreasing between refreshes; no user modifies it | `s5_entry_ttl*` |
 //! | 6.2 | publishes the OID, the definitions and the subtrees | `s6_2_it_is_published` |
-//! | 6.2 | takes the right to refresh from access rules on entryTtl | `x6_` in `tests/access/operations.rs` |
+//! | 6.2 | takes the right to refresh from access rules on entryTtl | `dsa: x6_*` |
 //!
 //! Not here: what binds clients, and that the lifetime goes on over a restart (`tests/black_box/test_dynamic_entries.py`).
 

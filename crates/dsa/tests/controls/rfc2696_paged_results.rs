@@ -9,7 +9,7 @@
 //! | 2 | takes a cookie for the search that brought it alone, and else says that it cannot go on | `s2_another_cookie` |
 //! | 2 | ends the sequence by a page of no entries | `s2_a_page_of_none_ends_it` |
 //! | 2 | a value that is none is an error, and a control twice | `s2_what_is_no_value` |
-//! | 3 | goes on by the rights that the client has now | `x5_what_is_hidden_counts_in_no_page_and_no_limit` of `tests/access` |
+//! | 3 | goes on by the rights that the client has now | `dsa: x5_what_is_hidden_counts_in_no_page_and_no_limit` |
 //!
 //! Cookies are kept by clients alone: no page ages out, so nothing is said of one that did. Not here: "MUST consider the cookie to be an opaque structure", "MUST send [...] values identical to the initial request" bind
 //! clients.

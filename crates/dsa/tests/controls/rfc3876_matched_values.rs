@@ -14,7 +14,7 @@
 //! | 2 | a value that is no list of items is an error | `s2_what_is_no_list_of_items` |
 //! | 4 | other controls bring no discarded value back | `s4_other_controls_bring_nothing_back` |
 //! | 5 | the examples, but for that with certificateExactMatch, a rule that is not known here | `s5_*` |
-//! | 6 | returns values only if the access rules allow it | `x1_` in `tests/access/attacks.rs` |
+//! | 6 | returns values only if the access rules allow it | `dsa: x1_*` |
 //!
 //! Not here: "SHOULD only be added to the Search operation", "SHOULD precede other controls" bind clients.
 

@@ -129,6 +129,11 @@ impl SuspendedSearch {
         self.running.id
     }
 
+    /// DN of who it is made as: the one whom `session` is bound as, if it is nobody else.
+    pub(crate) fn user<'a>(&'a self, session: &'a Identity) -> &'a [u8] {
+        &self.acting.as_deref().unwrap_or(session).dn
+    }
+
     /// Ends it as its client wishes (RFC 3909). No entry of it may be half written.
     pub(crate) fn cancel(self, out: &mut Vec<u8>) {
         assert!(!self.is_in_message(), "no request is run while an entry is half written");
