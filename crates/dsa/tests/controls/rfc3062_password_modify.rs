@@ -1,5 +1,32 @@
 //! RFC 3062: password modify.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 1 | changes no password for anonymous clients | `rfc3062_s1_not_anonymously` |
+//! | 2.1 | takes the fields that there are; a value without any is as none | `rfc3062_s2_1_a_value_without_fields` |
+//! | 2.1 | changes the password of the client if no user is named | `rfc3062_s2_a_users_own_password` |
+//! | 2.1 | takes names of users in the forms of DNs and authorization identities | `rfc3062_s2_the_root_dn_changes_those_of_others` |
+//! | 2.1 | lets only those change the password of another one who may | `rfc3062_s2_a_user_changes_nobody_elses` |
+//! | 2.2 | answers without a name, and with a value only if that has genPasswd | `rfc3062_s2_a_users_own_password` |
+//! | 2.2 | answers without a value where it does not succeed | `rfc3062_s2_2_a_refusal_has_no_value` |
+//! | 2, RFC 4511 section 5.1 | takes lengths in the long form | `rfc3062_s2_however_its_lengths_are_written` |
+//! | 3 | publishes the operation | `rfc3062_s3_the_root_dse_lists_it` |
+//! | 3 | answers success only if it has changed the password, and leaves it as it was otherwise | `rfc3062_s3_success_means_that_it_changed`, `rfc3062_s3_one_password_is_left` |
+//! | 3 | changes nothing where it does not recognise the fields | `rfc3062_s3_unknown_fields` |
+//! | 3 | changes nothing where the old password is wrong | `rfc3062_s3_the_old_password_must_be_right` |
+//! | 3 | generates no password where the client has given one | `rfc3062_s3_none_is_generated_for_a_bad_one` |
+//! | 3 | generates one where the client has given none, and returns it | `rfc3062_s3_passwords_are_generated` |
+//! | 4 | takes it only over a confidential connection, from another host | `black-box: test_t7_no_password_passes_in_the_clear_from_another_host` |
+//! | 4 | speaks no NULL cipher suite | `black-box: test_t6_sslscan_finds_the_nine_suites_only` |
+//! | RFC 4370, 3 | with proxied authorization it is the password of that identity | `rfc4370_s3_the_proxied_identitys_password` |
+//!
+//! Not here, and why:
+//!
+//! | section | sentence | reason |
+//! |---|---|---|
+//! | 2.1 | a value has one field or more; oldPasswd is the current password, newPasswd the desired one | binds clients |
 
+use super::{check_table, clients};
 use crate::common::*;
 use dsa::Config;
 use dsa::config::Scheme;
@@ -12,6 +39,11 @@ use proto::op::{Extended, ModifyKind};
 use proto::tag::EXTENDED_RESPONSE;
 
 const GRACE: &str = "uid=grace,ou=people,dc=example";
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc3062_password_modify.rs"));
+}
 
 fn change(client: &mut Client, user: Option<&str>, old: Option<&str>, new: Option<&str>) -> Outcome {
     let request = PasswordModify {
@@ -225,6 +257,54 @@ fn rfc3062_s2_however_its_lengths_are_written() {
     let (all, _) = client.raw(&long);
     assert!(matches!(&all[0].what, What::End(end) if end.code == Success), "{all:?}");
     assert!(can_bind(&mut client, ADA, "new"));
+}
+
+/// "it SHALL contain a PasswdModifyRequestValue with one or more fields present": one without is no reason to refuse what the client wants.
+#[test]
+fn rfc3062_s2_1_a_value_without_fields() {
+    let mut client = Client::new();
+    client.bind(ADA, "lace");
+    let end = client.end(&Request::Extended(Extended { oid: OID, value: Some(&[0x30, 0]) }));
+    assert_eq!(end.code, Success);
+    assert!(can_bind(&mut client, ADA, &generated(&end)) && !can_bind(&mut client, ADA, "lace"));
+}
+
+/// "If an resultCode other than success (0) is indicated in the response, the response field MUST be absent."
+#[test]
+fn rfc3062_s2_2_a_refusal_has_no_value() {
+    let mut client = Client::new();
+    for (who, password, user, old) in [
+        ("", "", None, None),
+        (ADA, "lace", None, Some("wrong")),
+        (ADA, "lace", Some(GRACE), None),
+        (ROOT_DN, PASSWORD, None, None),
+        (ROOT_DN, PASSWORD, Some("uid=nobody,dc=example"), None),
+    ] {
+        client.bind(who, password);
+        // One would be generated.
+        let end = change(&mut client, user, old, None);
+        assert_ne!(end.code, Success, "{who} {user:?}");
+        assert_eq!((end.tag, end.oid, end.value), (EXTENDED_RESPONSE, None, None), "{who} {user:?}");
+    }
+}
+
+/// "The server SHALL only return success upon successfully changing the user's password. The server SHALL leave the password unmodified and
+/// return a non-success resultCode otherwise."
+#[test]
+fn rfc3062_s3_success_means_that_it_changed() {
+    for mut client in clients() {
+        let stored = |client: &mut Client| client.read(ADA, &["userPassword"]).values("userPassword");
+        let before = stored(&mut client);
+        for (old, new, code) in [
+            (Some("wrong"), Some("new"), InvalidCredentials),
+            (Some("lace"), Some(""), ConstraintViolation),
+            (Some("lace"), Some("new"), Success),
+        ] {
+            assert_eq!(change(&mut client, Some(ADA), old, new).code, code, "{old:?} {new:?}");
+            assert_eq!(stored(&mut client) == before, code != Success);
+        }
+        assert!(can_bind(&mut client, ADA, "new") && !can_bind(&mut client, ADA, "lace"));
+    }
 }
 
 /// In a bundle with others, in order.
