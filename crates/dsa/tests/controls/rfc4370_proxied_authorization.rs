@@ -1,5 +1,23 @@
 //! RFC 4370: proxied authorization.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 2 | publishes the control | `rfc4370_s2_the_root_dse_lists_it` |
+//! | 3 | takes it on no request that changes authentication, authorization or confidentiality | `rfc4370_s3_not_for_what_changes_authorization` |
+//! | 3 | answers protocolError where it is not critical, on any request | `rfc4370_s3_must_be_critical` |
+//! | 3 | wants it once, with a value | `rfc4370_s3_one_control_with_a_value` |
+//! | 3 | takes an authorization identity, or nothing for anonymous | `rfc4370_s3_forms_of_identities` |
+//! | 3 | runs the request as that identity if it knows that and the client may, else answers authorizationDenied | `rfc4370_s3_who_may_act_as_whom`, `rfc4370_s3_access_is_that_of_the_proxied_identity`, `rfc4370_s3_each_request_of_a_bundle_is_its_own` |
+//! | 3 | changes the password of that identity | `dsa: rfc4370_s3_the_proxied_identitys_password` |
+//! | 5 | lets no anonymous client act as somebody | `rfc4370_s5_anonymous_clients_act_as_nobody_else` |
+//!
+//! Not here, and why:
+//!
+//! | section | sentence | reason |
+//! |---|---|---|
+//! | 3 | clients include the criticality flag, and set it to TRUE | binds clients |
 
+use super::check_table;
 use crate::common::*;
 use dsa::Config;
 use model::ResultCode::*;
@@ -11,6 +29,11 @@ use proto::op::{Extended, ModifyKind};
 
 const GATE: &str = "uid=grace,ou=people,dc=example";
 const SET: [(ModifyKind, &str, &[&str]); 1] = [(ModifyKind::Replace, "description", &["x"])];
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc4370_proxied_authorization.rs"));
+}
 
 /// A directory in which grace, whose password is `hop`, may act as others.
 fn client() -> Client {
@@ -74,12 +97,16 @@ fn rfc4370_s3_one_control_with_a_value() {
     assert_eq!(client.modify_with(ADA, &SET, &twice).end.code, ProtocolError);
 }
 
-/// Not on a bind, which changes who the client is.
+/// "any request that does not cause a change in authentication, authorization, or data confidentiality": not on a bind, nor on StartTLS.
 #[test]
 fn rfc4370_s3_not_for_what_changes_authorization() {
     let mut client = client();
     assert_eq!(client.ask(&bind(ADA, "lace"), &as_of("dn:")).end.code, UnavailableCriticalExtension);
     assert_eq!(client.who_am_i(), "", "a bind that fails leaves nobody bound");
+    client.bind_root();
+    let tls = Request::Extended(Extended { oid: proto::ext::start_tls::OID, value: None });
+    assert_eq!(client.ask(&tls, &as_of("dn:")).end.code, UnavailableCriticalExtension);
+    assert_eq!(client.who_am_i(), format!("dn:{ROOT_DN}"));
 }
 
 /// "SHALL either contain an authzId [...] or be empty if an anonymous association is to be used".
