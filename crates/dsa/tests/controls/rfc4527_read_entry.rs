@@ -1,5 +1,20 @@
 //! RFC 4527: pre-read and post-read.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 3.1 | returns the entry as it was before a modify, a delete, a modifyDN | `rfc4527_s3_1_and_s3_2_*`, `rfc4527_s3_1_a_deleted_entry_is_returned` |
+//! | 3.2 | returns it as it is after an add, a modify, a modifyDN | `rfc4527_s3_1_and_s3_2_*`, `rfc4527_s3_2_an_added_entry_is_returned` |
+//! | 3.1, 3.2 | publishes both | `rfc4527_s3_the_root_dse_lists_them` |
+//! | 3.1, 3.2 | takes a selection of attributes as of a search, and nothing else | `rfc4527_s3_the_selection_is_that_of_a_search`, `rfc4527_s3_the_value_is_a_selection` |
+//! | 3.1, 3.2 | takes them on the operations that they are for | `rfc4527_s3_only_on_the_operations_they_are_for` |
+//! | 3.1, 3.2 | updates and reads as one action, apart from other updates | `rfc4527_s3_each_update_of_a_bundle_reads_its_own_state`, `rfc4527_s3_updates_of_others_are_not_in_between` |
+//! | 3.1, 3.2 | brings nothing where the update fails | `rfc4527_s3_a_failed_update_brings_nothing` |
+//! | 3.1, 3.2 | fails or brings nothing where the entry is too long | `rfc4527_s3_entries_that_are_too_long`, `rfc4527_s3_what_is_too_long_does_not_depend_on_rights` |
+//! | 3.1, 3.2 | brings big sets of values whole | `rfc4527_s3_big_sets` |
+//! | 4 | obeys an assertion and ManageDsaIT beside them | `rfc4527_s4_together_with_an_assertion` |
+//! | 5 | brings only what the client may read, and only if it may update | `rfc4527_s5_access`, `dsa: x4_reads_bring_nothing_hidden` |
 
+use super::{check_table, clients};
 use crate::common::*;
 use model::ResultCode::*;
 use model::Scope;
@@ -17,6 +32,11 @@ fn one(value: &str) -> Option<Vec<String>> {
 
 fn both<'a>(value: &'a [u8]) -> [Control<'a>; 2] {
     [control(PRE_OID, value, true), control(POST_OID, value, false)]
+}
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc4527_read_entry.rs"));
 }
 
 #[test]
@@ -97,6 +117,25 @@ fn rfc4527_s3_each_update_of_a_bundle_reads_its_own_state() {
             n.checked_sub(1).and_then(|n| one(&n.to_string()))
         );
         assert_eq!(found.brought_values(POST_OID, "title"), one(&n.to_string()));
+    }
+}
+
+/// Updates of two clients in turn, in a directory with a log and without: what one reads before its update is what the other read after its own.
+#[test]
+fn rfc4527_s3_updates_of_others_are_not_in_between() {
+    for mut first in clients() {
+        let mut second = Client::of(&first.dsa);
+        second.commit = first.commit.clone();
+        second.bind_root();
+        assert_eq!(first.modify(ADA, &[(Replace, "title", &["0"])]).code, Success);
+        let value = wanted(&["title"]);
+        for n in 0..20 {
+            let client = if n % 2 == 0 { &mut first } else { &mut second };
+            let (old, new) = (n.to_string(), (n + 1).to_string());
+            let found = client.modify_with(ADA, &[(Replace, "title", &[&new])], &both(&value));
+            assert_eq!(found.brought_values(PRE_OID, "title"), one(&old));
+            assert_eq!(found.brought_values(POST_OID, "title"), one(&new));
+        }
     }
 }
 
