@@ -1,5 +1,22 @@
 //! RFC 4528: assertion.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 3 | processes an add, compare, delete, modify, modifyDN or search if the assertion is TRUE | `rfc4528_s3_true_lets_every_operation_happen` |
+//! | 3 | answers assertionFailed if it is FALSE or Undefined, and does nothing | `rfc4528_s3_false_and_undefined_fail_and_change_nothing`, `rfc4528_s3_equality_without_a_rule_is_undefined` |
+//! | 3 | takes a filter as the value, and nothing else | `rfc4528_s3_the_value_is_a_filter` |
+//! | 3 | takes it on no other operation | `rfc4528_s3_inappropriate_for_others` |
+//! | 3 | asserts of the new entry of an add | `rfc4528_s3_the_target_of_an_add_is_the_new_entry` |
+//! | 3 | evaluates it as a part of the operation, as one action | `rfc4528_s3_evaluated_where_the_operation_is_applied`, `rfc4528_s3_of_two_that_assert_the_same_one_is_applied` |
+//! | 3 | asserts of the base of a search, before it searches | `rfc4528_s3_a_search_asserts_of_its_base` |
+//! | 3 | publishes the control | `rfc4528_s3_the_root_dse_lists_it` |
+//! | 3, RFC 3296 | asserts of a referral object where that is managed | `rfc4528_s3_of_referral_objects_only_when_they_are_managed` |
+//! | 4 | obeys access rules | `rfc4528_s4_secrets_cannot_be_guessed`, `dsa: x4_assertions_and_refusals_have_one_answer` |
+//! | 4 | has a bound | `rfc4528_s3_the_value_is_a_filter` |
+//!
+//! One deviation: an update asserts nothing of contextCSN, which is of the moment and not of the entry: `an_update_asserts_nothing_of_the_last_change`.
 
+use super::{check_table, clients};
 use crate::common::*;
 use model::ResultCode::{self, *};
 use model::Scope;
@@ -12,6 +29,11 @@ use proto::{Request, ext};
 const GRACE: &str = "uid=grace,ou=people,dc=example";
 const SET: [(ModifyKind, &str, &[&str]); 1] = [(ModifyKind::Replace, "description", &["changed"])];
 const BOB: Given<'static> = &[("objectClass", &["inetOrgPerson"]), ("cn", &["Bob"]), ("sn", &["Bee"])];
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc4528_assertion.rs"));
+}
 
 fn with<'a>(value: &'a [u8]) -> [Control<'a>; 1] {
     [control(OID, value, true)]
@@ -103,6 +125,26 @@ fn rfc4528_s3_evaluated_where_the_operation_is_applied() {
     for (step, code) in codes(&client.raw(&input).0).iter().enumerate() {
         let expected = if step % 3 == 2 { AssertionFailed } else { Success };
         assert_eq!(*code, expected, "step {step}");
+    }
+}
+
+/// Two clients that have seen the same state, and each changes it only if it is so still: one of them does.
+#[test]
+fn rfc4528_s3_of_two_that_assert_the_same_one_is_applied() {
+    for mut first in clients() {
+        let mut second = Client::of(&first.dsa);
+        second.commit = first.commit.clone();
+        second.bind_root();
+        for step in 0..10 {
+            let seen = first.read(ADA, &["sn"]).values("sn").expect("it has one").remove(0);
+            let value = assertion(&format!("(sn={seen})"));
+            let by = |who: &str| format!("{who}{step}");
+            let codes = [(&mut first, by("a")), (&mut second, by("b"))].map(|(client, sn)| {
+                client.modify_with(ADA, &[(ModifyKind::Replace, "sn", &[&sn])], &with(&value)).end.code
+            });
+            assert_eq!(codes, [Success, AssertionFailed], "{step}");
+            assert_eq!(second.read(ADA, &["sn"]).values("sn"), Some(vec![by("a")]));
+        }
     }
 }
 
