@@ -26,6 +26,7 @@ mod rfc4370_proxied_authorization;
 mod rfc4525_to_4532;
 mod rfc4527_read_entry;
 mod rfc4528_assertion;
+mod rfc4531_turn;
 mod rfc4533_content_sync;
 mod rfc6171_dont_use_copy;
 mod session_tracking;
