@@ -1,4 +1,34 @@
 //! RFC 5805, a test per rule; rules are numbered as the protocol facts number them.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 2.1, 3.2 | starts a transaction, and answers without a name and with an identifier | `start_on_the_wire`, `rule_4_identifiers_belong_to_one_session` |
+//! | 2.1 - 2.3 | answers protocolError to what is malformed; wants the control to be critical | `what_is_malformed` |
+//! | 2.2 | takes the control on updates and on password modify | `rule_2_updates_build_on_each_other_in_order`, `passwords_change_within_a_transaction` |
+//! | 2.3, 3.4 | names the message id of the update that failed, and no other | `rule_2_the_end_names_the_culprit` |
+//! | 2.3, 3.4 | has no value where there are neither message id nor controls | `rule_2_nothing_can_be_committed_and_the_value_is_absent` |
+//! | 2.4, 3.3 | tells of a transaction that it aborts by a notice, and answers an error to its identifier | `dsa: rule_4_the_server_aborts_what_is_too_old` |
+//! | 3.1 | publishes all three OIDs | `root_dse_lists_transactions` |
+//! | 3.3 | answers each update at once, and defers it | `rule_1_an_update_is_answered_at_once_and_seen_by_nobody` |
+//! | 3.3 | answers at once with the error if it is not willing to attempt it | `rule_1_an_error_means_not_accepted_and_nothing_is_committed` |
+//! | 3.4 | drops everything on an abort | `rule_2_a_rollback_drops_everything` |
+//! | 3.4 | applies all updates in turn as one action on a commit, or none | `rule_2_updates_are_applied_to_what_is_there_at_the_end`, `rule_2_a_tree_is_deleted_leaf_by_leaf`, `all_of_it_in_one_write` |
+//! | 3.4 | avoids deadlock | `rule_2_opposite_orders_do_not_wait_for_each_other` |
+//! | 3.5 | nests none | `rule_3_several_of_one_session_are_apart` |
+//! | 3.5 | aborts all on a bind and an unbind, without notice, and forgets their identifiers | `rule_3_a_bind_aborts_them_silently`, `rule_3_an_unbind_aborts_them` |
+//! | 4.1 | evaluates assertions inside | `rule_5_assertions_are_judged_inside`, `rule_5_an_assertion_is_judged_again_at_the_end` |
+//! | 4.2 | takes ManageDsaIT inside, but not on the start and the end | `rule_5_manage_dsa_it_*` |
+//! | 4.4 | takes proxied authorization on the start, and answers protocolError to it elsewhere | `rule_5_who_acts_is_said_at_the_start_only` |
+//! | 4.5 | returns the controls of reads with the end, and takes them neither on the start nor on the end | `rule_5_what_is_read_comes_at_the_end`, `rule_5_reads_are_of_updates_only` |
+//! | 5 | chains none of its operations: affectsMultipleDSAs | `rule_6_entries_of_another_server` |
+//! | RFC 4511, 4.11 | keeps an update that was answered and is abandoned | `an_abandoned_update_stays` |
+//!
+//! Not here, and why:
+//!
+//! | section | sentence | reason |
+//! |---|---|---|
+//! | 3.3 | each update of a transaction has another message id | binds clients |
+//! | 3.5 | no new security layer within a transaction | binds clients; StartTLS is refused meanwhile: test_t2_a_transaction_must_be_ended_first |
 
 use crate::common::*;
 use crate::fixture::*;
@@ -17,6 +47,11 @@ const GRACE: &str = "uid=grace,ou=people,dc=example";
 const BOB: &str = "uid=bob,ou=people,dc=example";
 const PERSON: Given<'static> = &[("objectClass", &["inetOrgPerson"]), ("cn", &["Bob"]), ("sn", &["Bee"])];
 const KING: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "sn", &["King"])];
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc5805.rs"));
+}
 
 fn one(value: &str) -> Option<Vec<String>> {
     Some(vec![value.to_owned()])
@@ -153,6 +188,24 @@ fn rule_2_updates_are_applied_to_what_is_there_at_the_end() {
         assert_eq!(client.commit(&txn).code, Success);
         assert_eq!((client.value(ADA, "sn"), client.value(ADA, "cn")), (one("King"), one("Ada")));
         assert_eq!(client.value(GRACE, "mail"), one("a@b"));
+    });
+}
+
+/// "A server MUST avoid deadlock": two transactions about the same two entries in opposite order are both settled.
+#[test]
+fn rule_2_opposite_orders_do_not_wait_for_each_other() {
+    each(|mut client| {
+        let mut other = client.another();
+        let (one_txn, other_txn) = (client.start(), other.start());
+        let set = |attribute: &'static str| [(Replace, attribute, &["x"][..])];
+        assert_eq!(client.modify_in(&one_txn, ADA, &set("title")).code, Success);
+        assert_eq!(other.modify_in(&other_txn, GRACE, &set("description")).code, Success);
+        assert_eq!(client.modify_in(&one_txn, GRACE, &set("title")).code, Success);
+        assert_eq!(other.modify_in(&other_txn, ADA, &set("description")).code, Success);
+        assert_eq!((client.commit(&one_txn).code, other.commit(&other_txn).code), (Success, Success));
+        for dn in [ADA, GRACE] {
+            assert_eq!((client.value(dn, "title"), client.value(dn, "description")), (one("x"), one("x")));
+        }
     });
 }
 
@@ -359,6 +412,28 @@ fn rule_5_what_is_read_comes_at_the_end() {
             .flat_map(|(_, controls)| [sn(controls, read_entry::PRE_OID), sn(controls, read_entry::POST_OID)])
             .collect();
         assert_eq!(read, ["Lovelace", "King", "King", "Queen"]);
+    });
+}
+
+/// "inappropriate for use in the LDAPMessage.controls field of the Transaction Start and End Request": as any that does not suit (RFC 4511
+/// section 4.1.11). ManageDsaIT means nothing to these two, and is taken as on any request that names no entry.
+#[test]
+fn rule_5_reads_are_of_updates_only() {
+    each(|mut client| {
+        let wanted = wanted(&["sn"]);
+        let txn = client.start();
+        let value = end_transaction::EndTransaction { commit: true, identifier: &txn }.encode();
+        for request in [
+            Extended { oid: start_transaction::OID, value: None },
+            Extended { oid: end_transaction::OID, value: Some(&value) },
+        ] {
+            for oid in [read_entry::PRE_OID, read_entry::POST_OID] {
+                let read = [control(oid, &wanted, true)];
+                let end = client.ask(&Request::Extended(request), &read).end;
+                assert_eq!(end.code, UnavailableCriticalExtension);
+            }
+        }
+        assert_eq!(client.commit(&txn).code, Success, "it was not ended by what was refused");
     });
 }
 
