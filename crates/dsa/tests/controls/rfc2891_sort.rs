@@ -1,6 +1,20 @@
 //! RFC 2891: server side sorting.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 1 | publishes the control | `rfc2891_the_root_dse_lists_it` |
+//! | 1.1 | takes a list of one key or more, and nothing else; wants no attribute twice | `rfc2891_s1_1_the_value_is_a_list_of_keys`, `rfc2891_s2_what_cannot_be_sorted` |
+//! | 1.1 | orders by the attribute's own rule if no other is named | `rfc2891_s2_entries_come_in_order`, `rfc2891_s1_1_the_rule_of_the_attribute` |
+//! | 1.2, 2 | says success exactly if the entries are sorted, else why not and by which attribute | `rfc2891_s2_entries_come_in_order`, `rfc2891_s2_what_cannot_be_sorted` |
+//! | 2, 1 and 2 | on another operation: fails if the control is critical, ignores it if not | `rfc2891_s1_1_the_value_is_a_list_of_keys` |
+//! | 2, 3 and 4 | fails if it cannot sort and the control is critical, else returns the entries unsorted | `rfc2891_s2_what_cannot_be_sorted` |
+//! | 2, 6 | omits the response control without entries | `rfc2891_s2_no_response_without_entries` |
+//! | 2.1 | does not chain a sorted search, so no list is put together of several: it refers the client | `black-box: test_a_search_is_followed_by_the_server` |
+//! | 2.2 | has entries without a value last, in reverse order first; takes the least of several values | `rfc2891_s2_entries_come_in_order` |
+//! | 3 | pages have the order of the whole list | `rfc2891_s3_*` |
+//! | 4 | the order tells nothing of what may not be read | `dsa: x5_x1_the_order_is_that_of_what_may_be_read` |
 
-use crate::common::{ADA, Client, Found, Given, config, control, is_published};
+use crate::common::{ADA, Client, Found, Given, check_table, config, control, is_published};
 use model::ResultCode::{
     InappropriateMatching, NoSuchAttribute, ProtocolError, SizeLimitExceeded, Success,
     UnavailableCriticalExtension, UnwillingToPerform,
@@ -364,4 +378,32 @@ fn rfc2891_s3_pages_by_an_index_while_the_directory_changes() {
         }
     });
     assert_eq!(during, before);
+}
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc2891_sort.rs"));
+}
+
+/// "If the orderingRule is omitted, the ordering MatchingRule defined for use with this attribute MUST be used": numbers by number, text without
+/// regard to case, times by time.
+#[test]
+fn rfc2891_s1_1_the_rule_of_the_attribute() {
+    let mut client = Client::new();
+    client.must_add(LIST, &[("objectClass", &["organizationalUnit"])]);
+    for (name, number) in [("a", "10"), ("b", "9"), ("c", "-1"), ("d", "100")] {
+        let all: Given<'_> =
+            &[("objectClass", &["account", "extensibleObject"]), ("cn", &["x"]), ("uidNumber", &[number])];
+        client.must_add(&format!("uid={name},{LIST}"), all);
+    }
+    for (by, order) in [
+        ("uidNumber", "cbad"),
+        ("-uidNumber", "dabc"),
+        ("uidNumber:integerOrderingMatch", "cbad"),
+        ("uidNumber:2.5.13.15", "cbad"),
+        ("-createTimestamp -uidNumber", "dabc"),
+    ] {
+        let found = sorted(&mut client, by, true);
+        assert_eq!((&names(&found)[..], sort_result(&found)), (order, Some((0, None))), "{by}");
+    }
 }
