@@ -1,13 +1,43 @@
 //! RFC 4533: a consumer that knows nothing but what it is sent has what is in the directory.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 1, 3 | brings a copy to what a search finds, at each cookie | `rfc4533_s1_a_copy_converges` |
+//! | 2 | publishes the control | `what_cannot_be_followed` |
+//! | 2.2 | answers protocolError to a value of another form | `what_cannot_be_followed` |
+//! | 3.1 | returns initial content or e-syncRefreshRequired to a cookie that it does not know, or that somebody else got | `rfc4533_s3_2_a_cookie_of_something_else` |
+//! | 3.1 | returns initial content to a cookie of an empty copy | `rfc4533_s3_2_a_cookie_of_something_else` |
+//! | 3.2 | the same where other content is asked for | `rfc4533_s3_2_a_cookie_of_something_else`, `rfc4533_s3_5_a_cookie_is_of_the_name_of_its_base` |
+//! | 3.2 | takes what it does not synchronise as Undefined in a filter, and does not return it | `rfc4533_s3_2_what_is_not_synchronised` |
+//! | 3.3.1 | sends each entry of the initial content with the state add, its UUID and no cookie; then refreshDeletes FALSE | `rfc4533_s3_3_1_initial_content` |
+//! | 3.3.2 | sends what has changed, and says what is unchanged or gone | `rfc4533_s3_3_a_refresh_brings_what_changed` |
+//! | 3.4.1 | ends the refresh by a message of information, and not by a result | `rfc4533_s3_4_1_the_end_of_the_refresh` |
+//! | 3.4.2 | reports what is added, modified and deleted with the state, the UUID | `rfc4533_s3_4_changes_are_reported`, `rfc4533_s4_1_renames_beside_the_base_in_one_batch` |
+//! | 3.5.1 | ends with an error where the base refers to another entry or none | `rfc4533_s3_5_the_base_is_gone`, `rfc4533_s3_5_1_the_alias_of_the_base_is_changed` |
+//! | 3.5.2 | answers protocolError to derefInSearching and derefAlways | `what_cannot_be_followed` |
+//! | 3.5.3 | the size limit is of the refresh | `rfc4533_s3_3_a_size_limit_leaves_no_state_behind` |
+//! | 3.7 | cancels a synchronisation | `rfc4533_s3_4_changes_are_reported`, `dsa: s3_a_search_that_follows_changes_is_canceled` |
+//! | 3.7 | says why, where it does not go on | `who_falls_behind_begins_anew`, `a_follower_keeps_no_more_than_there_is_room_for`, `how_many_may_follow_is_a_setting` |
+//! | 3.9 | refreshes by no more messages of entries than the content has entries | `rfc4533_s3_9_no_more_messages_than_entries` |
+//! | 4.1 | the subordinates of a renamed entry are not reported, unless they come or go | `a_batch_is_gathered_in_slices` |
+//! | 7 | sends nothing of what may not be read | `dsa: x8_*` |
+//!
+//! Not here, and why:
+//!
+//! | section | sentence | reason |
+//! |---|---|---|
+//! | 3.1, 3.5.2, 3.6 | clients keep to the same parameters, to derefAliases, to UUIDs | binds clients |
+//! | 3.3.1, 3.3.2, 3.4.2 | each reference has a state, a UUID | there are no references: "The content may not necessarily include all entries or references that would be returned by a normal search" (3.2); with ManageDsaIT referral objects are entries of it |
 
 use crate::common::consumer::{Consumer, Wish};
-use crate::common::{ADA, Client, Outcome, control, is_published, search_for};
+use crate::common::{ADA, Client, Outcome, check_table, control, is_published, search_for};
 use model::ResultCode::{self, Busy, Canceled, NoSuchObject, ProtocolError, Success, SyncRefreshRequired};
 use model::{DerefAliases, Scope};
 use proptest::prelude::*;
 use proto::Request;
 use proto::control::content_sync::{self as sync, SyncRequest};
 use proto::control::paged_results::{self, PagedResults};
+use proto::message::{Frame, Reply, Response, frame};
 use proto::op::{Extended, ModifyKind};
 
 const PEOPLE: &str = "ou=people,dc=example";
@@ -489,4 +519,185 @@ fn how_many_may_follow_is_a_setting() {
     assert_eq!([code(), code()], [None, Some(Busy)]);
     limit("pandoLimitsFollowers", "1");
     assert_eq!(code(), Some(Busy));
+}
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("rfc4533_content_sync.rs"));
+}
+
+/// The messages of a search that synchronises, one by one: what is sent at once.
+fn messages(reader: &mut Client, asked: &Wish<'_>, cookie: &[u8], selection: &[&str]) -> Vec<Vec<u8>> {
+    let cookie = (!cookie.is_empty()).then_some(cookie);
+    let request = SyncRequest { persists: asked.persists, cookie, reload_hint: asked.reload_hint };
+    let (value, selection) = (request.encode(), crate::common::selection(selection));
+    let filter = proto::filter_string::parse(asked.filter.as_bytes()).unwrap();
+    let search = search_for(asked.base, Scope::Subtree, filter.filter(), &selection);
+    let (_, bytes) = reader.encode(&Request::Search(search), &[control(sync::OID, &value, true)]);
+    let mut out = Vec::new();
+    reader.session.feed(&mut reader.worker, &bytes, &mut out);
+    out.extend(reader.followed());
+    let (mut all, mut at) = (Vec::new(), 0);
+    while let Ok(Frame::Complete { len }) = frame(&out[at..]) {
+        all.push(out[at..at + len].to_vec());
+        at += len;
+    }
+    assert_eq!(at, out.len());
+    all
+}
+
+/// "Each SearchResultEntry Message SHALL include a Sync State Control of state add, an entryUUID containing the entry's UUID, and no cookie. [...]
+/// The SearchResultDone Message SHALL include a Sync Done Control having refreshDeletes set to FALSE."
+#[test]
+fn rfc4533_s3_3_1_initial_content() {
+    let (mut writer, mut reader) = rooted();
+    let mut expected = Vec::new();
+    for (dn, attributes) in writer.search("dc=example", Scope::Subtree, ALL, &["entryUUID"]).entries {
+        let uuid: String = String::from_utf8(attributes[0].1[0].clone()).unwrap().replace('-', "");
+        let bytes = (0..16).map(|at| u8::from_str_radix(&uuid[2 * at..2 * at + 2], 16).unwrap());
+        // SEQUENCE { state ENUMERATED add, entryUUID OCTET STRING }: there is no cookie.
+        expected.push((dn, [vec![0x30, 21, 10, 1, 1, 4, 16], bytes.collect()].concat()));
+    }
+    let mut all = messages(&mut reader, &of("dc=example", ALL, false), b"", &["cn"]);
+    let done = all.pop().expect("there is an end");
+    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    for message in &all {
+        let reply = Reply::decode(message).unwrap();
+        let Response::SearchEntry(entry) = reply.response else { panic!("{:?}", reply.response) };
+        let state = reply.controls.find(sync::STATE_OID).expect("it has a state");
+        assert!(!state.critical);
+        found.push((String::from_utf8(entry.dn.to_vec()).unwrap(), state.value.unwrap().to_vec()));
+    }
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    let reply = Reply::decode(&done).unwrap();
+    assert_eq!(reply.result().unwrap().result_code(), Some(Success));
+    let value = reply.controls.find(sync::DONE_OID).and_then(|control| control.value).expect("it is there");
+    // SEQUENCE { cookie OCTET STRING }, and the default of refreshDeletes.
+    assert_eq!((value[2], usize::from(value[3])), (4, value.len() - 4));
+}
+
+/// "the successful completion of content refresh is indicated by sending a Sync Info Message of refreshDelete or refreshPresent with a refreshDone
+/// value set to TRUE instead of a SearchResultDone Message".
+#[test]
+fn rfc4533_s3_4_1_the_end_of_the_refresh() {
+    let (_, mut reader) = rooted();
+    let mut cookie = Vec::new();
+    for _ in 0..2 {
+        let all = messages(&mut reader, &of(PEOPLE, ALL, true), &cookie, &[]);
+        let replies: Vec<Reply<'_>> = all.iter().map(|message| Reply::decode(message).unwrap()).collect();
+        assert!(replies.iter().all(|reply| !matches!(reply.response, Response::Done(..))));
+        let Response::Intermediate(info) = &replies.last().expect("there is one").response else {
+            panic!("{replies:?}")
+        };
+        assert_eq!(info.oid, Some(sync::INFO_OID));
+        let value = info.value.expect("it has a value");
+        // [1] or [2] { cookie }, and the default of refreshDone.
+        assert!(matches!(value[0], 0xa1 | 0xa2) && value[2] == 4, "{value:x?}");
+        let begin = if value[1] < 0x80 { 4 } else { panic!("{value:x?}") };
+        assert_eq!(usize::from(value[3]), value.len() - begin);
+        cookie = value[begin..].to_vec();
+    }
+}
+
+/// "the server MUST treat all filter components matching against these attributes as Undefined and MUST NOT return these attributes in
+/// SearchResultEntry responses."
+#[test]
+fn rfc4533_s3_2_what_is_not_synchronised() {
+    const NAMES: [&str; 5] =
+        ["entryDN", "subschemaSubentry", "hasSubordinates", "numSubordinates", "contextCSN"];
+    let (mut writer, mut reader) = rooted();
+    let count = |reader: &mut Client, filter: &str| {
+        messages(reader, &of("dc=example", filter, false), b"", &["1.1"]).len() - 1
+    };
+    assert_eq!(count(&mut reader, ALL), 5);
+    for name in NAMES {
+        for filter in [format!("({name}=*)"), format!("(!({name}=*))"), format!("(!({name}=0))")] {
+            assert_eq!(count(&mut reader, &filter), 0, "{filter}");
+        }
+        assert!(
+            name == "contextCSN" || writer.read(PEOPLE, &[name]).values(name).is_some(),
+            "{name} is there"
+        );
+    }
+    let selection: Vec<&str> = ["*", "+"].into_iter().chain(NAMES).collect();
+    let all = messages(&mut reader, &of("dc=example", ALL, false), b"", &selection);
+    assert_eq!(all.len(), 6);
+    for message in &all[..5] {
+        let Response::SearchEntry(entry) = Reply::decode(message).unwrap().response else { panic!() };
+        let names: Vec<&[u8]> = entry.attributes.iter().map(|attribute| attribute.description).collect();
+        assert!(names.contains(&&b"entryCSN"[..]));
+        assert!(!names.iter().any(|name| NAMES.iter().any(|no| no.as_bytes().eq_ignore_ascii_case(name))));
+    }
+}
+
+/// "in a manner that changes the entry the baseObject refers to, the server SHALL return an appropriate non-success result code".
+#[test]
+fn rfc4533_s3_5_1_the_alias_of_the_base_is_changed() {
+    for is_deleted in [false, true] {
+        let (mut writer, mut reader) = rooted();
+        let alias = "ou=alias,dc=example";
+        let points = |to: &'static str| {
+            [
+                ("objectClass", &["alias", "extensibleObject"][..]),
+                (
+                    "aliasedObjectName",
+                    match to {
+                        "people" => &[PEOPLE][..],
+                        _ => &["ou=groups,dc=example"],
+                    },
+                ),
+            ]
+        };
+        writer.must_add(alias, &points("people"));
+        let value = SyncRequest { persists: true, cookie: None, reload_hint: false }.encode();
+        let filter = proto::filter_string::parse(ALL.as_bytes()).unwrap();
+        let mut search = search_for(alias, Scope::Subtree, filter.filter(), &[]);
+        search.deref_aliases = DerefAliases::FindingBase;
+        let (id, bytes) = reader.encode(&Request::Search(search), &[control(sync::OID, &value, true)]);
+        let (mut out, mut consumer) = (Vec::new(), Consumer::default());
+        reader.session.feed(&mut reader.worker, &bytes, &mut out);
+        consumer.take(&out, id);
+        reader.follow(id, &mut consumer);
+        assert_eq!((consumer.code(), consumer.content.len()), (None, 3));
+        let end = match is_deleted {
+            true => writer.delete(alias),
+            false => {
+                writer.modify(alias, &[(ModifyKind::Replace, "aliasedObjectName", &["ou=groups,dc=example"])])
+            }
+        };
+        assert_eq!(end.code, Success, "{}", end.text);
+        reader.follow(id, &mut consumer);
+        assert_eq!(consumer.code(), Some(SyncRefreshRequired));
+    }
+}
+
+/// "The server MUST ensure that the number of entry messages generated to refresh the client content does not exceed the number of entries
+/// presently in the content."
+#[test]
+fn rfc4533_s3_9_no_more_messages_than_entries() {
+    let (mut writer, mut reader) = rooted();
+    for n in 0..30 {
+        person(&mut writer, &n.to_string(), "1");
+    }
+    let asked = of(PEOPLE, "(objectClass=person)", false);
+    let mut consumer = Consumer::default();
+    reader.begin_sync(&asked, &mut consumer);
+    for n in 0..25 {
+        let dn = format!("cn={n},{PEOPLE}");
+        match n % 3 {
+            0 => _ = writer.delete(&dn),
+            1 => _ = writer.modify(&dn, &[(ModifyKind::Replace, "description", &["2"])]),
+            _ => _ = writer.modify(&dn, &[(ModifyKind::Replace, "objectClass", &["person"])]),
+        }
+    }
+    let now = writer.search(PEOPLE, Scope::Subtree, asked.filter, &["1.1"]).entries.len();
+    for cookie in [&b""[..], &consumer.cookie] {
+        let all = messages(&mut reader, &asked, cookie, &[]);
+        let entries = all
+            .iter()
+            .filter(|message| matches!(Reply::decode(message).unwrap().response, Response::SearchEntry(..)));
+        assert!(entries.count() <= now);
+    }
 }

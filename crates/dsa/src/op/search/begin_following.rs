@@ -11,7 +11,7 @@ use super::query::{Query, Restricted};
 use super::renames::Name;
 use super::running::Running;
 use super::share::{Allowance, Share, TOO_MANY};
-use super::special::SpecialEntries;
+use super::special::{SpecialEntries, leads_to};
 use super::suspended::{SearchContext, SuspendedSearch};
 use super::unindexed::bound;
 use crate::context::Reading;
@@ -138,6 +138,11 @@ fn open(
     let Some(base) = now.entry(query.base.id) else {
         return end(out, ResultCode::NoSuchObject, "the base was deleted just now");
     };
+    let through = (request.deref_aliases == DerefAliases::FindingBase).then_some(request.base);
+    // Or an alias leads elsewhere by now.
+    if through.is_some_and(|name| !leads_to((&mut *reading.scratch, now), query.who, name, base.id)) {
+        return end(out, ResultCode::AliasProblem, "an alias on the way to the base was changed just now");
+    }
     let persists = follower.is_some();
     let base_dn = now.dn(&base, &mut reading.scratch.evaluator.cache);
     let Some(base_name) = Name::of(&base_dn, shard.schema()) else {
@@ -159,6 +164,7 @@ fn open(
         batch: Batch::default(),
         base: base_name,
         way: way(now, &base),
+        through: through.map(Into::into),
         class: (query.who.class, reading.scratch.views.epoch()),
         hangs_on_own: reading.scratch.views.hangs_on_own(query.who.class),
         own: context.identity.own_entry(now).map(|entry| entry.id),

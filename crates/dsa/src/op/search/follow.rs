@@ -123,6 +123,8 @@ pub(super) struct Following {
     pub(super) base: Name,
     /// The base and all above it. If one of them gets another name, the base is another entry or none.
     pub(super) way: Vec<u32>,
+    /// The name by which the base was found, if aliases on its way were followed: it may lead elsewhere later.
+    pub(super) through: Option<Box<[u8]>>,
     /// The class of the requester when it began, and the epoch of its thread.
     pub(super) class: (ClassId, u64),
     /// Do its rights hang on more than its class and the entry?
@@ -411,6 +413,7 @@ impl Following {
             + size_of_val(&self.uuids[..])
             + size_of_val(&self.way[..])
             + self.base.heap_bytes()
+            + self.through.as_ref().map_or(0, |name| name.len())
     }
 
     /// Ends the refresh.

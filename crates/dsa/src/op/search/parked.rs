@@ -8,6 +8,7 @@ use super::batch::Lost;
 use super::follow::{Next, Stage};
 use super::running::Running;
 use super::share::TOO_MANY;
+use super::special::leads_to;
 use super::suspended::{Progress, SuspendedSearch};
 use crate::access::Requester;
 use crate::monitor::Counters;
@@ -104,6 +105,13 @@ impl SuspendedSearch {
             // It stays due, and is called again with what the session may by then.
             if !has_rights_of(worker, who, &mut read_point) {
                 return Some(Progress::Paused);
+            }
+            // RFC 4533 section 3.5.1: aliases on the way to the base may lead elsewhere by now.
+            if let Some(name) = &following.through
+                && let Some(entered) = read_point.enter()
+                && !leads_to((&mut worker.scratch, entered.read_point()), who, name, self.running.base.id)
+            {
+                return Some(self.running.end_following(LOST, out));
             }
             (self.read_point, self.is_due) = (Some(read_point), false);
             (following.stage, following.said) = (Stage::Gather, false);

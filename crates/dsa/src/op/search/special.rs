@@ -119,7 +119,9 @@ impl SpecialEntries {
         let mut scopes = Scopes::new(base.id, scope);
         if self.follows && !base.is_system && scope != Scope::Base {
             let read_point = reading.read_point;
-            let followed = through_seen(reading, who, |cache, sees| scopes.follow(read_point, cache, sees));
+            let followed = through_seen((&mut *reading.scratch, read_point), who, |cache, sees| {
+                scopes.follow(read_point, cache, sees)
+            });
             followed.map_err(|_| {
                 let text = "too many aliases would have to be followed".to_owned();
                 Refusal::Text(ResultCode::AdminLimitExceeded, text)
@@ -189,15 +191,13 @@ pub(super) fn is_plain(shard: &Shard) -> bool {
 /// Follows aliases as far as a requester sees them: those that it may read, to entries that may be disclosed. An alias that is hidden is
 /// absent, and one that leads to what is hidden leads nowhere. Else a client that can place an alias could ask for any name.
 fn through_seen<T>(
-    reading: &mut Reading<'_>,
+    (scratch, read_point): (&mut Scratch, ReadPoint<'_>),
     who: Requester,
     follow: impl FnOnce(&mut DnCache, &mut dyn FnMut(&EntryRef<'_>) -> bool) -> T,
 ) -> T {
     // Taken out for the walk: rights are asked with the rest of the evaluator in between.
-    let mut cache = std::mem::take(&mut reading.scratch.evaluator.cache);
-    let read_point = reading.read_point;
-    reading.scratch.evaluator.cache.refresh(read_point);
-    let scratch = &mut *reading.scratch;
+    let mut cache = std::mem::take(&mut scratch.evaluator.cache);
+    scratch.evaluator.cache.refresh(read_point);
     let done = follow(&mut cache, &mut |entry| {
         let view = scratch.view(who, Action::of(Operation::Search), entry, read_point);
         match entry.shape.kind {
@@ -206,8 +206,20 @@ fn through_seen<T>(
             _ => scratch.views.may(view, Right::Disclose),
         }
     });
-    reading.scratch.evaluator.cache = cache;
+    scratch.evaluator.cache = cache;
     done
+}
+
+/// Does a name still lead to an entry, through the aliases on its way? Rights on these are asked as when it was found.
+pub(super) fn leads_to(
+    (scratch, read_point): (&mut Scratch, ReadPoint<'_>),
+    who: Requester,
+    name: &[u8],
+    id: EntryId,
+) -> bool {
+    let led =
+        through_seen((scratch, read_point), who, |cache, sees| read_point.resolve_through(name, cache, sees));
+    matches!(led, Ok((found, _)) if found == id)
 }
 
 /// Finds the base that a request means, given what its DN leads to; it is that unless some entries stand for others ([`is_absent`]).
@@ -227,8 +239,9 @@ pub(super) fn settle_base(
     };
     // The base may be an alias, or below one: each on the way is followed.
     if follows && nearest(&found).and_then(|id| read_point.kind(id)) == Some(Kind::Alias) {
-        let led =
-            through_seen(reading, who, |cache, sees| read_point.resolve_through(request.base, cache, sees));
+        let led = through_seen((&mut *reading.scratch, read_point), who, |cache, sees| {
+            read_point.resolve_through(request.base, cache, sees)
+        });
         match led {
             Ok((id, text)) => {
                 found = Ok(id);
