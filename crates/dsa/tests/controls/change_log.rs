@@ -1,4 +1,19 @@
 //! The change log: entries below `cn=changelog`, as good-ldap-changelog-04 has them.
+//!
+//! | part of the text | the server | test |
+//! |---|---|---|
+//! | attribute types, object class | publishes the definitions | `changelog_s1_definitions` |
+//! | changeNumber | gives each change a number that is larger than those before, and unique | `a_consumer_has_what_the_directory_has`, `the_oldest_go_first_and_the_root_dse_tells` |
+//! | targetDN, changeType, changes | tells what was changed, as LDIF | `a_consumer_has_what_the_directory_has`, `changelog_s2_attributes_by_kind` |
+//! | newRDN, deleteOldRDN, newSuperior | has these of a modrdn alone, and no `changes` of a delete or modrdn | `changelog_s2_attributes_by_kind` |
+//! | discussion | a consumer that goes on from a number has what the directory has, or sees that the log does not reach back so far | `a_consumer_has_what_the_directory_has`, `the_oldest_go_first_and_the_root_dse_tells` |
+//! | discussion | finds entries by number, scope and pages | `entries_are_found_by_scopes_filters_and_pages` |
+//! | location | has the name of the container in the root DSE | `entries_are_found_by_scopes_filters_and_pages`, `it_is_switched_on_and_off`, `without_a_log_there_is_none` |
+//! | security | does not let `changes` be read in general | `dsa: x10_the_change_log_is_for_those_who_may_read_everything`, `dsa: x10_the_change_log_has_no_passwords` |
+//! | security | lets nobody write there | `changelog_s3_nobody_writes_there` |
+//!
+//! Not here: that LDAPv2 servers generate no newSuperior, for this is none. Two deviations: `changelog` has another number than in the text, which
+//! thumbnailPhoto has in many schemas (`changelog_s1_definitions`); and who may not read everything finds nothing at all, not even names.
 
 use super::Changes;
 use crate::common::journal::journaled_with;
@@ -302,4 +317,108 @@ fn it_is_switched_on_and_off() {
         assert_eq!(is_shown(&mut client), [false; 3]);
         assert_eq!(client.read(LOG, &[]).end.code, NoSuchObject);
     }
+}
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("change_log.rs"));
+}
+
+/// The names, numbers, syntaxes and rules of the text; `changelog`, of the root DSE, with another number.
+#[test]
+fn changelog_s1_definitions() {
+    let mut client = with_changes(1 << 20);
+    let found = client.read("cn=Subschema", &["attributeTypes", "objectClasses"]);
+    let types = found.values("attributeTypes").expect("there are some");
+    for (oid, name, parts) in [
+        ("5", "changeNumber", &["integerMatch", "integerOrderingMatch", "115.121.1.27"][..]),
+        ("6", "targetDN", &["distinguishedNameMatch", "115.121.1.12"]),
+        ("7", "changeType", &["caseIgnoreMatch", "115.121.1.15"]),
+        ("8", "changes", &["115.121.1.40"]),
+        ("9", "newRDN", &["distinguishedNameMatch", "115.121.1.12"]),
+        ("10", "deleteOldRDN", &["booleanMatch", "115.121.1.7"]),
+        ("11", "newSuperior", &["distinguishedNameMatch", "115.121.1.12"]),
+    ] {
+        let begin = format!("( 2.16.840.1.113730.3.1.{oid} NAME ");
+        let definition = types.iter().find(|text| text.starts_with(&begin));
+        let definition = definition.unwrap_or_else(|| panic!("{name} is defined"));
+        assert!(definition.to_lowercase().contains(&format!("'{}'", name.to_lowercase())), "{definition}");
+        assert!(parts.iter().all(|part| definition.contains(part)), "{definition}");
+    }
+    let root = types.iter().find(|text| text.contains("'changelog'")).expect("it is defined");
+    assert!(root.contains("distinguishedNameMatch") && root.contains("115.121.1.12"), "{root}");
+    let classes = found.values("objectClasses").expect("there are some");
+    let class = classes.iter().find(|text| text.starts_with("( 2.16.840.1.113730.3.2.1 NAME "));
+    let class = class.expect("the class is defined");
+    let (must, may) = class.split_once("MAY").expect("it may have some");
+    for name in ["changeNumber", "targetDN", "changeType"] {
+        assert!(must.contains(name), "{class}");
+    }
+    for name in ["changes", "newRDN", "deleteOldRDN", "newSuperior"] {
+        assert!(may.contains(name), "{class}");
+    }
+    assert!(class.contains("'changeLogEntry'") && class.contains("STRUCTURAL"), "{class}");
+}
+
+/// "in the case of delete and modrdn operations, there is never a "changes" attribute"; "If the changeType attribute does not have the value "modrdn",
+/// then there should be no values contained in the newRDN attribute."
+#[test]
+fn changelog_s2_attributes_by_kind() {
+    let mut client = with_changes(1 << 20);
+    let unit: Given<'_> = &[("objectClass", &["organizationalUnit"])];
+    client.must_add("ou=a,dc=example", unit);
+    client.must_add("ou=b,dc=example", unit);
+    assert_eq!(client.modify("ou=a,dc=example", &[(ModifyKind::Replace, "l", &["x"])]).code, Success);
+    assert_eq!(client.rename("ou=a,dc=example", "ou=c", false, None).code, Success);
+    assert_eq!(client.rename("ou=c,dc=example", "ou=d", true, Some("ou=b,dc=example")).code, Success);
+    assert_eq!(client.delete("ou=d,ou=b,dc=example").code, Success);
+    let names = ["changes", "newRDN", "deleteOldRDN", "newSuperior"];
+    let all: Vec<(String, [String; 4])> = changes(&mut client, "(!(targetDN=dc=example))")
+        .values()
+        .map(|entry| {
+            let of_change = format!("{} {}", text(entry, "changeType"), text(entry, "targetDN"));
+            (of_change, names.map(|name| text(entry, name).to_owned()))
+        })
+        .collect();
+    let is_there = |what: &[String; 4]| what.each_ref().map(|value| !value.is_empty());
+    let kinds: Vec<(&str, [bool; 4])> = all.iter().map(|(of, what)| (&of[..], is_there(what))).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("add ou=a,dc=example", [true, false, false, false]),
+            ("add ou=b,dc=example", [true, false, false, false]),
+            ("modify ou=a,dc=example", [true, false, false, false]),
+            ("modrdn ou=a,dc=example", [false, true, true, false]),
+            ("modrdn ou=c,dc=example", [false, true, true, true]),
+            ("delete ou=d,ou=b,dc=example", [false; 4]),
+        ]
+    );
+    assert_eq!(all[3].1[1..], ["ou=c", "FALSE", ""]);
+    assert_eq!(all[4].1[1..], ["ou=d", "TRUE", "ou=b,dc=example"]);
+}
+
+/// "Servers implementing this scheme should disallow write access to the changelog container object and all entries contained within."
+#[test]
+fn changelog_s3_nobody_writes_there() {
+    let mut client = with_changes(1 << 20);
+    client.must_add("ou=a,dc=example", &[("objectClass", &["organizationalUnit"])]);
+    let before = changes(&mut client, "(objectClass=*)");
+    let dn = format!("changeNumber={},{LOG}", before.keys().last().expect("there are some"));
+    let one: Given<'_> = &[
+        ("objectClass", &["changeLogEntry"]),
+        ("changeNumber", &["1"]),
+        ("targetDN", &["dc=example"]),
+        ("changeType", &["delete"]),
+    ];
+    for end in [
+        client.modify(&dn, &[(ModifyKind::Replace, "targetDN", &["dc=other"])]),
+        client.modify(LOG, &[(ModifyKind::Replace, "description", &["x"])]),
+        client.delete(&dn),
+        client.delete(LOG),
+        client.rename(&dn, "changeNumber=1", true, None),
+        client.add(&format!("changeNumber=1,{LOG}"), one),
+    ] {
+        assert_ne!(end.code, Success, "{end:?}");
+    }
+    assert_eq!(changes(&mut client, "(objectClass=*)"), before);
 }

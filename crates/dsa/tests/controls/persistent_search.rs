@@ -1,6 +1,21 @@
 //! ldapext-psearch-03: what changes, by its kind.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 4 | processes it as a search, by base, scope, filter and rights | `only_those_that_are_asked_for_and_without_controls`, `dsa: x8_a_persistent_search_ends_with_its_rights` |
+//! | 4 | answers protocolError to a value of another form | `a_value_of_another_form` |
+//! | 4, a | returns no entry that is there already if changesOnly is TRUE, and those that match if not | `each_kind_of_change_is_reported`, `what_matches_already_comes_first` |
+//! | 4, b | sends no result, and goes on until an abandon or an unbind | `psearch_s4_b_it_ends_with_an_abandon_or_an_unbind` |
+//! | 4, c | returns an entry that is changed if it matches, and if changeTypes has the kind of change | `each_kind_of_change_is_reported`, `only_those_that_are_asked_for_and_without_controls`, `psearch_s4_c_each_set_of_kinds` |
+//! | 4, d; 5 | returns with each change a notification if returnECs is TRUE, and none with others | `each_kind_of_change_is_reported`, `what_matches_already_comes_first` |
+//! | 5 | has previousDN in the notification of a modifyDN alone | `each_kind_of_change_is_reported` |
+//! | 5 | has previousDN only if the client was sent that name: it may not know of it else | `dsa: x8_no_name_is_reported_that_was_not_seen` |
+//! | 8 | bounds what it keeps for a client | `many_renames_are_taken_back_in_slices`, `dsa: how_many_may_follow_is_a_setting` |
+//!
+//! Changes of one entry that come together are one notification, of the last state. There is no changeNumber in it (SHOULD, section 5): a change is
+//! reported when it has been applied, and has its number in the change log by then, but one notification may stand for several changes.
 
-use crate::common::{Client, control};
+use crate::common::{Client, check_table, control};
 use model::ResultCode::{ProtocolError, Success};
 use model::Scope;
 use proto::Request;
@@ -135,5 +150,39 @@ fn a_value_of_another_form() {
         let controls = [control(OID, &bad, true)];
         let found = client.search_with(PEOPLE, Scope::Subtree, "(sn=*)", &[], |_| {}, &controls);
         assert_eq!(found.end.code, ProtocolError);
+    }
+}
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("persistent_search.rs"));
+}
+
+/// "The server MUST NOT return a SearchResult message. Instead, the search operation MUST be kept active until it is abandoned by the client or
+/// until the client unbinds." That no result comes is what `entries` panics at.
+#[test]
+fn psearch_s4_b_it_ends_with_an_abandon_or_an_unbind() {
+    for is_abandoned in [true, false] {
+        let (mut writer, mut reader, _) = begin(15, false, true);
+        assert_eq!(writer.dsa.shard().followers(), 1);
+        let id = reader.last_id();
+        let request = if is_abandoned { Request::Abandon(id) } else { Request::Unbind };
+        let (_, bytes) = reader.encode(&request, &[]);
+        assert!(reader.raw(&bytes).0.is_empty());
+        writer.must_add(&format!("cn=a,{PEOPLE}"), &[("objectClass", &["person"]), ("sn", &["x"])]);
+        assert_eq!(writer.dsa.shard().followers(), 0);
+        if is_abandoned {
+            assert_eq!(entries(&reader.followed()), []);
+        }
+    }
+}
+
+/// "if the operation that caused the change is included in the changeTypes field", whichever of the fifteen sets it is.
+#[test]
+fn psearch_s4_c_each_set_of_kinds() {
+    for types in 1..16 {
+        let counts: Vec<usize> = reported(types, true).iter().map(Vec::len).collect();
+        let expected = [ADD, MODIFY, MOD_DN, DELETE].map(|kind| usize::from(types & kind != 0));
+        assert_eq!(counts[..4], expected, "{types}");
     }
 }

@@ -1,7 +1,29 @@
 //! ietf-ldapext-ldapv3-vlv-09: virtual list views; and, with RFC 2891, a model: whatever becomes of the directory, a list is what a plain
 //! sort of the entries makes that an unsorted search finds.
+//!
+//! | section | the server | test |
+//! |---|---|---|
+//! | 5 | returns the target by offset or value, and the entries around it | `vlv_s5_the_part_around_the_target`, `lists_are_those_of_a_plain_sort` |
+//! | 5 | takes an offset for a ratio, the first and the last entry for what they are, and its own count where the client knows none | `vlv_s5_the_part_around_the_target` |
+//! | 5 | returns contentCount + 1 where no entry has such a value | `vlv_s5_the_part_around_the_target` |
+//! | 6 | publishes the control | `vlv_s6_the_root_dse_lists_it` |
+//! | 6.1 | wants the control for sorting beside it: sortControlMissing | `vlv_s6_1_what_is_refused` |
+//! | 6.1 | protocolError to a value of another form | `vlv_s6_1_what_is_refused` |
+//! | 6.1 | fails with protocolError in virtualListViewResult to a contextID that it has not made: it makes none | `vlv_s6_1_what_is_refused` |
+//! | 6.2 | offsetRangeError to an offset or count that is none, or out of range | `vlv_s6_2_offsets_out_of_range` |
+//! | 6.2.1 | virtualListViewError comes with a virtualListViewResult that is not success | `vlv_s6_1_what_is_refused`, `vlv_s6_2_offsets_out_of_range` |
+//! | 9 | pages of a part | `vlv_s9_pages_of_a_part` |
+//! | by an index | the same answers | `positions_by_an_index_are_those_of_a_plain_sort` |
+//! | access rules | positions and counts tell nothing of what is hidden | `dsa: x5_a_hidden_entry_is_in_no_list`, `dsa: x5_positions_of_an_index_tell_of_nothing_hidden` |
+//!
+//! Not here, and why:
+//!
+//! | section | sentence | reason |
+//! |---|---|---|
+//! | 5, 6.1, 8 | clients find the target by the position, return a contextID unchanged and to the same server, and take offsets for approximate | binds clients |
+//! | 6.1 | continuity of contiguous requests with a valid contextID | there is no valid one, for the server gives none |
 
-use crate::common::{Client, Found, config, control, is_published};
+use crate::common::{Client, Found, check_table, config, control, is_published};
 use crate::rfc2891_sort::{LIST, key, keys, names, sort_result, with_list};
 use model::ResultCode::{
     NoSuchObject, ProtocolError, Success, UnavailableCriticalExtension, VirtualListViewError,
@@ -400,4 +422,9 @@ proptest! {
         let findings = model.client.dsa.shard().writer().check(10);
         prop_assert!(findings.is_empty(), "{findings:?}");
     }
+}
+
+#[test]
+fn the_table_is_complete() {
+    check_table(include_str!("virtual_list_view.rs"));
 }
