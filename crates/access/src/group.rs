@@ -148,7 +148,7 @@ pub struct MemberUrl {
 }
 
 impl MemberUrl {
-    /// Reads a URL (RFC 4516); `None` if it is none, or one of another server.
+    /// Reads a URL (RFC 4516); `None` if it is none, is one of another server, or has a critical extension (section 2): none is known here.
     pub fn parse(schema: &Schema, url: &[u8]) -> Option<MemberUrl> {
         let text = std::str::from_utf8(url).ok()?.trim();
         let rest =
@@ -167,6 +167,10 @@ impl MemberUrl {
             text => decoded(text)?,
         };
         let filter = proto::filter_string::parse(&filter).ok()?;
+        let mut extensions = parts.next().unwrap_or_default().split(',');
+        if extensions.any(|extension| decoded(extension).is_none_or(|text| text.starts_with(b"!"))) {
+            return None;
+        }
         let base = Name::parse(schema, &dn)?;
         let attributes = String::from_utf8(decoded(attributes)?).ok()?;
         Some(MemberUrl { dn, attributes, base, reach, filter })

@@ -217,7 +217,7 @@ fn partial(why: &str) -> String {
     format!("{why}; this is a part of the answer")
 }
 
-/// Base and scope of an LDAP URL (RFC 4516).
+/// Base and scope of an LDAP URL (RFC 4516). One with a critical extension is not followed (section 2), for none is known here.
 fn place(url: &[u8]) -> Option<(Vec<u8>, Option<Scope>)> {
     let at = url.windows(3).position(|three| three == b"://")? + 3;
     let path = url[at..].splitn(2, |byte| *byte == b'/').nth(1).unwrap_or_default();
@@ -229,6 +229,10 @@ fn place(url: &[u8]) -> Option<(Vec<u8>, Option<Scope>)> {
         Some(b"sub") => Some(Scope::Subtree),
         _ => None,
     };
+    let mut extensions = parts.nth(1).unwrap_or_default().split(|byte| *byte == b',');
+    if extensions.any(|extension| decoded(extension).is_none_or(|text| text.starts_with(b"!"))) {
+        return None;
+    }
     Some((base, scope))
 }
 
@@ -263,6 +267,8 @@ mod tests {
         );
         assert_eq!(of("ldaps://h"), Some((String::new(), None)));
         assert_eq!(of("ldap://h/dc=x?cn?one?(a=b)"), Some(("dc=x".to_owned(), Some(Scope::One))));
+        assert_eq!(of("ldap://h/dc=x??sub??x-other=!a,1.2"), Some(("dc=x".to_owned(), Some(Scope::Subtree))));
+        assert_eq!((of("ldap://h/dc=x????!1.2"), of("ldap://h/dc=x??sub??x,%21y=1")), (None, None));
         assert_eq!((of("ldap://h/%4"), of("ldap://h/%zz"), of("nonsense")), (None, None, None));
     }
 }
