@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod rfc4513_authentication;
 mod rfc4515_filters;
 mod rfc4516_urls;
 
