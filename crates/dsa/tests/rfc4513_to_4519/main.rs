@@ -5,6 +5,7 @@
 mod common;
 
 mod rfc4513_authentication;
+mod rfc4514_names;
 mod rfc4515_filters;
 mod rfc4516_urls;
 
