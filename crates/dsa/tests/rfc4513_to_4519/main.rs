@@ -8,6 +8,9 @@ mod rfc4513_authentication;
 mod rfc4514_names;
 mod rfc4515_filters;
 mod rfc4516_urls;
+mod rfc4517_syntaxes;
+mod rfc4518_preparation;
+mod rfc4519_user_schema;
 
 use common::*;
 use model::ResultCode::{self, Success};
