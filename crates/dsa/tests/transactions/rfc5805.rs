@@ -17,9 +17,10 @@
 //! | 3.5 | nests none | `rule_3_several_of_one_session_are_apart` |
 //! | 3.5 | aborts all on a bind and an unbind, without notice, and forgets their identifiers | `rule_3_a_bind_aborts_them_silently`, `rule_3_an_unbind_aborts_them` |
 //! | 4.1 | evaluates assertions inside | `rule_5_assertions_are_judged_inside`, `rule_5_an_assertion_is_judged_again_at_the_end` |
-//! | 4.2 | takes ManageDsaIT inside, but not on the start and the end | `rule_5_manage_dsa_it_*` |
+//! | 4.2 | takes ManageDsaIT inside | `rule_5_manage_dsa_it_*` |
+//! | 4.1, 4.2, 4.5 | refuses these on the start and the end, if critical | `rule_5_some_controls_are_of_updates_only` |
 //! | 4.4 | takes proxied authorization on the start, and answers protocolError to it elsewhere | `rule_5_who_acts_is_said_at_the_start_only` |
-//! | 4.5 | returns the controls of reads with the end, and takes them neither on the start nor on the end | `rule_5_what_is_read_comes_at_the_end`, `rule_5_reads_are_of_updates_only` |
+//! | 4.5 | returns the controls of reads with the end | `rule_5_what_is_read_comes_at_the_end` |
 //! | 5 | chains none of its operations: affectsMultipleDSAs | `rule_6_entries_of_another_server` |
 //! | RFC 4511, 4.11 | keeps an update that was answered and is abandoned | `an_abandoned_update_stays` |
 //!
@@ -415,21 +416,25 @@ fn rule_5_what_is_read_comes_at_the_end() {
     });
 }
 
-/// "inappropriate for use in the LDAPMessage.controls field of the Transaction Start and End Request": as any that does not suit (RFC 4511
-/// section 4.1.11). ManageDsaIT means nothing to these two, and is taken as on any request that names no entry.
+/// Read entry controls, assertion and ManageDsaIT are "inappropriate" on the start and the end: as any that does not suit (RFC 4511
+/// section 4.1.11).
 #[test]
-fn rule_5_reads_are_of_updates_only() {
+fn rule_5_some_controls_are_of_updates_only() {
     each(|mut client| {
-        let wanted = wanted(&["sn"]);
+        let (wanted, filter) = (wanted(&["sn"]), assertion("(objectClass=*)"));
         let txn = client.start();
         let value = end_transaction::EndTransaction { commit: true, identifier: &txn }.encode();
         for request in [
             Extended { oid: start_transaction::OID, value: None },
             Extended { oid: end_transaction::OID, value: Some(&value) },
         ] {
-            for oid in [read_entry::PRE_OID, read_entry::POST_OID] {
-                let read = [control(oid, &wanted, true)];
-                let end = client.ask(&Request::Extended(request), &read).end;
+            for unsuitable in [
+                control(read_entry::PRE_OID, &wanted, true),
+                control(read_entry::POST_OID, &wanted, true),
+                control(assertion::OID, &filter, true),
+                manage_dsa_it::control(true),
+            ] {
+                let end = client.ask(&Request::Extended(request), &[unsuitable]).end;
                 assert_eq!(end.code, UnavailableCriticalExtension);
             }
         }
