@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use store::{IndexKind, IndexSettings, Settings};
-pub use tables::check_table;
+pub use tables::{check_elsewhere, check_table};
 
 pub const ROOT_DN: &str = "cn=admin,dc=example";
 pub const PASSWORD: &str = "secret";
