@@ -32,4 +32,6 @@ env::faults! {
     OWN_WRITE_NOT_SEEN_AT_FOLLOWER = "own-write-not-seen-at-follower";
     /// A transaction that is applied again is refused for its size.
     LIMIT_AT_APPLY = "limit-at-apply";
+    /// What has left the content of a consumer without being deleted is not reported.
+    LEFT_NOT_REPORTED = "left-not-reported";
 }

@@ -6,6 +6,7 @@ mod clients;
 mod copies;
 mod damage;
 mod floors;
+mod followers;
 mod images;
 mod ledger;
 mod membership;
@@ -27,6 +28,7 @@ mod worse;
 
 use crate::clients::Clients;
 use crate::disk::SimDisk;
+use crate::followers::Followers;
 use crate::network::Network;
 use crate::node::{Node, StartOptions};
 use crate::oracle::{Oracle, Seeing, counter};
@@ -115,6 +117,7 @@ pub struct Cluster {
     /// Chances of what becomes another in memory.
     damages: Random,
     upgrades: Upgrades,
+    followers: Followers,
     images: Images,
     /// Time that has passed, and when a change of members was last asked for.
     now_ns: u64,
@@ -171,6 +174,10 @@ impl Cluster {
             .zip(disks)
             .map(|(id, disk)| Replica::of_member(id, disk, &mut random))
             .collect();
+        let followers = match setting.plan.cluster.consumers {
+            true => Followers::new(seed),
+            false => Followers::none(),
+        };
         let (network, images) = (Network::new(random.number()), Images::new(seed));
         if images.are_taken {
             network.say_hello();
@@ -204,6 +211,7 @@ impl Cluster {
             copies: Random::new(!seed),
             damages: Random::new(seed.rotate_left(32)),
             upgrades: Upgrades::new(seed),
+            followers,
             images,
             now_ns: 0,
             changed_ns: 0,
@@ -244,6 +252,7 @@ impl Cluster {
         self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
         self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
         self.tally.settings = self.settings.changes();
+        self.tally.note_followers(self.followers.counts());
         self.tally.clusters = 1;
         self.tally.terms = self.ledger.terms();
         self.tally.messages = self.network.delivered();
@@ -260,6 +269,7 @@ impl Cluster {
         }
         self.upgrade()?;
         self.act_on_images()?;
+        self.follow_changes()?;
         match self.random.below(100) {
             0..=13 => self.client_sends(),
             14..=15 => self.go_wrong(),
@@ -335,6 +345,7 @@ impl Cluster {
         self.follow()?;
         self.look_at_standing(at)?;
         self.look_at(at)?;
+        self.look_at_followed(at)?;
         for session in 0..SESSIONS {
             self.take_answers(at, session)?;
         }

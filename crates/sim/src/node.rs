@@ -1,6 +1,8 @@
 //! One incarnation of a server, in one thread and without sockets: sessions, directory, store, log and snapshots, each step
 //! taken by the one that owns it.
 
+mod followed;
+
 use crate::answers::Answer;
 use crate::random::Random;
 use crate::requests::{Bundle, ROOT, SUFFIX};

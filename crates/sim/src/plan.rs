@@ -119,6 +119,8 @@ pub struct Cluster {
     pub replicas_max: u64,
     /// In a turn: the directory of one replica becomes another by itself.
     pub damage: u64,
+    /// Consumers of content synchronisation follow it. Their reads are messages between the replicas, so such a world is another one.
+    pub consumers: bool,
 }
 
 fn four() -> u64 {
@@ -128,6 +130,9 @@ fn four() -> u64 {
 fn always() -> Vec<Sync> {
     vec![Sync::Always]
 }
+
+/// A plan that no seed takes by itself.
+const FOLLOWED: (&str, &str) = ("followed", include_str!("../faults/followed.toml"));
 
 /// Plans that come with the simulator: name and text.
 pub const PLANS: [(&str, &str); 8] = [
@@ -166,7 +171,7 @@ impl Plan {
 
     /// The plan of a name that comes with the simulator.
     pub fn named(name: &str) -> Option<Plan> {
-        let (_, text) = PLANS.iter().find(|(of, _)| *of == name)?;
+        let (_, text) = PLANS.iter().chain([&FOLLOWED]).find(|(of, _)| *of == name)?;
         Some(Plan::parse(text).expect("the plans that come with it are sound"))
     }
 
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_plans_that_come_with_it_are_sound() {
-        for (name, text) in PLANS {
+        for (name, text) in PLANS.into_iter().chain([FOLLOWED]) {
             Plan::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }

@@ -125,6 +125,9 @@ pub const SET_BACK: &str = "a replica is refused if its disk was set back, and o
 /// See [`AGREEMENT`].
 pub const FORWARD: &str = "a snapshot goes forward";
 
+/// Of consumers of content synchronisation, by name.
+pub const COPIED: &str = "a consumer that applies the stream has what it finds";
+
 /// Of a reader that lasts, by name.
 pub const REVOKED: &str = "a reader sees the same until it is revoked, and then nothing";
 

@@ -1,6 +1,7 @@
 //! A simulated world: clients, incarnations of a server and the disk between them, everything decided by one seed.
 
 mod ends;
+mod followers;
 mod incarnations;
 mod indexes;
 mod operations;
@@ -11,6 +12,7 @@ mod transactions;
 use crate::clients::Clients;
 use crate::clock::SimClock;
 use crate::disk::{Faults, SimDisk};
+use crate::followers::{COPIED, Counts, Followers, NAMELESS};
 use crate::late::Group;
 use crate::node::{NOBODY, Node, StartOptions, WRITERS, is_of_disk, recover_with};
 use crate::operator::{ARCHIVE, Operator};
@@ -161,6 +163,12 @@ pub struct Tally {
     pub calms: u64,
     /// Replicas that began another group.
     pub anew: u64,
+    /// Copies of consumers that were compared, those of them that went on from a cookie, and those that had to begin anew.
+    pub copies: u64,
+    /// See `copies`.
+    pub copies_continued: u64,
+    /// See `copies`.
+    pub copies_anew: u64,
 }
 
 impl Tally {
@@ -215,10 +223,19 @@ impl Tally {
         self.links_refused += other.links_refused;
         self.calms += other.calms;
         self.anew += other.anew;
+        self.copies += other.copies;
+        self.copies_continued += other.copies_continued;
+        self.copies_anew += other.copies_anew;
+    }
+
+    /// What consumers came to.
+    pub(crate) fn note_followers(&mut self, counts: Counts) {
+        (self.copies, self.copies_continued, self.copies_anew) =
+            (counts.compared, counts.continued, counts.anew);
     }
 
     /// Names and numbers.
-    pub fn rows(&self) -> [(&'static str, u64); 49] {
+    pub fn rows(&self) -> [(&'static str, u64); 52] {
         [
             ("records", self.records),
             ("lost as allowed", self.lost),
@@ -269,6 +286,9 @@ impl Tally {
             ("links refused for that", self.links_refused),
             ("calms", self.calms),
             ("other groups begun", self.anew),
+            ("copies of consumers compared", self.copies),
+            ("copies that went on from a cookie", self.copies_continued),
+            ("copies begun anew", self.copies_anew),
         ]
     }
 }
@@ -303,6 +323,7 @@ pub struct World {
     has_started: bool,
     precedence: Precedence,
     readers: readers::Readers,
+    followers: Followers,
     tally: Tally,
 }
 
@@ -360,6 +381,7 @@ impl World {
             has_started: false,
             precedence: Precedence::new(SESSIONS),
             readers: readers::Readers::new(seed),
+            followers: Followers::new(seed),
             tally: Tally::default(),
         })
     }
@@ -380,6 +402,7 @@ impl World {
         self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
         self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
         (self.tally.preempted, self.tally.gave_way) = (self.precedence.preempted, self.precedence.gave_way);
+        self.tally.note_followers(self.followers.counts());
         let group = self.group.as_ref().map(Group::tally).unwrap_or_default();
         (self.tally.deposed, self.tally.lost_proposals) = (group.deposed, group.lost);
         (self.tally.inherited, self.tally.elsewhere) = (group.inherited, group.others);
@@ -414,7 +437,10 @@ impl World {
         let has_schema_check = self.oracle.has_schema_check() != changes;
         let seed = self.random.number();
         // The model has none of them: what is in the log does not depend on them.
-        let access: &[&str] = if self.random.chance(250) { &[WRITERS, NOBODY] } else { &[WRITERS] };
+        let access: &[&str] = match self.random.chance(250) {
+            true => &[WRITERS, NOBODY, COPIED, NAMELESS],
+            false => &[WRITERS, COPIED],
+        };
         let has_no_schema_check = !has_schema_check;
         StartOptions { seed, has_no_schema_check, access, ..StartOptions::default() }
     }
@@ -463,6 +489,7 @@ impl World {
         self.watch(&node);
         self.look(&mut node)?;
         self.look_at_indexes(&mut node)?;
+        self.follow_again(&mut node)?;
         Ok(Some(node))
     }
 
@@ -472,6 +499,7 @@ impl World {
         self.tally.lost += self.oracle.forget_seen();
         if end < self.applied && self.log.mode != Mode::Always {
             self.clients.forget_after(end);
+            self.followers.forget();
             self.applied = end;
         }
     }

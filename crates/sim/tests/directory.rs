@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const SEEDS: u64 = 150;
 /// So many of clusters besides.
 const CLUSTERS: u64 = 120;
+/// And so many of clusters with consumers of their changes.
+const FOLLOWED: u64 = 12;
 /// Within so many seeds each fault must be found.
 const PLANTED_SEEDS: u64 = 1000;
 /// Worlds from which on faults are looked for that few worlds or long ones find, by fault and property: the first that does. The search ends behind it as any other.
@@ -77,6 +79,19 @@ fn clusters_lose_nothing() {
     if seeds_of(CLUSTERS).count() as u64 >= CLUSTERS {
         let never = tally.rows().into_iter().find(|(name, count)| *count == 0 && SELDOM[1..].contains(name));
         assert_eq!(never, None, "this never happened");
+    }
+}
+
+/// Consumers of content synchronisation go from one replica of a cluster to the other. Those of single servers are in all other worlds.
+#[test]
+fn consumers_of_clusters_have_what_they_find() {
+    let plan = Some(("followed".to_owned(), Plan::named("followed").expect("it comes with the simulator")));
+    let choice = Choice { plan, ..Choice::default() };
+    let (tally, failures) = choice.run_all(seeds_of(FOLLOWED), task::cores(), 10, &|_, _| ());
+    assert!(failures.is_empty(), "{failures:?}");
+    if seeds_of(FOLLOWED).count() as u64 >= FOLLOWED {
+        let counts = [tally.copies, tally.copies_continued, tally.copies_anew];
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
     }
 }
 
@@ -150,6 +165,8 @@ const PLANTED: &[Planted] = &[
     (store::faults::PUBLISHED_IN_PIECES, "kills", Some("stripes"), properties::HALF),
     (dsa::faults::HALF_REPLAYED, "kills", Some("ring"), "the state is the model's"),
     (dsa::faults::HALF_REPLAYED, "kills", Some("transfers"), "no acknowledged write is lost"),
+    (dsa::faults::LEFT_NOT_REPORTED, "kills", None, properties::COPIED),
+    (dsa::faults::LEFT_NOT_REPORTED, "followed", None, properties::COPIED),
     (dsa::faults::OUTCOME_OTHER, "kills", None, "a start without damage succeeds"),
     (dsa::faults::PREEMPTED_COMMITTED, "kills", Some("transfers"), properties::PRECEDENCE),
     (dsa::faults::PREEMPTED_COMMITTED, "kills", Some("ring"), properties::PRECEDENCE),

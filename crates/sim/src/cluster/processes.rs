@@ -2,6 +2,7 @@
 
 use super::{Cluster, DIR, SESSIONS, TRANSACTION_MS, broken};
 use crate::disk::Faults;
+use crate::followers::COPIED;
 use crate::node::{self, StartOptions};
 use crate::world::Violation;
 use ::node::data::{DataError, Replication};
@@ -43,6 +44,7 @@ impl Cluster {
             transaction_ms: Some(TRANSACTION_MS),
             settings: self.settings.are_changed.then(Texts::new),
             versions,
+            access: &[COPIED],
             ..StartOptions::default()
         };
         let replication = Replication { id, links, retention: self.retention };
@@ -100,6 +102,7 @@ impl Cluster {
         let id = replica.id;
         self.trace.note(format_args!("  replica {id} ends, by the power: {loses_power}"));
         self.network.on_end_of(id);
+        self.followers.disconnect(at);
         if loses_power {
             self.network.with_guards(|guards, _| guards.on_power_loss_of(id));
         }

@@ -20,6 +20,7 @@ impl World {
     pub(super) fn live(&mut self, node: Node) -> Result<(), Violation> {
         let lived = self.live_on(node);
         self.readers.end();
+        self.followers.disconnect(0);
         lived
     }
 
@@ -49,6 +50,7 @@ impl World {
                 self.indexes(&mut node)?;
             }
             self.readers(&node)?;
+            self.follow_changes(&mut node)?;
             if self.group.is_some() && !self.replicas(&mut node)? {
                 self.tally.failed += 1;
                 return self.end(node);

@@ -7,6 +7,8 @@
 //! the entry had in between was judged by nobody, and is never reported.
 
 use super::renames::{COMPARED_NAME, NORMALISED_NAME, Name, Rename, Renames};
+use crate::faults::LEFT_NOT_REPORTED;
+use env::planted;
 use model::EntryId;
 use roaring::RoaringBitmap;
 use std::collections::btree_map::Entry;
@@ -187,7 +189,8 @@ impl Batch {
             left.remove(id);
             content.remove(id);
             // That an entry was deleted is an event of this batch, so it is there.
-            self.gone.extend(read_point.entry(EntryId(id)).map(|entry| read_point.uuid(&entry)));
+            let entry = read_point.entry(EntryId(id)).filter(|_| !planted::is(LEFT_NOT_REPORTED));
+            self.gone.extend(entry.map(|entry| read_point.uuid(&entry)));
         }
         true
     }
