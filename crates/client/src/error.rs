@@ -18,6 +18,8 @@ pub enum ClientError {
     Tls(String),
     /// Nothing came for so many seconds.
     Silent(u64),
+    /// It has not said all in so many seconds.
+    Late(u64),
 }
 
 impl fmt::Display for ClientError {
@@ -29,6 +31,7 @@ impl fmt::Display for ClientError {
             ClientError::Refused(why) => f.write_str(why),
             ClientError::Tls(why) => write!(f, "TLS: {why}"),
             ClientError::Silent(seconds) => write!(f, "the server does not answer for {seconds} s"),
+            ClientError::Late(seconds) => write!(f, "the server has not said all in {seconds} s"),
         }
     }
 }

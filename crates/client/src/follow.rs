@@ -138,7 +138,7 @@ impl Following<'_> {
         let Target { server, is_proxied } = target;
         let unavailable =
             |error: &ClientError| End::Unavailable(format!("{}, port {}: {error}", server.host, server.port));
-        let mut link = match Link::open_for(server, self.seconds_left().max(1)) {
+        let mut link = match Link::open_within(server, self.seconds_left().max(1), CHAIN_BYTES_MAX) {
             Ok(link) => link,
             Err(error) => return unavailable(&error),
         };
@@ -157,6 +157,10 @@ impl Following<'_> {
             let taken = link.receive(|reply| self.take(reply));
             match taken {
                 Ok(None) => {}
+                // Another server would say again what this one has said.
+                Ok(Some(End::Unavailable(said))) if self.followed.messages.len() > before => {
+                    return End::Result(ResultCode::Unavailable as u32, partial(&said));
+                }
                 Ok(Some(end)) => return end,
                 Err(error) if self.followed.messages.len() == before => return unavailable(&error),
                 Err(error) => {
@@ -256,6 +260,121 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::Server;
+    use model::{DerefAliases, Filter};
+    use proto::list::{Attributes, Octets};
+    use proto::op::search::SearchEntry;
+    use proto::result::encode_done;
+    use proto::tag;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    /// A server that takes a connection and a request, and then says something of its own.
+    fn server<'s>(
+        scope: &'s std::thread::Scope<'s, '_>,
+        say: impl FnOnce(&mut TcpStream) + Send + 's,
+    ) -> (Vec<u8>, Target) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        scope.spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            say(&mut stream);
+        });
+        let server = Server { host: "127.0.0.1".to_owned(), port, credentials: None, security: None };
+        (format!("ldap://127.0.0.1:{port}/dc=x??sub").into_bytes(), Target { server, is_proxied: false })
+    }
+
+    fn search(servers: &[(Vec<u8>, Target)], seconds: i32) -> Followed {
+        let search = Search {
+            base: b"dc=y",
+            scope: Scope::Subtree,
+            deref_aliases: DerefAliases::Never,
+            size_limit: 0,
+            time_limit_s: seconds,
+            types_only: false,
+            filter: Filter::Present(b"objectClass"),
+            selection: Octets::EMPTY,
+        };
+        let mut message = Vec::new();
+        Request::Search(search).encode(&mut message, 1, &[]);
+        let urls: Vec<Vec<u8>> = servers.iter().map(|(url, _)| url.clone()).collect();
+        let target =
+            |url: &[u8]| servers.iter().find(|(known, _)| known == url).map(|(_, target)| target.clone());
+        follow(&message, b"", &urls, &target)
+    }
+
+    fn entry(dn: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        SearchEntry { dn: dn.as_bytes(), attributes: Attributes::parse(&[]).unwrap() }.encode(
+            &mut out,
+            1,
+            &[],
+        );
+        out
+    }
+
+    fn done(code: ResultCode) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_done(&mut out, 1, tag::SEARCH_DONE, code);
+        out
+    }
+
+    #[test]
+    fn what_one_server_has_said_no_other_says_again() {
+        for code in [ResultCode::Busy, ResultCode::Unavailable] {
+            std::thread::scope(|scope| {
+                let said = [entry("dc=x"), done(code)].concat();
+                let first = server(scope, move |stream| stream.write_all(&said).unwrap());
+                let unasked = TcpListener::bind("127.0.0.1:0").unwrap();
+                let port = unasked.local_addr().unwrap().port();
+                let mut second = first.clone();
+                second.0 = format!("ldap://127.0.0.1:{port}/dc=x??sub").into_bytes();
+                second.1.server.port = port;
+                let found = search(&[first, second], 1);
+                assert_eq!((found.messages, found.code), (entry("dc=x"), ResultCode::Unavailable as u32));
+                assert!(found.text.ends_with("a part of the answer"), "{}", found.text);
+            });
+        }
+    }
+
+    #[test]
+    fn a_server_that_drips_is_given_up_when_its_time_is_over() {
+        let began = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            let slow = server(scope, |stream| {
+                stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+                // The head of a long reply, and then a byte whenever there was time to hang up.
+                let mut rest = b"\x30\x82\x40\x00".iter().copied().chain(std::iter::repeat(0));
+                while stream.write_all(&[rest.next().unwrap()]).is_ok()
+                    && !matches!(stream.read(&mut [0; 1]), Ok(0))
+                {}
+            });
+            let found = search(&[slow], 1);
+            assert_eq!(found.code, ResultCode::Unavailable as u32, "{}", found.text);
+        });
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_reply_that_is_longer_than_an_answer_may_be_is_not_read() {
+        std::thread::scope(|scope| {
+            let long = server(scope, |stream| {
+                stream.write_all(b"\x30\x84\x20\x00\x00\x00").unwrap();
+                let mut taken = 0;
+                while taken < 64 << 20 {
+                    match stream.write(&[0; 65536]) {
+                        Ok(bytes) => taken += bytes,
+                        Err(_) => return,
+                    }
+                }
+                panic!("it was read on");
+            });
+            let found = search(&[long], 5);
+            assert!(found.text.contains("longer than may be"), "{}", found.text);
+        });
+    }
 
     #[test]
     fn urls_say_where_it_goes_on() {

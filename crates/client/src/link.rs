@@ -3,6 +3,7 @@
 use crate::channel::Channel;
 use crate::error::ClientError;
 use crate::server::{Security, Server};
+use env::clock::{Clock, SystemClock};
 use env::poll::{Connection, Events, Interest, Poller, Progress};
 use model::ResultCode;
 use proto::ext::{notice_of_disconnection, start_tls};
@@ -20,12 +21,41 @@ const REPLY_BYTES_MAX: usize = 1 << 30;
 /// Seconds after which a server that says nothing is given up.
 const SILENCE_S: u64 = 120;
 
+/// The time at which a server is given up that still answers.
+struct End {
+    clock: SystemClock,
+    end_ns: u64,
+    seconds: u64,
+}
+
+impl End {
+    fn after(seconds: u64) -> End {
+        let clock = SystemClock::start();
+        let end_ns = clock.monotonic_ns().saturating_add(seconds.saturating_mul(1_000_000_000));
+        End { clock, end_ns, seconds }
+    }
+
+    /// What is left of the time.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn left(&self) -> Result<Duration, ClientError> {
+        match self.end_ns.saturating_sub(self.clock.monotonic_ns()) {
+            0 => Err(ClientError::Late(self.seconds)),
+            left => Ok(Duration::from_nanos(left)),
+        }
+    }
+}
+
 /// A connection that is bound.
 pub struct Link {
     channel: Channel,
     poller: Poller,
     events: Events,
     silence_s: u64,
+    /// When it is given up whatever it says, and the seconds that it had until then.
+    end: Option<End>,
+    reply_bytes_max: usize,
     /// It was silent for so long: what it still answers would be taken for answers to later requests.
     is_given_up: bool,
     /// Requests that are not sent yet, from `sent` on.
@@ -51,12 +81,30 @@ impl Link {
     /// # Errors
     /// As [`Link::open`].
     pub fn open_for(server: &Server, silence_s: u64) -> Result<Link, ClientError> {
+        Link::open_until(server, silence_s, None, REPLY_BYTES_MAX)
+    }
+
+    /// As [`Link::open`], to a server that is not trusted to end: it has so many seconds for all that it says from now on ([`Link::give`]), and no reply
+    /// may have more than `reply_bytes_max` bytes. How long the name of a host is looked for is up to the system.
+    ///
+    /// # Errors
+    /// As [`Link::open`].
+    pub fn open_within(server: &Server, seconds: u64, reply_bytes_max: usize) -> Result<Link, ClientError> {
+        Link::open_until(server, seconds, Some(End::after(seconds)), reply_bytes_max)
+    }
+
+    fn open_until(
+        server: &Server,
+        silence_s: u64,
+        end: Option<End>,
+        reply_bytes_max: usize,
+    ) -> Result<Link, ClientError> {
         let patience = Duration::from_secs(silence_s.max(1));
         let connection =
             Connection::connect_within(&server.host, server.port, patience).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}, port {}: {error}", server.host, server.port))
             })?;
-        let mut link = Link::over(connection, silence_s)?;
+        let mut link = Link { end, reply_bytes_max, ..Link::over(connection, silence_s)? };
         if let Some(security) = &server.security {
             link = link.secured(security, &server.host)?;
         }
@@ -84,6 +132,8 @@ impl Link {
             poller,
             events: Events::with_capacity(1),
             silence_s,
+            end: None,
+            reply_bytes_max: REPLY_BYTES_MAX,
             is_given_up: false,
             out: Vec::new(),
             sent: 0,
@@ -111,6 +161,12 @@ impl Link {
         let session = security.trust.session(host).map_err(ClientError::Tls)?;
         let channel = Channel::secure(self.channel.into_connection(), session);
         Ok(Link { channel, ..self })
+    }
+
+    /// Gives the server so many seconds from now on for all that it still says.
+    pub fn give(&mut self, seconds: u64) {
+        self.silence_s = seconds;
+        self.end = Some(End::after(seconds));
     }
 
     /// The connection, for another use. What it said beyond the replies that were received is lost, and so is TLS.
@@ -200,8 +256,8 @@ impl Link {
             _ => digits.iter().fold(0, |len, digit| len << 8 | usize::from(*digit)),
         };
         let len = 2 + width + contents;
-        if len > REPLY_BYTES_MAX {
-            return Err(ClientError::Malformed("a reply of more than 1 GiB"));
+        if len > self.reply_bytes_max {
+            return Err(ClientError::Malformed("a reply that is longer than may be"));
         }
         Ok((bytes.len() >= len).then_some(len))
     }
@@ -209,6 +265,14 @@ impl Link {
     /// Sends and reads something, waiting if need be.
     fn exchange(&mut self) -> Result<(), ClientError> {
         loop {
+            let silence = Duration::from_secs(self.silence_s);
+            let patience = match self.end.as_ref().map_or(Ok(silence), End::left) {
+                Ok(left) => left.min(silence),
+                Err(late) => {
+                    self.is_given_up = true;
+                    return Err(late);
+                }
+            };
             self.send();
             assert!(self.taken <= self.input.len(), "only what was received is taken");
             self.input.drain(..self.taken);
@@ -229,7 +293,7 @@ impl Link {
             }
             let interest = self.channel.interest(self.waiting() > 0);
             self.poller.modify(self.channel.connection(), 0, interest)?;
-            self.poller.wait(&mut self.events, Some(Duration::from_secs(self.silence_s)))?;
+            self.poller.wait(&mut self.events, Some(patience))?;
             if self.events.iter().next().is_none() {
                 self.is_given_up = true;
                 return Err(ClientError::Silent(self.silence_s));

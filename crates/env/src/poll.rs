@@ -7,7 +7,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a connection waits for. A closed or failed connection is always reported, as readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,11 +163,16 @@ impl Connection {
         Connection::from_stream(TcpStream::connect((host, port))?)
     }
 
-    /// Connects and waits for that, `patience` for each address of the host at most.
+    /// Connects and waits for that, `patience` for all addresses of the host together. The system looks for the addresses before, for as long as it
+    /// takes.
     pub fn connect_within(host: &str, port: u16, patience: Duration) -> io::Result<Connection> {
         let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-        for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, patience) {
+        let addresses = (host, port).to_socket_addrs()?;
+        let began = Instant::now();
+        for address in addresses {
+            let left = patience.checked_sub(began.elapsed()).filter(|left| !left.is_zero());
+            let Some(left) = left else { break };
+            match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => return Connection::from_stream(stream),
                 Err(error) => failed = error,
             }
