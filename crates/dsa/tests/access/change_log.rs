@@ -2,9 +2,13 @@
 
 use super::*;
 use crate::common::journal::journaled_with;
+use dsa::State;
 use model::ResultCode::{NoSuchObject, Success};
-use model::Scope;
+use model::{Filter, Scope};
+use proto::list::{Octets, octet_list};
+use proto::message::Request;
 use proto::op::ModifyKind::{Add, Replace};
+use proto::op::Search;
 
 const LOG: &str = "cn=changelog";
 const OF_LOG: &str = "log: subtree=cn=changelog; users; allow=see rank=1";
@@ -90,4 +94,32 @@ fn x10_the_change_log_has_no_passwords() {
     for secret in ["userPassword", "secret", "{", "pandoAccess"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
+}
+
+/// One that has begun goes no further, either.
+#[test]
+fn x10_a_search_ends_when_its_requester_may_not_read_everything_any_more() {
+    let mut client = ada(true, &[OF_LOG]);
+    let (mut root, long) = (client.root(), "x".repeat(2000));
+    for number in 0..200 {
+        root.must_modify(GRACE, &[(Replace, "description", &[&format!("{number} {long}")])]);
+    }
+    let all = client.search(LOG, Scope::One, "(changes=*)", &["changes"]).entries.len();
+    let (filter, selection) = (Filter::Present(b"changes"), octet_list([&b"changes"[..]]));
+    let selection = Octets::parse(&selection).expect("just encoded");
+    let search = Search::unlimited(LOG.as_bytes(), Scope::One, filter, selection);
+    let (id, bytes) = client.encode(&Request::Search(search), &[]);
+    let mut out = Vec::new();
+    let mut state = client.session.feed(&mut client.worker, &bytes, &mut out).state;
+    assert_eq!(state, State::Busy);
+    let late = "late: all attrs=homePhone; users; deny=read rank=2";
+    root.must_modify("cn=config", &[(Add, "pandoAccessRule", &[late])]);
+    let mut all_out = std::mem::take(&mut out);
+    while state == State::Busy {
+        state = client.session.step(&mut client.worker, &mut out);
+        all_out.append(&mut out);
+    }
+    let found = found(id, answers(&all_out));
+    assert_eq!(found.end.code, ResultCode::InsufficientAccessRights);
+    assert!(found.entries.len() < all, "{} of {all}", found.entries.len());
 }

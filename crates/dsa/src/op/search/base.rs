@@ -30,6 +30,8 @@ pub(super) struct Base {
     pub(super) id: EntryId,
     pub(super) is_system: bool,
     pub(super) is_root_dse: bool,
+    /// Is it the change log, or an entry of it? Who may read that is asked again while the search goes on.
+    pub(super) is_change_log: bool,
 }
 
 impl Base {
@@ -92,7 +94,7 @@ pub(super) fn find_base(
             let entry = read_point.entry(id).expect("the base was just found");
             let view = reading.scratch.view(who, Action::of(Operation::Search), &entry, read_point);
             return match reading.scratch.views.may(view, Right::Search) {
-                true => Ok(Base { id, is_system: false, is_root_dse: false }),
+                true => Ok(Base { id, is_system: false, is_root_dse: false, is_change_log: false }),
                 false => {
                     reading.scratch.note_rule(reading.dsa.shard.schema(), view, Item::Entry, Right::Search);
                     Err(Refusal::Access)
@@ -117,13 +119,14 @@ pub(super) fn find_base(
         return Err(Refusal::Unresolved(unresolved));
     };
     let entry = system.entry(id).expect("the base was just found");
-    if own.is_in_change_log(request.base) && !reading.scratch.views.reads_changes(who.class) {
+    let is_change_log = own.is_in_change_log(request.base);
+    if is_change_log && !reading.scratch.views.reads_changes(who.class) {
         return Err(Refusal::Unresolved(unresolved));
     }
     let asked = Action { operation: Operation::Search, is_system: true };
     let view = reading.scratch.view(who, asked, &entry, system);
     match (reading.scratch.views.may(view, Right::Disclose), reading.scratch.views.may(view, Right::Search)) {
-        (true, true) => Ok(Base { id, is_system: true, is_root_dse }),
+        (true, true) => Ok(Base { id, is_system: true, is_root_dse, is_change_log }),
         (true, false) => {
             reading.scratch.note_rule(reading.dsa.shard.schema(), view, Item::Entry, Right::Search);
             Err(Refusal::Access)

@@ -104,7 +104,7 @@ impl Query<'_> {
             let (asked, filter) = ((read_point, false), url.filter.filter());
             let (filter, mut restricted) = compile_asking(scratch, (self.who, false), &filter, asked, false);
             // As a search of the requester itself would find them.
-            let base = Base { id: base, is_system: false, is_root_dse: false };
+            let base = Base { id: base, is_system: false, is_root_dse: false, is_change_log: false };
             let query = Query { base, is_restricted: restricted.is_needed(), ..*self };
             let mut cursor = Cursor::open(read_point, Scopes::new(base.id, scope(&url)), filter, None);
             loop {

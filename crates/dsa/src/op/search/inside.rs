@@ -73,7 +73,7 @@ pub(crate) fn run(
     let found = inside.read_point.resolve(request.base, &mut inside.view.scratch.evaluator.cache);
     // Rights as for any search: the transaction gives its client none.
     let base = match inside.settle(reading, context.identity.requester(), found) {
-        Ok(base) => Base { id: base, is_system: false, is_root_dse: false },
+        Ok(base) => Base { id: base, is_system: false, is_root_dse: false, is_change_log: false },
         Err(Refusal::Unresolved(reason)) => {
             let (point, cache) = (inside.read_point, &mut inside.view.scratch.evaluator.cache);
             return outcome::unresolved(out, id, tag::SEARCH_DONE, request.base, reason, point, cache);

@@ -209,6 +209,11 @@ impl SuspendedSearch {
             self.running.end(&worker.counters, out, code);
             return Progress::Done;
         }
+        // A rule that came meanwhile may hide something that the changes tell of.
+        if self.running.base.is_change_log && !worker.scratch.views.reads_changes(who.class) {
+            self.running.end(&worker.counters, out, ResultCode::InsufficientAccessRights);
+            return Progress::Done;
+        }
         worker.scratch.evaluator(self.running.base.is_system).cache.refresh(read_point);
         // Parsed again for each slice: the template is found by the bytes, so nothing is looked up in the schema.
         let selectors = Octets::parse(&self.selectors).expect("they were decoded before");

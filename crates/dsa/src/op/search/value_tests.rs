@@ -196,7 +196,8 @@ fn search(
     slice: u64,
 ) -> BTreeSet<String> {
     let suffix = read_point.resolve(testing::SUFFIX.as_bytes(), &mut scratch.evaluator.cache);
-    let base = Base { id: suffix.expect("it is there"), is_system: false, is_root_dse: false };
+    let base =
+        Base { id: suffix.expect("it is there"), is_system: false, is_root_dse: false, is_change_log: false };
     let (filter, mut restricted) = compile(scratch, (who, None), filter, (read_point, false));
     let is_restricted = restricted.is_needed();
     let selectors = Octets::parse(b"").expect("it is a list");
