@@ -4,6 +4,7 @@ mod channel;
 mod error;
 mod follow;
 mod indexes;
+mod kept;
 mod link;
 mod monitor;
 mod pages;
@@ -13,8 +14,9 @@ mod trust;
 mod values;
 
 pub use error::ClientError;
-pub use follow::{Followed, Target, follow};
+pub use follow::{Asking, Followed, Part, Target, TargetCounts, follow};
 pub use indexes::{IndexLine, Indexes};
+pub use kept::LinkCounts;
 pub use link::{Link, refusal};
 pub use monitor::durability;
 pub use pages::{Page, Pages};

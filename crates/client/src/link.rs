@@ -51,7 +51,6 @@ impl End {
 pub struct Link {
     channel: Channel,
     poller: Poller,
-    events: Events,
     silence_s: u64,
     /// When it is given up whatever it says, and the seconds that it had until then.
     end: Option<End>,
@@ -130,7 +129,6 @@ impl Link {
         Ok(Link {
             channel: Channel::Plain(connection),
             poller,
-            events: Events::with_capacity(1),
             silence_s,
             end: None,
             reply_bytes_max: REPLY_BYTES_MAX,
@@ -167,6 +165,12 @@ impl Link {
     pub fn give(&mut self, seconds: u64) {
         self.silence_s = seconds;
         self.end = Some(End::after(seconds));
+    }
+
+    /// Is nothing in progress, and has the server neither closed the connection nor said anything that nobody has taken?
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        let is_done = !self.is_given_up && self.taken == self.input.len() && self.waiting() == 0;
+        is_done && matches!(self.channel.read(&mut [0; 1]), Progress::Later)
     }
 
     /// The connection, for another use. What it said beyond the replies that were received is lost, and so is TLS.
@@ -293,8 +297,9 @@ impl Link {
             }
             let interest = self.channel.interest(self.waiting() > 0);
             self.poller.modify(self.channel.connection(), 0, interest)?;
-            self.poller.wait(&mut self.events, Some(patience))?;
-            if self.events.iter().next().is_none() {
+            let mut events = Events::with_capacity(1);
+            self.poller.wait(&mut events, Some(patience))?;
+            if events.iter().next().is_none() {
                 self.is_given_up = true;
                 return Err(ClientError::Silent(self.silence_s));
             }

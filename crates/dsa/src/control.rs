@@ -77,7 +77,7 @@ pub(crate) struct Rare<'a> {
     pub(crate) follows: Option<Wanted<'a>>,
     /// A search shall return no references.
     pub(crate) domain_scope: bool,
-    /// A search shall not be answered by asking other servers.
+    /// A search or a compare shall not be answered by asking other servers.
     pub(crate) refers: bool,
     /// A read shall not be answered with what may be old (RFC 6171).
     pub(crate) original: bool,
@@ -281,8 +281,8 @@ impl<'a> Requested<'a> {
                 }
                 return first(oid, &mut self.rare.get_or_insert_default().original);
             }
-            control::chaining_behavior::OID if matches!(request, Search(_)) => {
-                let [of_base, _] = match control.value {
+            control::chaining_behavior::OID if matches!(request, Search(_) | Compare(_)) => {
+                let [of_base, below] = match control.value {
                     Some(value) => Behavior::decode(value).map_err(|error| unfit(oid, &error))?,
                     None => [Behavior::ChainingPreferred; 2],
                 };
@@ -290,7 +290,7 @@ impl<'a> Requested<'a> {
                 if of_base == Behavior::ChainingRequired && control.critical {
                     return Err(ControlError::UnavailableCritical(oid));
                 }
-                return match of_base.refers() {
+                return match of_base.refers() || below.refers() {
                     true => first(oid, &mut self.rare.get_or_insert_default().refers),
                     false => Ok(true),
                 };

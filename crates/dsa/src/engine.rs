@@ -183,7 +183,13 @@ impl Dsa {
         assert!(self.outward.set(Outward::new(chaining)).is_ok(), "a server has one list of others");
     }
 
-    /// The searches that wait for other servers, if some may be asked.
+    /// May a request be one that another server answers? Two loads; where that is so, updates and reads go the long way.
+    #[inline]
+    pub(crate) fn chains(&self) -> bool {
+        self.outward.get().is_some() && self.shard.has_referrals()
+    }
+
+    /// The requests that wait for other servers, if some may be asked.
     pub fn chain_pool(&self) -> Option<&Arc<Pool>> {
         self.outward.get().map(|outward| &outward.pool)
     }

@@ -6,6 +6,7 @@
 //! Each thread counts for itself, without atomics that others write; a sum reads all of them, one after the other. A sum of two counters may
 //! therefore be of two moments, and differences are never taken below zero.
 
+mod chaining;
 mod groups;
 mod limits;
 
@@ -162,6 +163,7 @@ pub(crate) fn all() -> Vec<Item> {
     items.extend(waiters());
     items.extend(threads());
     items.extend(passwords());
+    items.extend(chaining());
     items.extend(limits());
     items.extend(tls());
     items.extend(logs());
@@ -304,6 +306,19 @@ fn passwords() -> impl Iterator<Item = Item> {
         ("Refused", refused, Number(|dsa, _| dsa.password_pool.metrics().refused)),
     ];
     group("cn=Passwords", "Passwords that are verified or hashed by threads of their own", rows)
+}
+
+/// Requests that other servers are asked for clients, by threads of their own. Which servers these are is known to all who may read referral objects.
+fn chaining() -> impl Iterator<Item = Item> {
+    let refused = "Requests that were refused, because too many waited or they waited too long";
+    let servers = "Servers: requests, those without a clear result, connections since the start, requests by one that was there, connections now";
+    let rows = [
+        ("Waiting", "Requests that wait", Number(|dsa, _| chaining::pool(dsa).waiting)),
+        ("Done", "Requests that were done", Number(|dsa, _| chaining::pool(dsa).done)),
+        ("Refused", refused, Number(|dsa, _| chaining::pool(dsa).refused)),
+        ("Servers", servers, Measure::Texts(chaining::servers)),
+    ];
+    group("cn=Chaining", "Requests that other servers are asked for clients", rows)
 }
 
 /// Each named as its setting. Names and addresses of clients are nothing that users see, so they stand below the configuration.

@@ -4,6 +4,7 @@ pub(crate) mod abandon;
 pub(crate) mod add;
 pub(crate) mod bind;
 pub(crate) mod cancel;
+pub(crate) mod chained;
 pub(crate) mod compare;
 pub(crate) mod configure;
 pub(crate) mod delete;

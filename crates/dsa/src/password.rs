@@ -263,6 +263,11 @@ impl Passwords {
         Err(Later)
     }
 
+    /// What was asked of other servers for the request that runs, and what they have answered.
+    pub(crate) fn followed(&self) -> Option<(&Question, &Answer)> {
+        self.known.iter().find_map(Done::followed_any)
+    }
+
     /// How hard a new password is to guess for somebody who knows these names ([`quality::score`]).
     ///
     /// # Errors

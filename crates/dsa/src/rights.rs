@@ -10,6 +10,7 @@
 //! decision true and may be false when the command has its turn goes along as a condition. One condition too many makes an update
 //! fail that might have been made. One too few lets a client change what it may not, by being faster than the log.
 
+pub(crate) mod chained;
 pub(crate) mod password;
 pub(crate) mod relax;
 
@@ -116,7 +117,7 @@ pub(crate) fn use_of(
 
 /// As what rules know a request.
 /// What no rule can name counts as a bind, so that a rule on other operations is not about it.
-fn operation_of(request: &Request<'_>) -> Operation {
+pub(crate) fn operation_of(request: &Request<'_>) -> Operation {
     match request {
         Request::Search(_) => Operation::Search,
         Request::Compare(_) => Operation::Compare,

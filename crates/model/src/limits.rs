@@ -75,13 +75,17 @@ pub const VERIFIED_SECONDS_MAX: u64 = 300;
 pub const ONE_TIMES_MAX: usize = 1 << 16;
 /// Threads that ask other servers for clients.
 pub const CHAIN_THREADS: usize = 8;
-/// Searches that one other server is asked at once.
+/// Requests that one other server is asked at once, and connections to it that are kept.
 pub const CHAINS_OF_SERVER: u64 = 4;
 /// Servers that may be asked for clients.
 pub const CHAIN_SERVERS_MAX: usize = 64;
-/// Seconds that other servers have for one search of a client.
+/// Seconds that other servers have for one request of a client.
 pub const CHAIN_SECONDS_MAX: u64 = 10;
-/// Searches at other servers that one search of a client comes to, by referrals of theirs.
+/// Seconds for which a connection to another server is kept without a request.
+pub const CHAIN_IDLE_SECONDS: u64 = 60;
+/// Seconds in which another server must answer by a connection that was kept.
+pub const CHAIN_PROBE_SECONDS: u64 = 2;
+/// Requests to other servers that one request of a client comes to, by referrals of theirs.
 pub const CHAIN_SEARCHES_MAX: usize = 16;
 /// Bytes of answers of other servers after which the rest is left out.
 pub const CHAIN_BYTES_MAX: usize = 4 << 20;

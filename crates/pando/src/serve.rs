@@ -6,7 +6,6 @@ use crate::output::{note, print_ready};
 use crate::start::{cannot_serve, load, schema};
 use crate::{cluster, serve_cluster, serve_data};
 use clap::Args as ClapArgs;
-use dsa::chaining::Chaining;
 use dsa::contexts::Contexts;
 use env::clock::{Clock as _, SystemClock};
 use env::entropy::SystemEntropy;
@@ -229,7 +228,7 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
     }
     let chains = Chains::load(&config.chained)
         .map_err(|reason| Failed::configured([format!("chaining: {reason}")]))?
-        .map(|chains| Arc::new(chains) as Arc<dyn Chaining>);
+        .map(Arc::new);
     let contexts =
         contexts(config).map_err(|reason| Failed::configured([format!("gssapi.keytab: {reason}")]))?;
     let words = config.dictionary().map_err(|error| Failed::at("password-dictionary", error))?;

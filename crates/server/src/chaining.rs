@@ -2,12 +2,18 @@
 
 use crate::config::{ChainedServer, first_line};
 use crate::pool_threads::PoolThreads;
-use client::{Security, Server, Target, Trust, follow};
+use client::{Asking, Security, Server, Target, TargetCounts, Trust, follow};
 use dsa::Dsa;
-use dsa::chaining::{Answer, Chaining, Question};
+use dsa::chaining::{Answer, Chaining, Part, Question, ServerCounts};
+use env::task::PlainThread;
 use model::limits::CHAIN_THREADS;
 use std::fs;
 use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often connections that nobody uses are looked for.
+const SWEEP: Duration = Duration::from_secs(10);
 
 /// The servers that may be asked.
 pub struct Chains(Vec<(ChainedServer, Target)>);
@@ -51,7 +57,7 @@ fn target(server: &ChainedServer) -> Result<Target, String> {
             Some((name.clone(), password))
         }
     };
-    Ok(Target { server: Server { host, port, credentials, security }, is_proxied: server.is_proxied })
+    Ok(Target::new(Server { host, port, credentials, security }, server.is_proxied))
 }
 
 impl Chaining for Chains {
@@ -60,17 +66,70 @@ impl Chaining for Chains {
     }
 
     fn ask(&self, question: &Question) -> Answer {
-        let target = |url: &[u8]| self.position(url).map(|at| self.0[at].1.clone());
-        let found = follow(&question.message, &question.who, &question.urls, &target);
-        let client::Followed { messages, bases, code, text, urls } = found;
-        Answer { messages, bases, code, text, urls }
+        let Question { places, is_each, superiors, message, who, .. } = question;
+        let asking = Asking { message, who, places, superiors, is_each: *is_each };
+        let found = follow(&asking, &|url: &[u8]| self.position(url).map(|at| &self.0[at].1));
+        let client::Followed { parts, code, text, urls, unmatched } = found;
+        let part = |client::Part { messages, bases, is_whole }| Part { messages, bases, is_whole };
+        Answer { parts: parts.into_iter().map(part).collect(), code, text, urls, unmatched }
+    }
+
+    fn counts(&self) -> Vec<ServerCounts> {
+        let counts = self.0.iter().map(|(server, target)| {
+            let TargetCounts { asked, failed, links } = target.counts();
+            let client::LinkCounts { opened, reused, idle } = links;
+            ServerCounts { url: server.url(), asked, failed, opened, reused, idle }
+        });
+        counts.collect()
     }
 }
 
-/// Starts the threads that ask, if the agent asks other servers.
+/// The threads that ask, and the one that ends connections which nobody uses.
+pub(crate) struct Askers {
+    _threads: PoolThreads,
+    sweeper: Option<PlainThread>,
+    end: Arc<End>,
+}
+
+/// Says that it is the end.
+#[derive(Default)]
+struct End {
+    is_ended: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl End {
+    /// Waits for it, or until it is time to look after connections again. Is it the end?
+    fn wait(&self) -> bool {
+        let is_ended = self.is_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(is_ended, SWEEP, |is_ended| !*is_ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Drop for Askers {
+    fn drop(&mut self) {
+        *self.end.is_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.end.changed.notify_all();
+        if let Some(Err(error)) = self.sweeper.take().map(PlainThread::join) {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+/// Starts the threads, if the agent asks other servers.
 ///
 /// # Errors
 /// When the system has no thread for them.
-pub(crate) fn start(dsa: &Dsa) -> io::Result<Option<PoolThreads>> {
-    dsa.chain_pool().map(|pool| PoolThreads::start(pool, "chain", CHAIN_THREADS, || ())).transpose()
+pub(crate) fn start(dsa: &Dsa, chains: Option<Arc<Chains>>) -> io::Result<Option<Askers>> {
+    let (Some(pool), Some(chains)) = (dsa.chain_pool(), chains) else { return Ok(None) };
+    let threads = PoolThreads::start(pool, "chain", CHAIN_THREADS, || ())?;
+    let end = Arc::<End>::default();
+    let of_sweeper = Arc::clone(&end);
+    let sweeper = PlainThread::spawn("chain-idle", move || {
+        while !of_sweeper.wait() {
+            chains.0.iter().for_each(|(_, target)| target.end_old());
+        }
+    })?;
+    Ok(Some(Askers { _threads: threads, sweeper: Some(sweeper), end }))
 }

@@ -1,6 +1,6 @@
 //! Accepts connections and gives each to the IO thread that has the fewest.
 
-use crate::chaining;
+use crate::chaining::{self, Chains};
 use crate::config::{self, Listen};
 use crate::hashers;
 use crate::logs::{Auditor, Settings, Writer};
@@ -37,7 +37,7 @@ pub struct Endpoints {
     /// What secures connections, and what verifies tokens.
     pub files: Reloaded,
     /// What asks other servers for clients.
-    pub chains: Option<Arc<dyn Chaining>>,
+    pub chains: Option<Arc<Chains>>,
     /// What begins security contexts of GSSAPI.
     pub contexts: Option<Arc<dyn Contexts>>,
     /// What is logged of them.
@@ -90,15 +90,15 @@ pub async fn serve_until(
     if let Some(tokens) = &files.tokens {
         dsa.verify_tokens_by(Arc::clone(tokens) as Arc<dyn Tokens>);
     }
-    if let Some(chains) = chains {
-        dsa.chain_by(chains);
+    if let Some(chains) = &chains {
+        dsa.chain_by(Arc::clone(chains) as Arc<dyn Chaining>);
     }
     if let Some(contexts) = contexts {
         dsa.begin_contexts_by(contexts);
     }
     // They go on until the last session has ended.
     let _hashers = hashers::start(&dsa)?;
-    let _askers = chaining::start(&dsa)?;
+    let _askers = chaining::start(&dsa, chains)?;
     let room = Room::of(options.connections_max, env::host::descriptor_limit());
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();

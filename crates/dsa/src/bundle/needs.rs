@@ -72,9 +72,9 @@ pub(super) fn may_wait(session: &Session, dsa: &Dsa, read: &Pending<'_>) -> bool
 fn is_plain(dsa: &Dsa, read: &Pending<'_>) -> bool {
     match read.decode() {
         Ok(message) => match &message.request {
-            Request::Compare(compare) => !is_password(dsa.shard.schema(), compare.assertion.attribute),
             // It may be one that another server answers.
-            Request::Search(_) => dsa.outward.get().is_none() || !dsa.shard.has_referrals(),
+            Request::Compare(_) | Request::Search(_) if dsa.chains() => false,
+            Request::Compare(compare) => !is_password(dsa.shard.schema(), compare.assertion.attribute),
             _ => true,
         },
         Err(_) => false,

@@ -35,6 +35,7 @@ use crate::client_memory::Kept;
 use crate::control::{self, ControlError, Rare, Requested};
 use crate::journal::{UPDATES_BYTES_SOFT_MAX, messages};
 use crate::op;
+use crate::op::chained::{self, Step};
 use crate::op::password_values::Needs;
 use crate::outcome;
 use crate::password::policies::Verdict;
@@ -296,6 +297,13 @@ fn admit(
     out: &mut Vec<u8>,
 ) -> Admission {
     assert!(!is_first || session.batch.is_empty(), "nothing is collected before the first of a batch");
+    // Another server was asked for it and may have made it, so nothing of it is judged any more.
+    if let (true, Ok(request)) = (is_first, &classified.request)
+        && chained::is_answered(&parts.scratch.passwords, &request.message, out)
+    {
+        parts.counters.count_operation(&request.message.request);
+        return Admission::Done;
+    }
     // First of all: what a malformed or forbidden update of a transaction comes to is decided by the transaction.
     if transaction::concerns(session, parts.dsa, classified) {
         return match is_first {
@@ -405,6 +413,23 @@ fn pass<'a>(
     let identity = identity.clone();
     // An administrator changes any password as any other attribute; for a user the change of its own is a right of its own.
     let may_be_own = || !identity.is_root && identity.entry.is_some();
+    if parts.dsa.chains() && matches!(request.kind, Kind::Entry | Kind::OwnPassword) {
+        // What is asked cannot be taken back, and a client has its answers in the order of its requests.
+        if !is_first {
+            return Ok(Admission::Barrier);
+        }
+        match authorize::reading(parts, |reading| {
+            chained::run(reading, &identity, &request.message, requested, out)
+        }) {
+            Step::Here => {}
+            Step::Waits => return Ok(Admission::Later),
+            Step::Refused(code, text) => return Err(Refused::Refusal((code, text.into()))),
+            Step::Answered => {
+                parts.counters.count_operation(&request.message.request);
+                return Ok(Admission::Done);
+            }
+        }
+    }
     match &request.kind {
         Kind::Bound(_) => unreachable!("it concerns transactions"),
         // These read the directory to decide what to log, so all before them must be applied.

@@ -144,6 +144,15 @@ env::faults! {
     /// A filter is sent to other servers with attributes that may not be tested (row X3).
     /// A client would learn values of a hidden attribute by guesses.
     CHAINED_FILTER_NOT_JUDGED = "chained-filter-not-judged";
+    /// An update is sent to other servers without the rights that it needs on the referral object (row X6).
+    /// Who may know that it is there would change all that the server itself may change at the other one.
+    CHAINED_UPDATE_NOT_JUDGED = "chained-update-not-judged";
+    /// A compare is sent to other servers for an attribute that may not be compared (row X3).
+    /// A client would learn values of a hidden attribute by guesses.
+    CHAINED_COMPARE_NOT_JUDGED = "chained-compare-not-judged";
+    /// Entries behind a referral object that a search has found come though it may not be searched there (row X3).
+    /// A client would be shown what another server has for others.
+    CHAINED_BELOW_NOT_JUDGED = "chained-below-not-judged";
     /// A text that refuses to delete or rename an entry names the entry that refers to it (row X11).
     /// Who may delete an account would be shown the names of groups that he may not see.
     CONSTRAINT_SHOWS_REFERRING = "constraint-shows-referring";

@@ -13,6 +13,7 @@ use crate::engine::Dsa;
 use crate::faults::holes;
 use crate::identity::Identity;
 use crate::monitor_entries;
+use crate::op::chained::{self, Step};
 use crate::op::password_values::is_password;
 use crate::outcome::{self, Refusal};
 use crate::password::{Passwords, first};
@@ -26,6 +27,8 @@ use ::access::{Operation, Right};
 use env::planted;
 use model::filter::Assertion;
 use model::{Description, EntryId, Filter, ResultCode};
+use proto::control::Controls;
+use proto::message::{Message, Request};
 use proto::op::compare::Compare;
 use proto::tag::COMPARE_RESPONSE;
 use store::record::EntryRef;
@@ -78,7 +81,12 @@ pub(crate) fn run(
     // RFC 3296 section 5.4: without ManageDsaIT the client is sent to the server that has the entry.
     let met = nearest.and_then(|nearest| Referral::met(read_point, nearest, request.dn, None));
     if let Some(referral) = met {
-        return referral.answer(out, id, COMPARE_RESPONSE);
+        let message = Message { id, request: Request::Compare(*request), controls: Controls::NONE };
+        return match chained::run(reading, identity, &message, requested, out) {
+            Step::Here => referral.answer(out, id, COMPARE_RESPONSE),
+            Step::Refused(code, text) => outcome::say(out, id, COMPARE_RESPONSE, code, &text),
+            Step::Answered | Step::Waits => {}
+        };
     }
     match found {
         Ok(entry) => {

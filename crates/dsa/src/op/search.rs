@@ -33,6 +33,7 @@ mod unindexed;
 mod virtual_list_view;
 
 use self::base::{find_base, refuse};
+use self::chained::Below;
 use self::contents::Contents;
 use self::page::{Page, SearchKey};
 use self::query::{Admitted, Query, Restricted};
@@ -157,7 +158,21 @@ pub(crate) fn run(
         Ok(scopes) => scopes,
         Err(refusal) => return refuse(reading, id, request, refusal, out),
     };
-    let references = special.references(&query.base, &scopes, request.scope);
+    // Those that follow are of the first page.
+    // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
+    let mut references = special
+        .references(&query.base, &scopes, request.scope)
+        .filter(|_| requested.wants_references() && requested.paged.is_none_or(|p| p.cookie.is_empty()));
+    let mut chained = 0;
+    if let Some(references) = references.as_mut().filter(|_| reading.dsa.chains()) {
+        match chained::follow_below(reading, context, (&query, request, requested), &scopes, out) {
+            Below::Followed(objects, entries) => {
+                references.pass_over(objects);
+                chained = entries;
+            }
+            Below::Waits | Below::Ended => return,
+        }
+    }
     // From here on the search may outlive the request, so filter and scopes are moved into it.
     let begun = begin(
         reading,
@@ -173,10 +188,8 @@ pub(crate) fn run(
     running.rights = rights;
     running.contents = contents;
     running.shows_usability = requested.asks_usability();
-    // Those that follow are of the first page.
-    // RFC 2696 section 3 leaves open where references go; once, with the first page, is what clients expect.
-    running.references = references
-        .filter(|_| requested.wants_references() && requested.paged.is_none_or(|p| p.cookie.is_empty()));
+    running.references = references;
+    running.left = running.left.saturating_sub(chained);
     run_cursor(reading, context, &query, running, out);
 }
 

@@ -162,6 +162,14 @@ impl Done {
         }
     }
 
+    /// What other servers were asked and have answered, if that was the task.
+    pub(super) fn followed_any(&self) -> Option<(&Question, &Answer)> {
+        match (&self.task.kind, &self.outcome) {
+            (Kind::Follow(_, question), Outcome::Followed(answer)) => Some((question, answer)),
+            _ => None,
+        }
+    }
+
     /// How hard this password is to guess, if that was the task.
     pub(super) fn scored(&self, password: &[u8], with: &[Vec<u8>]) -> Option<u8> {
         match (&self.task.kind, &self.outcome) {

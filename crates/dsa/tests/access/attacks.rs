@@ -4,18 +4,13 @@ use super::*;
 use ResultCode::{
     AliasProblem, AuthorizationDenied, InsufficientAccessRights, NoSuchAttribute, NoSuchObject, Success,
 };
-use dsa::chaining::{Answer, Chaining, Question};
 use model::{DerefAliases, Scope};
 use proto::Request;
-use proto::control::chaining_behavior::{self, Behavior};
-use proto::control::manage_dsa_it;
 use proto::control::{Control, proxied_authorization, relax_rules, transaction_specification, tree_delete};
 use proto::ext::{password_modify, start_transaction};
-use proto::list::Attributes;
 use proto::op::Modify;
 use proto::op::ModifyKind::{self, Add, Delete, Replace};
 use proto::op::modify::Changes;
-use proto::op::search::SearchEntry;
 
 const PEOPLE: &str = "ou=people,dc=example";
 const LIST: &str = "cn=list,ou=groups,dc=example";
@@ -27,14 +22,19 @@ impl Client {
         found.dns().into_iter().map(str::to_owned).collect()
     }
 
-    fn begin(&mut self, controls: &[Control<'_>]) -> Vec<u8> {
+    pub(super) fn begin(&mut self, controls: &[Control<'_>]) -> Vec<u8> {
         let start = Request::Extended(proto::op::Extended { oid: start_transaction::OID, value: None });
         let end = self.ask(&start, controls).end;
         assert_eq!(end.code, Success, "{}", end.text);
         end.value.expect("a transaction has an identifier")
     }
 
-    fn modify_in(&mut self, txn: &[u8], dn: &str, changes: &[(ModifyKind, &str, &[&str])]) -> Outcome {
+    pub(super) fn modify_in(
+        &mut self,
+        txn: &[u8],
+        dn: &str,
+        changes: &[(ModifyKind, &str, &[&str])],
+    ) -> Outcome {
         self.modify_with(dn, changes, &[transaction_specification::control(txn)]).end
     }
 
@@ -296,61 +296,6 @@ fn x3_referral_objects_that_may_not_be_read_are_absent() {
         }
         let found = client.search("dc=example", Scope::Subtree, "(objectClass=*)", &["1.1"]);
         assert_eq!(found.references.len(), 0);
-    });
-}
-
-/// Another server, which has one entry, and says more than it was asked.
-struct Elsewhere;
-
-impl Chaining for Elsewhere {
-    fn server_of(&self, urls: &[Vec<u8>]) -> Option<u64> {
-        urls.iter().any(|url| url.starts_with(b"ldap://known.example/")).then_some(0)
-    }
-
-    fn ask(&self, question: &Question) -> Answer {
-        let mut messages = Vec::new();
-        for dn in ["cn=x,DC=ORG", "cn=y,dc=example"] {
-            let values = [("cn", "x"), ("title", "boss"), ("userPassword", "secret"), ("taste", "salt")];
-            let values: Vec<(&str, [&str; 1])> = values.map(|(name, value)| (name, [value])).to_vec();
-            let given: Vec<(&str, &[&str])> =
-                values.iter().map(|(name, value)| (*name, &value[..])).collect();
-            let attributes = attributes_of(&given);
-            let attributes = Attributes::parse(&attributes).unwrap();
-            SearchEntry { dn: dn.as_bytes(), attributes }.encode(&mut messages, 1, &[]);
-        }
-        assert!(question.urls[0].starts_with(b"ldap://known.example/"));
-        let code = ResultCode::SizeLimitExceeded as u32;
-        Answer { messages, bases: vec![b"dc=org".to_vec()], code, text: "more".to_owned(), urls: Vec::new() }
-    }
-}
-
-#[test]
-fn x3_what_other_servers_answer_is_judged_as_the_referral_object() {
-    let (away, unknown) = ("ou=away,dc=example", "ou=unknown,dc=example");
-    let no = format!("no: base=\"{away}\" attrs=title; users; deny=read,search");
-    as_ada(&[&no], |mut client| {
-        client.dsa.chain_by(std::sync::Arc::new(Elsewhere));
-        for (dn, url) in [(away, "ldap://known.example/dc=org"), (unknown, "ldap://other.example/")] {
-            let entry: Given<'_> = &[("objectClass", &["referral", "extensibleObject"]), ("ref", &[url])];
-            client.root().must_add(dn, entry);
-        }
-        // The base is below the object; an entry that is below none of the bases was not asked for.
-        let found = client.read("cn=x,ou=away,dc=example", &["*"]);
-        assert_eq!(found.dns(), ["cn=x,DC=ORG"]);
-        assert_eq!(found.names(), ["cn"], "neither what may not be read nor what the schema lacks");
-        assert_eq!((found.end.code, &found.end.text[..]), (ResultCode::SizeLimitExceeded, "more"));
-        for filter in ["(title=boss)", "(!(userPassword=secret))", "(taste=salt)", "(|(cn=x)(title=*))"] {
-            let end = client.search(away, Scope::Subtree, filter, &["*"]).end;
-            assert_eq!(end.code, InsufficientAccessRights, "{filter}");
-        }
-        // Not asked: another server, a client that does not want it, one that looks at the object itself.
-        assert_eq!(client.read(unknown, &[]).end.code, ResultCode::Referral);
-        let refers = chaining_behavior::encode([Behavior::ReferralsRequired; 2]);
-        let refers = chaining_behavior::control(&refers, true);
-        assert_eq!(client.read_with(away, &[refers]).end.code, ResultCode::Referral);
-        assert_eq!(client.compare(away, "cn", "x").code, ResultCode::Referral);
-        let itself = client.read_with(away, &[manage_dsa_it::control(true)]);
-        assert_eq!((itself.end.code, itself.dns()), (Success, vec![away]));
     });
 }
 

@@ -6,6 +6,7 @@ mod common;
 
 mod attacks;
 mod brought;
+mod chained;
 mod change_log;
 mod conditions;
 mod contents;

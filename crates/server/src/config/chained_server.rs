@@ -24,6 +24,14 @@ impl ChainedServer {
         self.ca_file.iter_mut().chain(self.identity.iter_mut().map(|(_, file)| file))
     }
 
+    /// Its URL, with the port.
+    pub fn url(&self) -> String {
+        let (is_tls, host, port) = &self.place;
+        let scheme = if *is_tls { "ldaps" } else { "ldap" };
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        format!("{scheme}://{host}:{port}")
+    }
+
     /// The place that an LDAP URL names.
     pub fn place(url: &str) -> Option<(bool, String, u16)> {
         let (scheme, rest) = url.split_once("://")?;
@@ -87,13 +95,8 @@ pub(super) fn parse(line: &str) -> Result<ChainedServer, String> {
 
 /// A server as it is read.
 pub(super) fn show(server: &ChainedServer) -> String {
-    let (is_tls, host, port) = &server.place;
-    let (scheme, host) = (
-        if *is_tls { "ldaps" } else { "ldap" },
-        if host.contains(':') { format!("[{host}]") } else { host.clone() },
-    );
     let mut line = String::new();
-    words::put(&mut line, "url", &format!("{scheme}://{host}:{port}"));
+    words::put(&mut line, "url", &server.url());
     match &server.ca_file {
         Some(path) => words::put(&mut line, "ca-file", &path.display().to_string()),
         None => words::put(&mut line, "tls", "off"),

@@ -445,7 +445,7 @@ const ROWS: &[Row<Config>] = &[
         values: Values::Tables,
         scope: Scope::Node,
         default: "none: clients are referred to other servers",
-        text: "A server that may be asked for clients: a search that meets a referral object with its URL is [answered](referrals.md#chaining) by asking \
+        text: "A server that may be asked for clients: a request that meets a referral object with its URL is [answered](referrals.md#chaining) by asking \
                it, over TLS by certificates of the authorities in `ca-file`, as `bind-dn` or as nobody, with `proxied` in the name of the client.",
         set: |c, v| each(&mut c.chained, v, chained_server::parse),
         show: |c| c.chained.iter().map(chained_server::show).collect(),

@@ -35,6 +35,8 @@ pub(super) struct Door<'d, 'a> {
     takes_hashes: bool,
     /// Are names outside of the naming contexts another server's?
     refers: bool,
+    /// May an update be one that another server makes?
+    chains: bool,
     /// The attribute admitted last: in a bundle they are often the same.
     admitted: &'a [u8],
 }
@@ -60,6 +62,7 @@ impl<'d, 'a> Door<'d, 'a> {
         let has_entry = identity.entry.is_some();
         let takes_hashes = takes_hashes(dsa, identity);
         let refers = dsa.default_referral.is_set();
+        let chains = dsa.chains();
         Door {
             dsa,
             is_open,
@@ -69,6 +72,7 @@ impl<'d, 'a> Door<'d, 'a> {
             guards_secrets,
             takes_hashes,
             refers,
+            chains,
             admitted: &[],
         }
     }
@@ -76,7 +80,9 @@ impl<'d, 'a> Door<'d, 'a> {
     /// Needs an update no closer look?
     #[inline]
     pub(super) fn admits(&mut self, update: &Pending<'a>) -> bool {
-        let Some(outline) = update.outline.as_ref().filter(|_| self.is_open) else { return false };
+        let Some(outline) = update.outline.as_ref().filter(|_| self.is_open && !self.chains) else {
+            return false;
+        };
         if !outline.after.is_empty() || update.may_be_about_own() {
             return false;
         }

@@ -1,21 +1,24 @@
-//! Searches at or below a referral object that the server itself follows (decision 107).
+//! Searches that the server itself follows to others (decisions 107 and 111): at or below a referral object, and where referral objects are in the scope.
 //!
 //! The referral object stands for all that is behind it. A client may search there if it may search the object, test the attributes that it may
 //! test of the object, and read of entries what it may read of the object. What the schema lacks, no rule can be about: it is left out.
 
 use super::base::Refusal;
+use super::query::Query;
 use super::suspended::SearchContext;
 use crate::access::{Action, ViewId, tighter};
-use crate::chaining::{Answer, Question};
+use crate::chaining::{Answer, Part, Question};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::faults::holes;
 use crate::monitor::count;
-use crate::outcome::{self, FixedRefusal};
-use crate::referral::Referral;
+use crate::op::chained::TOO_MANY;
+use crate::outcome;
+use crate::referral::{self, Referral};
 use ::access::{Operation, Right};
 use env::planted;
-use model::{Description, ResultCode};
+use model::limits::CHAIN_SEARCHES_MAX;
+use model::{Description, EntryId, ResultCode};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
 use proto::message::{Frame, Reply, Request, Response, frame};
 use proto::op::Search;
@@ -23,6 +26,7 @@ use proto::op::search::{SearchEntry, encode_reference};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
 use schema::Schema;
+use store::search::{Cursor, Scopes, Step};
 
 /// Answers a search that meets a referral by what other servers say. `false`, and nothing, if it is not to be chained. `true` without an answer if that
 /// is not there yet: then the thread's passwords lack it.
@@ -52,7 +56,8 @@ pub(super) fn run(
         say(out, ResultCode::InsufficientAccessRights, UNTESTABLE);
         return true;
     }
-    let question = question(reading, context, request, referral);
+    let question = question(reading, context, request, &[referral.uris()]);
+    let question = Question { object: referral.dn.clone(), ..question };
     match reading.scratch.passwords.follow(outward, server, question) {
         Ok(answer) => write(reading, context, (id, view, referral), &answer, out),
         Err(_) if reading.scratch.passwords.refusal().is_some() => say(out, TOO_MANY.0, TOO_MANY.1),
@@ -61,8 +66,8 @@ pub(super) fn run(
     true
 }
 
-/// Busy, for the same search may succeed when it is sent again.
-const TOO_MANY: FixedRefusal = (ResultCode::Busy, "too many searches wait for other servers; try again");
+/// Units of work in which referral objects are looked for that are followed. Where there are more, the client gets references to the others.
+const BELOW_WORK: u64 = 4096;
 const UNTESTABLE: &str = "the filter has an attribute that may not be tested behind this referral object, or that the schema lacks";
 
 /// The requester's view on the referral object, for which it was found to be readable.
@@ -93,7 +98,7 @@ fn question(
     reading: &Reading<'_>,
     context: &SearchContext<'_>,
     request: &Search<'_>,
-    referral: &Referral,
+    places: &[&[Vec<u8>]],
 ) -> Question {
     let bounds = reading.scratch.views.bounds(context.identity.requester().class);
     // No limit of either is negative.
@@ -105,7 +110,102 @@ fn question(
     };
     let mut message = Vec::new();
     Request::Search(search).encode(&mut message, 1, &[]);
-    Question { urls: referral.uris().to_vec(), message, who: context.identity.dn.clone() }
+    let places = places.iter().map(|urls| urls.to_vec()).collect();
+    Question { places, message, who: context.identity.dn.clone(), ..Question::default() }
+}
+
+/// What comes of the referral objects in the scope of a search, before it looks at its own entries.
+/// The search that runs again does all of this anew, at a new read point: the same objects with the same URLs are the same question, whose answer is there.
+pub(super) enum Below {
+    /// These are answered, with so many entries; the client gets references to all others.
+    Followed(Vec<EntryId>, u32),
+    /// The search waits for other servers.
+    Waits,
+    /// It was answered: there are more entries than its client wants.
+    Ended,
+}
+
+/// Follows the referral objects in the scope of a search whose servers may be asked. What they say comes first, for it is there. Of one that fails nothing
+/// comes: its reference is sent, as without chaining.
+#[cold]
+pub(super) fn follow_below(
+    reading: &mut Reading<'_>,
+    context: &SearchContext<'_>,
+    (query, request, requested): (&Query<'_>, &Search<'_>, &Requested<'_>),
+    scopes: &Scopes,
+    out: &mut Vec<u8>,
+) -> Below {
+    let none = Below::Followed(Vec::new(), 0);
+    let Some(outward) = reading.dsa.outward.get() else { return none };
+    if requested.paged.is_some() || requested.rare.is_some() {
+        return none;
+    }
+    let (objects, places) = objects_below(reading, query, request, scopes);
+    let Some(server) = places.first().and_then(|urls| outward.chaining.server_of(urls)) else { return none };
+    let places: Vec<&[Vec<u8>]> = places.iter().map(Vec::as_slice).collect();
+    let question = Question { is_each: true, ..question(reading, context, request, &places) };
+    // One job for all of them: the search waits once, for as long as one request may take.
+    let answer = match reading.scratch.passwords.follow(outward, server, question) {
+        Ok(answer) => answer,
+        // The client is referred where too many wait.
+        Err(_) if reading.scratch.passwords.refusal().is_some() => return none,
+        Err(_) => return Below::Waits,
+    };
+    let (mut followed, mut entries) = (Vec::new(), 0);
+    for (object, part) in objects.into_iter().zip(&answer.parts) {
+        if part.is_whole || answer.code != ResultCode::Success as u32 {
+            let Some(entry) = query.read_point.entry(object) else { continue };
+            // Worked out anew: a thread remembers so many.
+            let view =
+                reading.scratch.view(query.who, Action::of(Operation::Search), &entry, query.read_point);
+            entries += write_part(reading, context, (query.id, view), part, out);
+            followed.push(object);
+        }
+    }
+    if answer.code != ResultCode::Success as u32 {
+        let code = ResultCode::from_number(answer.code).unwrap_or(ResultCode::Other);
+        outcome::say(out, query.id, tag::SEARCH_DONE, code, &answer.text);
+        return Below::Ended;
+    }
+    Below::Followed(followed, entries)
+}
+
+/// The referral objects that are followed, each with its URLs: those that the requester may read and search, with attributes in the filter that it may test.
+/// The objects are found as those are to which references are sent: by the set of all referral objects, in the order of their ids.
+fn objects_below(
+    reading: &mut Reading<'_>,
+    query: &Query<'_>,
+    request: &Search<'_>,
+    scopes: &Scopes,
+) -> (Vec<EntryId>, Vec<Vec<Vec<u8>>>) {
+    let (read_point, mut work) = (query.read_point, BELOW_WORK);
+    let (mut objects, mut places) = (Vec::new(), Vec::new());
+    let Some(outward) = reading.dsa.outward.get() else { return (objects, places) };
+    let mut cursor = Cursor::referrals(scopes.clone());
+    while objects.len() < CHAIN_SEARCHES_MAX && work > 0 {
+        let Step::Entry(object) = cursor.step(read_point, &mut reading.scratch.evaluator, &mut work) else {
+            break;
+        };
+        // One below another is that other server's.
+        if read_point.referral_above(object.parent()).is_some() {
+            continue;
+        }
+        // Where the client would go on by the reference.
+        let urls = referral::continuation(read_point, &object, request.scope);
+        if outward.chaining.server_of(&urls).is_none() {
+            continue;
+        }
+        let view = reading.scratch.view(query.who, Action::of(Operation::Search), &object, read_point);
+        let views = &reading.scratch.views;
+        let is_open = planted::is(holes::CHAINED_BELOW_NOT_JUDGED)
+            || (views.may_return(view) && views.may(view, Right::Search) && may_test(reading, view, request));
+        if is_open {
+            objects.push(object.id);
+            places.push(urls);
+        }
+    }
+    reading.scratch.pay(BELOW_WORK - work);
+    (objects, places)
 }
 
 /// Writes what the client may see of an answer.
@@ -116,24 +216,8 @@ fn write(
     answer: &Answer,
     out: &mut Vec<u8>,
 ) {
-    let schema = reading.dsa.shard.schema();
-    let mut rest = &answer.messages[..];
-    while let Ok(Frame::Complete { len }) = frame(rest) {
-        let (message, others) = rest.split_at(len);
-        rest = others;
-        match Reply::decode(message).map(|reply| reply.response) {
-            Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &answer.bases) => {
-                let attributes = readable(reading, view, entry.attributes);
-                let Ok(attributes) = Attributes::parse(&attributes) else { continue };
-                SearchEntry { dn: entry.dn, attributes }.encode(out, id, &[]);
-                count(&context.counters.entries, 1);
-            }
-            Ok(Response::SearchReference(uris)) => {
-                encode_reference(out, id, uris.iter(), &[]);
-                count(&context.counters.references, 1);
-            }
-            _ => {}
-        }
+    for part in &answer.parts {
+        write_part(reading, context, (id, view), part, out);
     }
     let urls = octet_list(answer.urls.iter().map(Vec::as_slice));
     let is_absent = answer.code == ResultCode::NoSuchObject as u32;
@@ -145,6 +229,37 @@ fn write(
         referral: Octets::parse(&urls).unwrap_or(Octets::EMPTY),
     };
     encode_response(out, id, tag::SEARCH_DONE, &result, |_| {}, &[]);
+}
+
+/// Writes what the client may see of a part. Returns the number of its entries.
+fn write_part(
+    reading: &mut Reading<'_>,
+    context: &SearchContext<'_>,
+    (id, view): (i32, ViewId),
+    part: &Part,
+    out: &mut Vec<u8>,
+) -> u32 {
+    let schema = reading.dsa.shard.schema();
+    let (mut rest, mut entries) = (&part.messages[..], 0);
+    while let Ok(Frame::Complete { len }) = frame(rest) {
+        let (message, others) = rest.split_at(len);
+        rest = others;
+        match Reply::decode(message).map(|reply| reply.response) {
+            Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &part.bases) => {
+                let attributes = readable(reading, view, entry.attributes);
+                let Ok(attributes) = Attributes::parse(&attributes) else { continue };
+                SearchEntry { dn: entry.dn, attributes }.encode(out, id, &[]);
+                count(&context.counters.entries, 1);
+                entries += 1;
+            }
+            Ok(Response::SearchReference(uris)) => {
+                encode_reference(out, id, uris.iter(), &[]);
+                count(&context.counters.references, 1);
+            }
+            _ => {}
+        }
+    }
+    entries
 }
 
 /// The attributes of an entry that may be read, as they would be of the referral object.

@@ -134,7 +134,7 @@ impl SpecialEntries {
     /// A base search finds no other entry, and the base itself was settled before.
     pub(super) fn references(self, base: &Base, scopes: &Scopes, scope: Scope) -> Option<References> {
         let may = self.refers && !base.is_system && scope != Scope::Base;
-        may.then(|| References { cursor: Cursor::referrals(scopes.clone()), scope })
+        may.then(|| References { cursor: Cursor::referrals(scopes.clone()), scope, followed: Vec::new() })
     }
 
     /// Is an entry that matches not for the client, since another one stands for it?
@@ -284,9 +284,16 @@ pub(super) fn settle_base(
 pub(super) struct References {
     cursor: Cursor,
     scope: Scope,
+    /// Objects that the server has followed itself: a few.
+    followed: Vec<EntryId>,
 }
 
 impl References {
+    /// Sends none of these objects.
+    pub(super) fn pass_over(&mut self, followed: Vec<EntryId>) {
+        self.followed = followed;
+    }
+
     /// Sends some. `true` when all are sent.
     /// In slices like entries: a directory may have many referral objects.
     pub(super) fn write(
@@ -306,7 +313,7 @@ impl References {
             };
             // One below another is that other server's.
             // The reference to the upper one leads there.
-            if read_point.referral_above(entry.parent()).is_some() {
+            if read_point.referral_above(entry.parent()).is_some() || self.followed.contains(&entry.id) {
                 continue;
             }
             // A referral object that may not be read is absent.
