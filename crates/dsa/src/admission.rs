@@ -13,6 +13,7 @@ use crate::control::Requested;
 use crate::engine::Dsa;
 use crate::outcome::{self, Refusal};
 use crate::password::policies::may_be_of_policy;
+use model::limits::COLLECTIVE_SUBENTRIES_MAX;
 use model::{Filter, ResultCode, dn};
 use proto::message::{Message, Request};
 use proto::op::ModifyKind;
@@ -44,11 +45,17 @@ pub(crate) struct Present {
     /// Access rules in entries.
     entry_rules: usize,
     subentries: usize,
+    /// Those of them that have collective attributes.
+    collective: usize,
 }
 
 impl Present {
     pub(crate) fn of(dsa: &Dsa) -> Present {
-        Present { entry_rules: dsa.access.of_entries(), subentries: dsa.shard.subentries() }
+        Present {
+            entry_rules: dsa.access.of_entries(),
+            subentries: dsa.shard.subentries(),
+            collective: dsa.shard.collective_subentries(),
+        }
     }
 }
 
@@ -78,9 +85,26 @@ pub(crate) fn refusal(
     };
     named
         .or_else(|| policy_values::unfit(schema, &message.request, present.subentries))
+        .or_else(|| one_collection_too_many(schema, &message.request, present.collective))
         .or_else(|| access_rules::unfit(schema, &message.request, present.entry_rules))
         .or_else(|| untestable(schema, requested.assertion()?))
         .or_else(|| one_set_too_many(schema, &message.request))
+}
+
+/// A subentry of collective attributes, where there are as many as may be.
+fn one_collection_too_many(schema: &Schema, request: &Request<'_>, collective: usize) -> Option<Refusal> {
+    let Request::Add(add) = request else { return None };
+    let known = schema.well_known();
+    let is_class = |description| schema.find_type(description) == Some(known.object_class);
+    if collective < COLLECTIVE_SUBENTRIES_MAX {
+        return None;
+    }
+    let mut values = add.attributes.iter().filter(|given| is_class(given.description));
+    let is_one = values.any(|given| {
+        given.values.iter().any(|value| schema.find_class(value) == Some(known.collective_attribute_subentry))
+    });
+    let text = "there are as many subentries of collective attributes as may be; one has any number of attributes and values";
+    is_one.then(|| (ResultCode::AdminLimitExceeded, text.to_owned()))
 }
 
 /// A set of attribute options that no entry has, where there are as many as may be. The store takes any number.

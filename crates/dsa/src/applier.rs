@@ -5,7 +5,7 @@ mod report;
 
 use crate::account_times;
 use crate::audit::Trail;
-use crate::behaviour::{FIRST_WITH_CONSTRAINTS, FIRST_WITH_LIFETIMES, OLDEST};
+use crate::behaviour::{FIRST_WITH_COLLECTIVE, FIRST_WITH_CONSTRAINTS, FIRST_WITH_LIFETIMES, OLDEST};
 use crate::bundle;
 use crate::bundle::transaction::{self, Ending, WriteSet};
 use crate::chain::Chain;
@@ -103,6 +103,7 @@ impl Applier {
         let dsa = &self.worker.dsa;
         dsa.behaviour.store(behaviour, Ordering::Relaxed);
         dsa.shard.keep_dynamic(behaviour < FIRST_WITH_LIFETIMES);
+        dsa.shard.schema().keep_collective_apart(behaviour >= FIRST_WITH_COLLECTIVE);
         // Writes that were prepared before are judged by no constraint.
         if before < FIRST_WITH_CONSTRAINTS && behaviour >= FIRST_WITH_CONSTRAINTS && dsa.constraints.is_any()
         {

@@ -7,7 +7,8 @@
 //!
 //! Behaviour 4 judges what updates make of entries by the constraints of the directory ([`crate::constraints`]); to earlier ones these are
 //! settings that decide nothing. It knows dynamic entries: to earlier ones these are entries like others, which stay. It has another result code for
-//! a rename to the name of a referral object.
+//! a rename to the name of a referral object. Collective attributes are those of their subentries, and of no other entry (RFC 3671); to earlier ones they are
+//! user attributes that no class has.
 
 use std::fmt;
 
@@ -24,6 +25,8 @@ pub(crate) const FIRST_WITH_FLAGS: u32 = 3;
 pub(crate) const FIRST_WITH_CONSTRAINTS: u32 = 4;
 /// The first to which dynamicObject is more than a class of a schema file (RFC 2589).
 pub(crate) const FIRST_WITH_LIFETIMES: u32 = 4;
+/// The first by which subentries of class collectiveAttributeSubentry have collective attributes, and no other entries (RFC 3671).
+pub(crate) const FIRST_WITH_COLLECTIVE: u32 = 4;
 /// The first that answers affectsMultipleDSAs to a rename to the name of a referral object (RFC 3296 section 5.6.2).
 pub(crate) const FIRST_WITH_NEW_NAMES_REFERRED: u32 = 4;
 

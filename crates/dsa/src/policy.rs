@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! choice    which policy holds
-//! subentry  the policies of parts of the tree
-//! subtree   which part that is
+//! subentry  the policies of parts of the tree, by their subtree specifications
 //! subject   whose policy it is
 //! entry     the numbers of a policy, as its entry has them
 //! account   the state of a password, as its entry has it
@@ -26,7 +25,6 @@ mod login;
 mod quality;
 mod subentry;
 mod subject;
-mod subtree;
 mod usability;
 mod write;
 
@@ -36,7 +34,6 @@ pub(crate) use self::change::{LOOKS_HASHED, New, Place, judge};
 pub(crate) use self::choice::{SUBENTRY, policy_of};
 pub(crate) use self::login::{admit, is_open, must_change, not_admitted, passed, wrong};
 pub(crate) use self::quality::NAMES;
-pub(crate) use self::subtree::parse as parse_subtree;
 pub(crate) use self::usability::usability;
 pub use self::write::ACTOR;
 pub(crate) use self::write::{LAST_CHANGE, change_of};

@@ -131,6 +131,11 @@ impl Selection {
         by_kind || self.is_named(description, schema)
     }
 
+    /// Is an attribute that no entry stores among those that were asked for, whether or not it may be read?
+    pub(crate) fn asks_for(&self, description: Description, schema: &Schema) -> bool {
+        self.names(description, false, schema)
+    }
+
     /// Was an attribute asked for by its name, or that of a supertype or a class?
     pub(crate) fn is_named(&self, description: Description, schema: &Schema) -> bool {
         let named = |(wanted, options): &(TypeId, WantedOptions)| {

@@ -65,6 +65,8 @@ pub const DICTIONARY_BYTES_MAX: u64 = 64 << 20;
 pub const ACCOUNT_TIMES_MAX: usize = 1 << 20;
 /// Subentries among which policies of parts of the tree are looked for.
 pub const POLICY_SUBENTRIES_MAX: usize = 1024;
+/// Subentries of collective attributes that an add may make (RFC 3671): each entry that is shown may be asked whether it is among the entries of each.
+pub const COLLECTIVE_SUBENTRIES_MAX: usize = 1024;
 /// Failed binds whose times an account keeps: the newest.
 pub const FAILURE_TIMES_MAX: usize = 32;
 /// Verified passwords that are remembered.

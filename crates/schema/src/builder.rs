@@ -103,7 +103,7 @@ impl Builder {
         empty.builtin("system").expect("the system schema is built in")
     }
 
-    /// Adds the standard files: core, cosine, inetorgperson, nis, dyngroup, ppolicy, dynamic and monitor.
+    /// Adds the standard files: core, cosine, inetorgperson, nis, dyngroup, ppolicy, dynamic, collective and monitor.
     pub fn standard(self) -> Builder {
         builtin::STANDARD.iter().fold(self, |b, name| b.builtin(name).expect("standard files are built in"))
     }

@@ -25,6 +25,7 @@ files! {
     "monitor" "monitor.schema",
     "ppolicy" "ppolicy.schema",
     "dynamic" "dynamic.schema",
+    "collective" "collective.schema",
     "rfc2307bis" "rfc2307bis.schema",
     "dvtds" "dvtds.schema",
     "ad" "ad.schema",
@@ -32,7 +33,7 @@ files! {
 
 /// What [`crate::Builder::standard`] loads besides the system schema, which is always there.
 pub(crate) const STANDARD: &[&str] =
-    &["core", "cosine", "inetorgperson", "nis", "dyngroup", "ppolicy", "dynamic", "monitor"];
+    &["core", "cosine", "inetorgperson", "nis", "dyngroup", "ppolicy", "dynamic", "collective", "monitor"];
 
 /// The file of what the server shows of itself and of its settings.
 pub(crate) const OWN: &str = "monitor";

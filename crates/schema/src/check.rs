@@ -214,6 +214,9 @@ impl Schema {
         if set.precludes(id) {
             return Violation::Precluded { attribute, class: self.class(set.structural).name().to_owned() };
         }
+        if self.attribute_type(id).is_collective() && self.keeps_collective_apart() {
+            return Violation::CollectiveElsewhere { attribute };
+        }
         let rule = self.content_rule(set.structural);
         let would = |(class, c): &(ClassId, &ObjectClass)| {
             let may_be_added = match c.definition.kind {

@@ -5,6 +5,7 @@ use crate::{ContentRule, Schema, Violation};
 use arc_swap::ArcSwap;
 use model::{ClassId, TypeId};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sets that are kept; beyond it they are resolved anew each time.
@@ -48,6 +49,8 @@ impl ClassSet {
 /// Sets seen so far, by the bytes of their values.
 #[derive(Debug)]
 pub(crate) struct ClassSets {
+    /// Are collective attributes those of their subentries alone? It is changed before all sets are forgotten.
+    keeps_collective_apart: AtomicBool,
     known: ArcSwap<BTreeMap<Box<[u8]>, Arc<ClassSet>>>,
     /// How often all were forgotten. It is held while `known` is changed.
     forgotten: Mutex<u64>,
@@ -55,7 +58,11 @@ pub(crate) struct ClassSets {
 
 impl ClassSets {
     pub(crate) fn new() -> ClassSets {
-        ClassSets { known: ArcSwap::default(), forgotten: Mutex::new(0) }
+        ClassSets {
+            keeps_collective_apart: AtomicBool::new(true),
+            known: ArcSwap::default(),
+            forgotten: Mutex::new(0),
+        }
     }
 
     /// Forgets all: definitions were added, and extensibleObject allows more attributes.
@@ -210,18 +217,45 @@ impl Schema {
     fn allowed_by(&self, ids: &[ClassId], rule: Option<&ContentRule>) -> Vec<u64> {
         let mut allowed = vec![0u64; self.type_count().div_ceil(64)];
         let mut allow = |id: TypeId| allowed[id.0 as usize / 64] |= 1 << (id.0 % 64);
+        let keeps_apart = self.keeps_collective_apart();
         allow(self.well_known.object_class);
         for class in ids.iter().map(|c| self.class(*c)) {
             class.must.iter().chain(&class.may).for_each(|id| allow(*id));
         }
         if ids.binary_search(&self.well_known.extensible_object).is_ok() {
-            self.attribute_types().filter(|(_, t)| !t.is_operational()).for_each(|(id, _)| allow(id));
+            let open = self.attribute_types().filter(|(_, t)| !t.is_operational());
+            open.filter(|(_, t)| !keeps_apart || !t.is_collective()).for_each(|(id, _)| allow(id));
+        }
+        if keeps_apart && self.is_of_collection(ids) {
+            self.attribute_types().filter(|(_, t)| t.is_collective()).for_each(|(id, _)| allow(id));
         }
         rule.into_iter().flat_map(ContentRule::attributes).for_each(&mut allow);
         for id in rule.iter().flat_map(|rule| &rule.not) {
             allowed[usize::from(id.0) / 64] &= !(1 << (id.0 % 64));
         }
         allowed
+    }
+
+    /// Are these the classes of a subentry of collective attributes (RFC 3671 section 2.1), each with its superclasses?
+    fn is_of_collection(&self, ids: &[ClassId]) -> bool {
+        let known = &self.well_known;
+        [known.subentry, known.collective_attribute_subentry]
+            .iter()
+            .all(|class| ids.binary_search(class).is_ok())
+    }
+
+    /// See [`Schema::keep_collective_apart`].
+    pub(crate) fn keeps_collective_apart(&self) -> bool {
+        self.class_sets.keeps_collective_apart.load(Ordering::Acquire)
+    }
+
+    /// Says whether collective attributes are those of their subentries alone. If not, they are user attributes like others, as they were for earlier
+    /// versions: an entry of class extensibleObject may have them, and no other.
+    pub fn keep_collective_apart(&self, are_apart: bool) {
+        let sets = &self.class_sets;
+        if sets.keeps_collective_apart.swap(are_apart, Ordering::AcqRel) != are_apart {
+            sets.forget();
+        }
     }
 
     fn unknown_class(&self, value: &[u8]) -> Violation {

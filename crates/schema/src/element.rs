@@ -60,6 +60,11 @@ impl AttributeType {
         self.definition.names.iter().chain(oids).map(String::as_str)
     }
 
+    /// Are its values those of subentries, and shown by the entries that these are about (RFC 3671)?
+    pub fn is_collective(&self) -> bool {
+        self.definition.collective
+    }
+
     /// Is it returned only when asked for?
     pub fn is_operational(&self) -> bool {
         self.definition.is_operational()

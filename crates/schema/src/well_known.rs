@@ -40,6 +40,9 @@ well_known! {
     object_class "objectClass",
     structural_object_class "structuralObjectClass",
     governing_structure_rule "governingStructureRule",
+    administrative_role "administrativeRole",
+    collective_exclusions "collectiveExclusions",
+    collective_attribute_subentries "collectiveAttributeSubentries",
     subschema_subentry "subschemaSubentry",
     create_timestamp "createTimestamp",
     modify_timestamp "modifyTimestamp",
@@ -84,6 +87,7 @@ well_known! {
     alias "alias",
     referral "referral",
     subentry "subentry",
+    collective_attribute_subentry "collectiveAttributeSubentry",
     subschema "subschema",
     }
 }

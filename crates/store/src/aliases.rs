@@ -219,6 +219,9 @@ impl Writer<'_> {
         if shape.is_dynamic {
             self.note_dynamic(id);
         }
+        if shape.is_collective {
+            shard.kinds.collective.insert(id, view, &mut self.state.garbage);
+        }
     }
 
     /// Notes all entries of a shard that was just restored. Looks at them only if one can be an alias or a referral: shapes that no
@@ -247,6 +250,9 @@ impl Writer<'_> {
         }
         if former.is_dynamic && now.is_none() {
             self.later(Later::Dynamic(id));
+        }
+        if former.is_collective && !now.is_some_and(|now| now.is_collective) {
+            self.later(Later::Collective(id));
         }
     }
 

@@ -171,6 +171,10 @@ impl<'w> Check<'w> {
             // It would never be deleted.
             self.find(Some(entry), format_args!("it is not among the dynamic entries"));
         }
+        if entry.shape.is_collective && !shard.kinds.collective.contains(entry.id.0, view) {
+            // Other entries would not show what it has.
+            self.find(Some(entry), format_args!("it is not among the subentries of collective attributes"));
+        }
         self.keys(entry);
     }
 

@@ -31,6 +31,8 @@ pub(crate) enum Later {
     AccessRules(u32),
     /// The entry, a dynamic one, is not there any more.
     Dynamic(u32),
+    /// The entry no longer is a subentry of collective attributes.
+    Collective(u32),
     /// The entry no longer has this key in an attribute index.
     Key { index: u16, key: Key, id: u32 },
 }
@@ -125,6 +127,7 @@ impl Writer<'_> {
             Later::Kind { kind, id } => self.forget_kind(id, kind, oldest),
             Later::AccessRules(id) => self.forget_access_rules(id, oldest),
             Later::Dynamic(id) => self.forget_dynamic(id, oldest),
+            Later::Collective(id) => self.forget_collective(id, oldest),
             Later::Key { index, key, id } => self.remove_key(index, key, id, oldest),
         }
     }

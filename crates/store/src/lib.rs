@@ -23,6 +23,7 @@ mod cell;
 pub mod check;
 mod checkpoint;
 mod children;
+pub mod collective;
 mod deferred;
 pub mod derived;
 mod digest;

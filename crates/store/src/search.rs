@@ -1,5 +1,6 @@
 //! Search: a filter made ready, a plan of where candidates come from, and a cursor that yields entries.
 
+mod collected;
 pub mod cursor;
 pub mod evaluate;
 pub mod filter;
@@ -9,6 +10,7 @@ mod holders;
 pub mod members;
 mod one_value;
 mod plan;
+mod restricted;
 mod scopes;
 mod size;
 mod substrings;

@@ -80,6 +80,8 @@ pub struct Shape {
     pub has_access_rules: bool,
     /// Are its entries deleted when their time is over (RFC 2589)?
     pub is_dynamic: bool,
+    /// Are its entries subentries whose collective attributes others show (RFC 3671)?
+    pub is_collective: bool,
     /// Attributes other than objectClass, in the order of their values in the record.
     pub slots: Vec<Slot>,
     /// Positions in `slots` of the attributes of the RDN; the first value of each is the distinguished one.
@@ -233,12 +235,14 @@ impl Shapes {
             assert!(!parts.naming.is_empty(), "an entry has an RDN");
             let mut naming = parts.naming.iter().map(|at| parts.slots[usize::from(*at)].form);
             assert!(naming.all(|form| form != Form::Set), "what names an entry lies in its record");
+            let kind = kind_of(&self.schema, &parts);
             let shape = Shape {
                 number,
                 class_values: parts.class_values.iter().map(|v| (*v).into()).collect(),
                 structural: parts.structural,
-                kind: kind_of(&self.schema, &parts),
+                kind,
                 has_access_rules: has_access_rules(&self.schema, &parts),
+                is_collective: is_collective(&self.schema, kind, &parts),
                 is_dynamic: lifetimes::has_class(&self.schema, parts.class_values.iter().copied()),
                 slots: parts.slots.to_vec(),
                 naming: SmallVec::from_slice(parts.naming),
@@ -298,6 +302,12 @@ fn kind_of(schema: &Schema, parts: &ShapeParts<'_>) -> Kind {
         (.., true) => Kind::Subentry,
         _ => Kind::Plain,
     }
+}
+
+/// Are entries of this kind subentries of collective attributes (RFC 3671 section 2.1)?
+fn is_collective(schema: &Schema, kind: Kind, parts: &ShapeParts<'_>) -> bool {
+    let class = schema.well_known().collective_attribute_subentry;
+    kind == Kind::Subentry && parts.class_values.iter().any(|value| schema.find_class(value) == Some(class))
 }
 
 /// Values with options are rules too: one that is passed over would be a right that is not taken away.

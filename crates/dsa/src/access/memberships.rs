@@ -81,6 +81,8 @@ pub(crate) struct Memberships<'m, 'a> {
 ///
 /// The views are shared with `readable`, which asks them too. So they are borrowed for one question each, and are free when filters of URLs are
 /// made ready, which ask for attributes like any other.
+///
+/// Collective attributes are looked at as well, in filters of URLs too: the entries show them.
 pub(crate) fn compile(
     filter: &Filter<'_>,
     (read_point, readable): (ReadPoint<'_>, Readable<'_>),
@@ -88,6 +90,8 @@ pub(crate) fn compile(
     (who, operation, right): (Requester, Operation, Right),
     evaluator: &mut Evaluator,
 ) -> Compiled {
+    let collections = views.borrow_mut().collections(read_point, &mut evaluator.cache);
+    let collections = collections.as_deref().unwrap_or_default();
     let evaluator = RefCell::new(evaluator);
     // All items of the filter have it together.
     let left = Cell::new(ENTRY_WORK_MAX);
@@ -102,12 +106,12 @@ pub(crate) fn compile(
         };
         // Attributes are asked for as they are in a search of the requester itself.
         let searches = found.searches.into_iter().map(|UrlSearch { base, scope, url, may }| {
-            let filter = Compiled::new(&url.filter.filter(), read_point.shard(), readable);
+            let filter = Compiled::looking_up(&url.filter.filter(), read_point, readable, None, collections);
             MemberSearch { base, scope, filter, may }
         });
         Some(Found { searches: searches.collect(), members: Members::new(found.ids, found.sets) })
     };
-    Compiled::with_members(filter, read_point.shard(), readable, &find)
+    Compiled::looking_up(filter, read_point, readable, Some(&find), collections)
 }
 
 impl<'a> Memberships<'_, 'a> {

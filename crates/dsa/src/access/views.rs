@@ -27,6 +27,7 @@ use super::groups::Groups;
 use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
 use super::rules::RuleSet;
+use crate::collective::Collections;
 use crate::faults::holes;
 use crate::own_entry::OwnEntry;
 use ::access::{Operation, Refresh, Right, Rights};
@@ -35,6 +36,7 @@ use hashbrown::HashTable;
 use model::{Description, OptionsId, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use store::collective::Collection;
 use store::search::evaluate::Evaluator;
 use store::{DnCache, EntryRef, ReadPoint, Shard};
 
@@ -108,6 +110,7 @@ pub(crate) struct Views {
     view_of: HashTable<u64>,
     groups: Groups,
     finder: Finder,
+    collections: Collections,
     /// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
     own_name: Option<(Requester, u64, Arc<OwnName>)>,
 }
@@ -131,6 +134,7 @@ impl Default for Views {
             view_of: HashTable::new(),
             groups: Groups::default(),
             finder: Finder::default(),
+            collections: Collections::default(),
             own_name: None,
         }
     }
@@ -354,6 +358,19 @@ impl Views {
     /// Is a read point one of the directory, and not of the server's own entries or of what a transaction sees?
     pub(crate) fn is_about(&self, read_point: ReadPoint<'_>) -> bool {
         self.finder.is_about(read_point)
+    }
+
+    /// The entries of the subentries of collective attributes. `None` if there are none: nearly always, and that is one load.
+    #[inline]
+    pub(crate) fn collections(
+        &mut self,
+        read_point: ReadPoint<'_>,
+        cache: &mut DnCache,
+    ) -> Option<Arc<[Arc<Collection>]>> {
+        match read_point.shard().has_collective() && self.is_about(read_point) {
+            true => self.collections.at(read_point, cache),
+            false => None,
+        }
     }
 
     /// What the thread knows of groups.

@@ -3,7 +3,7 @@
 
 use crate::outcome::Refusal;
 use crate::password::policies::may_be_of_policy;
-use crate::policy::parse_subtree;
+use crate::subtree_specification;
 use model::ResultCode;
 use model::limits::POLICY_SUBENTRIES_MAX;
 use proto::message::Request;
@@ -112,7 +112,7 @@ impl Written {
             return None;
         }
         if is("subtreeSpecification") {
-            let mut faults = values.filter_map(|value| parse_subtree(value).err());
+            let mut faults = values.filter_map(|value| subtree_specification::parse(value).err());
             return faults.next().map(|fault| format!("subtreeSpecification: {fault}"));
         }
         if is("pwdAttribute") {

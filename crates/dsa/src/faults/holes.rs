@@ -111,6 +111,9 @@ env::faults! {
     /// memberOf has groups that are hidden, and filters on it test them (row X1).
     /// Who may read people would learn which secret groups there are, and who is in them.
     MEMBER_OF_HIDDEN_GROUP = "member-of-hidden-group";
+    /// An entry shows collective attributes that may not be read of it (row X1).
+    /// What is hidden of some entries would be shown, for the subentry that has it is not hidden.
+    COLLECTIVE_NOT_JUDGED = "collective-not-judged";
     /// Anybody may refresh dynamic entries, and learns so which there are (row X6).
     /// Who has gone would be shown as present for as long as somebody likes.
     REFRESH_NOT_JUDGED = "refresh-not-judged";

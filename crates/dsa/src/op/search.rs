@@ -15,6 +15,7 @@ mod base;
 mod batch;
 mod begin_following;
 mod chained;
+mod collective;
 mod contents;
 mod cookie;
 mod follow;
@@ -229,18 +230,18 @@ fn compile(
 ) -> (Compiled, Restricted) {
     // What is found of groups is true at one read point; a search that follows changes is at many.
     let for_groups = !place.1 && follows.is_none();
-    let synchronises = matches!(follows, Some(Wanted::Sync(_)));
-    compile_asking(scratch, (who, synchronises), filter, place, for_groups)
+    compile_asking(scratch, (who, follows), filter, place, for_groups)
 }
 
 /// As [`compile`]. `for_groups`: may the filter ask for memberships? That of a URL of a group may not: it could ask for the group itself.
 fn compile_asking(
     scratch: &mut Scratch,
-    (who, follows): (Requester, bool),
+    (who, wanted): (Requester, Option<Wanted<'_>>),
     filter: &Filter<'_>,
     (read_point, is_system): (ReadPoint<'_>, bool),
     for_groups: bool,
 ) -> (Compiled, Restricted) {
+    let (follows, synchronises) = (wanted.is_some(), matches!(wanted, Some(Wanted::Sync(_))));
     let Scratch { views, evaluator, .. } = scratch;
     let (shard, is_restricted) = (read_point.shard(), Cell::new(false));
     let views = RefCell::new(views);
@@ -249,11 +250,16 @@ fn compile_asking(
         let searchable = searchable(id);
         is_restricted.set(is_restricted.get() || searchable == Searchable::Sometimes);
         // What does not change with an entry cannot be followed: it is undefined (RFC 4533 section 3.2).
-        searchable != Searchable::Never && (!follows || is_synchronised(id, shard.schema()))
+        searchable != Searchable::Never && (!synchronises || is_synchronised(id, shard.schema()))
     };
     let asks = (who, Operation::Search, Right::Search);
     let compiled = match for_groups {
-        false => Compiled::new(filter, shard, &readable),
+        false if is_system || follows => Compiled::new(filter, shard, &readable),
+        false => {
+            let collections = views.borrow_mut().collections(read_point, &mut evaluator.cache);
+            let collections = collections.as_deref().unwrap_or_default();
+            Compiled::looking_up(filter, read_point, &readable, None, collections)
+        }
         true => compile_with_members(filter, (read_point, &readable), &views, asks, evaluator),
     };
     if !is_restricted.get() {
@@ -417,7 +423,7 @@ fn begin(
     let cursor = Cursor::open(read_point, scopes, filter, after);
     if let Some(sorting) = sorting.as_deref_mut() {
         let limit = tighter(request.size_limit as u32, bounds.size);
-        sorting.walk(&mut reading.scratch.views, query, (&cursor, special), page.as_ref(), limit);
+        sorting.walk(reading.scratch, query, (&cursor, special), page.as_ref(), limit);
     }
     // Rights are those of now: a bind that comes while it waits ends it.
     let mut running = Running::new(query, cursor, reading.now.monotonic_ns);

@@ -3,16 +3,13 @@
 
 use super::entry::policy_of_entry;
 use super::subject::{Subject, is_true};
-use super::subtree::{self, Filter, Subtree};
 use crate::access::each_value;
 use crate::context::Reading;
 use crate::password::policies::Policy;
+use crate::subtree_specification::{self, Filter, SPECIFICATION, Subtree};
 use model::EntryId;
 use model::limits::POLICY_SUBENTRIES_MAX;
 use store::{EntryRef, ReadPoint, Unresolved};
-
-/// The attribute by which a subentry says which entries it is about.
-const SPECIFICATION: &str = "subtreeSpecification";
 
 /// Where an account stands: an entry, and how many levels above it is the nearest one that is there.
 #[derive(Clone, Copy)]
@@ -83,7 +80,9 @@ fn fits(
     let read_point = reading.read_point;
     let id = read_point.shard().schema().find_type(SPECIFICATION.as_bytes())?;
     let mut specification = None;
-    each_value(subentry, id, read_point, &mut |value| specification = subtree::parse(value).ok());
+    each_value(subentry, id, read_point, &mut |value| {
+        specification = subtree_specification::parse(value).ok()
+    });
     let subtree: Subtree = specification?;
     let superior = read_point.entry(subentry.parent())?;
     let superior_dn = read_point.dn(&superior, &mut reading.scratch.evaluator.cache);

@@ -8,6 +8,7 @@ mod attacks;
 mod brought;
 mod chained;
 mod change_log;
+mod collective;
 mod conditions;
 mod contents;
 mod disclosure;

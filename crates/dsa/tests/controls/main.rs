@@ -6,6 +6,7 @@ mod common;
 
 mod change_log;
 mod change_numbers;
+mod collective_model;
 mod dereference;
 mod domain_scope;
 mod no_op;
@@ -18,6 +19,7 @@ mod rfc2696_paged_results;
 mod rfc2891_sort;
 mod rfc3062_password_modify;
 mod rfc3296_named_references;
+mod rfc3671_collective_attributes;
 mod rfc3672_subentries;
 mod rfc3866_language_options;
 mod rfc3876_matched_values;

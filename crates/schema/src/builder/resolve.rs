@@ -1,8 +1,8 @@
 //! From statements to a schema: macros, replacement by OID, names, inheritance.
 
 use super::table::{Placed, Report, Table};
-use super::{BuildErrors, Fault};
-use crate::additions::Additions;
+use super::{BuildErrors, Fault, RECORDED};
+use crate::additions::{ADDED_FILE, Additions};
 use crate::builtin;
 use crate::class_set::{ClassSets, ascending};
 use crate::definition::{
@@ -366,6 +366,18 @@ impl Resolver<'_> {
         for (_, message) in faults.iter().filter(|(broken, _)| *broken) {
             self.report.fault(placed, *message);
         }
+        if !d.collective && sup.is_some_and(|sup| sup.collective) {
+            self.fault_of_collective(placed, "a subtype of a COLLECTIVE attribute is COLLECTIVE".to_owned());
+        }
+    }
+
+    /// Collective attributes are in no class, and have collective subtypes alone (RFC 3671 section 3). What an earlier version took in is taken
+    /// again: a directory must not be refused for it, nor the outcome of an update be another one.
+    fn fault_of_collective<D>(&mut self, placed: &Placed<D>, message: String) {
+        match [RECORDED, ADDED_FILE].contains(&&*placed.file) {
+            true => self.report.warn(placed, message),
+            false => self.report.fault(placed, message),
+        }
     }
 
     /// Whether values are sent with `;binary` (RFC 4522 section 4, RFC 4523 section 2, RFC 2798 sections 2.8 and 2.9).
@@ -446,6 +458,14 @@ impl Resolver<'_> {
 
     fn resolve_class(&mut self, placed: &Placed<ObjectClassDefinition>) -> ObjectClass {
         let d = &placed.definition;
+        let types = self.types;
+        let is_collective =
+            |word: &&String| types.find(word).is_some_and(|at| types.list[at].definition.collective);
+        if let Some(word) = d.must.iter().chain(&d.may).find(is_collective) {
+            let message =
+                format!("'{word}' is COLLECTIVE: a class cannot have it, a collectiveAttributeSubentry has");
+            self.fault_of_collective(placed, message);
+        }
         ObjectClass {
             oid: shown_oid(&placed.file, &d.oid),
             definition: d.clone(),

@@ -26,6 +26,8 @@ pub enum Violation {
     MissingAttribute { attribute: String, class: String },
     /// An attribute that no class allows; perhaps a class that would.
     AttributeNotAllowed { attribute: String, classes: String, class: Option<String> },
+    /// A collective attribute of an entry that is no subentry for it (RFC 3671).
+    CollectiveElsewhere { attribute: String },
     /// An auxiliary class that the content rule of the structural class does not list.
     AuxiliaryNotAllowed { auxiliary: String, class: String },
     /// An attribute that the content rule of the structural class requires is absent.
@@ -62,6 +64,7 @@ impl Violation {
             | AbstractClassAlone { .. }
             | MissingAttribute { .. }
             | AttributeNotAllowed { .. }
+            | CollectiveElsewhere { .. }
             | AuxiliaryNotAllowed { .. }
             | MissingByContentRule { .. }
             | Precluded { .. } => ResultCode::ObjectClassViolation,
@@ -114,6 +117,10 @@ impl fmt::Display for Violation {
                 write!(f, "attribute '{attribute}' is not allowed by object class{s} {classes}")?;
                 class.iter().try_for_each(|c| write!(f, "; '{c}' would allow it"))
             }
+            CollectiveElsewhere { attribute } => write!(
+                f,
+                "attribute '{attribute}' is collective: subentries of class collectiveAttributeSubentry have it, and no other entries"
+            ),
             AuxiliaryNotAllowed { auxiliary, class } => {
                 write!(f, "the content rule of '{class}' does not list auxiliary object class '{auxiliary}'")
             }

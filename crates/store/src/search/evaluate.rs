@@ -10,11 +10,12 @@ use super::filter::{Compiled, Item, Node, Test};
 use super::members::{MayTest, Members, Membership};
 use super::substrings::{PartPosition, WINDOW, has_parts};
 use super::work::{self, ITEM, ItemPosition, LONG_VALUE, LOOKUP, Paused, ValuePosition};
+use crate::collective::Source;
 use crate::dn_cache::DnCache;
 use crate::record::{EntryRef, ValueSet, Values};
 use crate::shard::ReadPoint;
 use crate::tree::From;
-use model::{Description, TypeId};
+use model::{Description, EntryId, TypeId};
 use schema::{Rule, Schema};
 
 /// True, false, or not to be known.
@@ -256,7 +257,42 @@ impl Evaluation<'_, '_> {
                 }
             }
         }
-        Some(self.derived_passes(item))
+        Some(
+            self.derived_passes(item)
+                || item.collected.as_ref().is_some_and(|of| self.collected_passes(item, of)),
+        )
+    }
+
+    /// Is the item true for a value of a collective attribute? Values were compared when the filter was made ready; here it is asked whether the entry shows them.
+    /// There are few, so there is no pause in it.
+    #[cold]
+    fn collected_passes(&mut self, item: &Item, sources: &[Source]) -> bool {
+        let (entry, at) = (self.entry, self.at);
+        let exclusions = at.collective_exclusions(entry);
+        let mut last: Option<(EntryId, bool)> = None;
+        for source in sources {
+            self.pay(LOOKUP);
+            let description = source.description;
+            let is_hidden = item.hidden.as_ref().is_some_and(|hidden| hidden.has(description));
+            if is_hidden || !at.may_collect(entry, description, &exclusions) {
+                continue;
+            }
+            // Attributes of one subentry stand together.
+            let subentry = source.collection.subentry;
+            let is_in = match last {
+                Some((known, is_in)) if known == subentry => is_in,
+                _ => {
+                    self.pay(2 * LOOKUP);
+                    at.is_in_collection(&source.collection, entry)
+                }
+            };
+            last = Some((subentry, is_in));
+            let passes = |description| source.values.iter().any(|value| (self.judge)(description, value));
+            if is_in && judged(item, description).is_none_or(passes) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Looks at the value of an attribute that is made up.

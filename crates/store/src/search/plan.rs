@@ -173,7 +173,11 @@ impl<'a> ReadPoint<'a> {
             return self.estimate_changed(&item.test);
         }
         // Derived values are stored nowhere, and `:dn:` looks at superiors: the item may be true of entries that no index knows.
-        if item.derived.is_some() || matches!(item.test, Test::Matches { dn_attributes: true, .. }) {
+        // So it may be for what other entries have.
+        if item.derived.is_some()
+            || item.collected.is_some()
+            || matches!(item.test, Test::Matches { dn_attributes: true, .. })
+        {
             return None;
         }
         let (attribute_type, assertion) = (item.attribute_type?, item.test.assertion());

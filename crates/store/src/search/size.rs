@@ -5,6 +5,7 @@
 use super::cursor::{Candidates, Cursor};
 use super::filter::{Compiled, Node, Normal, Test};
 use super::plan::Source;
+use crate::collective::Source as Collected;
 
 impl Compiled {
     /// Bytes of memory beyond its own size.
@@ -19,7 +20,10 @@ fn node(of: &Node) -> usize {
             parts.capacity() * size_of::<Node>() + parts.iter().map(node).sum::<usize>()
         }
         Node::Not(part) => size_of::<Node>() + node(part),
-        Node::Item(item) => test(&item.test),
+        Node::Item(item) => {
+            test(&item.test)
+                + item.collected.iter().flat_map(|of| of.iter()).map(Collected::heap_bytes).sum::<usize>()
+        }
         Node::Member(membership) => membership.value.len() + membership.members.heap_bytes(),
         Node::True | Node::False | Node::Undefined | Node::Kind(_) | Node::Within(..) => 0,
     }

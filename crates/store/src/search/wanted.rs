@@ -79,9 +79,10 @@ impl ReadPoint<'_> {
         }
     }
 
-    /// What is made up is in no index, and neither are short parts of values.
+    /// What is made up is in no index, nor what other entries have, and neither are short parts of values.
     fn lacks_for(self, item: &Item) -> Option<(TypeId, IndexKind)> {
-        let attribute_type = item.attribute_type.filter(|_| item.derived.is_none())?;
+        let attribute_type =
+            item.attribute_type.filter(|_| item.derived.is_none() && item.collected.is_none())?;
         let kind = match &item.test {
             Test::Present => IndexKind::Presence,
             Test::Equal { .. } => IndexKind::Equality,

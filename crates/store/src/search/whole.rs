@@ -37,6 +37,7 @@ fn asks_for(node: &Node, attribute_type: TypeId) -> bool {
         Node::Item(item) => {
             item.attribute_type == Some(attribute_type)
                 && item.derived.is_none()
+                && item.collected.is_none()
                 && !matches!(item.test, Test::Matches { dn_attributes: true, .. })
         }
         Node::True | Node::Not(_) | Node::Kind(_) | Node::Member(_) | Node::Within(..) => false,
@@ -46,11 +47,14 @@ fn asks_for(node: &Node, attribute_type: TypeId) -> bool {
 fn whole(node: &Node) -> Option<Whole> {
     match node {
         Node::True => Some(Whole::All),
-        Node::Item(Item { attribute_type, hidden: None, options, test: Test::Present, derived: None })
-            if options.is_none() =>
-        {
-            attribute_type.map(Whole::With)
-        }
+        Node::Item(Item {
+            attribute_type,
+            hidden: None,
+            options,
+            test: Test::Present,
+            derived: None,
+            collected: None,
+        }) if options.is_none() => attribute_type.map(Whole::With),
         Node::And(parts) => parts.iter().try_fold(Whole::All, |all, part| match (all, whole(part)?) {
             (Whole::All, other) | (other, Whole::All) => Some(other),
             (one, other) => (one == other).then_some(one),

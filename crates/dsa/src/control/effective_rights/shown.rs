@@ -5,6 +5,7 @@
 //! the next is made: a view may be dropped when another is made, and then would have no rights.
 
 use crate::access::{Action, Item, Own, OwnName, Requester, ViewId};
+use crate::collective;
 use crate::selection::{RequestedSelection, Selection};
 use crate::worker::Scratch;
 use ::access::{Operation, Right, Rights};
@@ -128,6 +129,9 @@ impl<'s, 'd> Rendered<'s, 'd> {
             if is_read {
                 self.take(description);
             }
+        }
+        for description in collective_of(scratch, written, &selection) {
+            self.take(description);
         }
     }
 
@@ -310,6 +314,25 @@ pub(super) fn put_refused(code: ResultCode, types_only: bool, out: &mut Vec<u8>)
     {
         put_attribute(out, name.as_bytes(), (!types_only).then_some(value.as_bytes()));
     }
+}
+
+/// The collective attributes of the entry that the search selects and of which its requester may read a value: those that it returns.
+fn collective_of(scratch: &mut Scratch, written: &Written<'_>, selection: &Selection) -> Vec<Description> {
+    let Written { who, view, entry, read_point, .. } = *written;
+    let schema = read_point.shard().schema();
+    let all = scratch.views.collections(read_point, &mut scratch.evaluator.cache);
+    let Some(all) = all else { return Vec::new() };
+    let mut wanted = collective::attributes(&all, read_point);
+    wanted.retain(|description| {
+        let on = scratch.views.on_attribute(view, *description, schema);
+        on.some.has(Right::Read) && selection.asks_for(*description, schema)
+    });
+    let mut shown = collective::shown(&all, &wanted, entry, read_point);
+    shown.retain(|(description, values)| {
+        scratch.views.on_attribute(view, *description, schema).every.has(Right::Read)
+            || values.iter().any(|value| scratch.may_read_value((who, view), *description, value, read_point))
+    });
+    shown.into_iter().map(|(description, _)| description).collect()
 }
 
 /// Are values of an attribute names of entries?

@@ -102,7 +102,7 @@ impl Query<'_> {
         for url in urls(entry, read_point) {
             let Ok(base) = read_point.resolve(&url.dn, &mut scratch.evaluator.cache) else { continue };
             let (asked, filter) = ((read_point, false), url.filter.filter());
-            let (filter, mut restricted) = compile_asking(scratch, (self.who, false), &filter, asked, false);
+            let (filter, mut restricted) = compile_asking(scratch, (self.who, None), &filter, asked, false);
             // As a search of the requester itself would find them.
             let base = Base { id: base, is_system: false, is_root_dse: false, is_change_log: false };
             let query = Query { base, is_restricted: restricted.is_needed(), ..*self };
@@ -135,7 +135,7 @@ impl Query<'_> {
 
     /// Shows those of the values that may be read.
     /// The view is taken anew: those of other entries were looked at since the caller had one, and a thread remembers so many.
-    fn show(
+    pub(super) fn show(
         &self,
         scratch: &mut Scratch,
         entry: &EntryRef<'_>,
@@ -149,7 +149,19 @@ impl Query<'_> {
         let mut may = |value: &&Vec<u8>| {
             is_whole || scratch.may_read_value((who, view), description, value, read_point)
         };
-        let mut values: Vec<&[u8]> = values.iter().filter(&mut may).map(|value| &value[..]).collect();
+        let values: Vec<&[u8]> = values.iter().filter(&mut may).map(|value| &value[..]).collect();
+        self.show_all(scratch, description, values, matching);
+    }
+
+    /// Shows values that may be read, as far as they are wanted.
+    pub(super) fn show_all(
+        &self,
+        scratch: &mut Scratch,
+        description: Description,
+        mut values: Vec<&[u8]>,
+        matching: Option<&mut Matching>,
+    ) {
+        let (read_point, schema) = (self.read_point, self.read_point.shard().schema());
         // An attribute without a value that may be read is not there, also where types alone are asked for.
         if values.is_empty() {
             return;

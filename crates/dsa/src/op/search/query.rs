@@ -10,6 +10,7 @@ use crate::access::{Requester, Tester, ValueJudge, ViewId};
 use crate::context::Reading;
 use crate::engine::Dsa;
 use crate::entry_writer::Large;
+use crate::entry_writer::matched::Matching;
 use crate::monitor::{Counters, count};
 use crate::policy;
 use crate::recent::Again;
@@ -67,9 +68,9 @@ impl Query<'_> {
         let mut chosen = templates.choose(asked, schema);
         let is_root_dse = self.base.is_root_dse;
         let groups = self.wanted_groups(templates.selection(chosen), entry);
-        let shows_groups = groups.is_some();
-        if let Some(groups) = groups {
-            let view = self.bring_groups(scratch, view, entry, groups, None);
+        let shows_more = groups.is_some() || self.shows_collective();
+        if shows_more {
+            let view = self.bring_besides(scratch, view, entry, groups, None);
             let (templates, ..) = scratch.writer(false);
             chosen = templates.choose(RequestedSelection { view, ..asked }, schema);
         }
@@ -84,9 +85,9 @@ impl Query<'_> {
             cache,
             is_root_dse,
         );
-        // What is shown of groups is worked out for each entry: no template has it.
+        // What is not of the entry itself is worked out for each: no template has it.
         if let Some(again) = self.again
-            && !shows_groups
+            && !shows_more
             && scratch.templates.holds(chosen)
         {
             scratch.recent.note_view(again, view, chosen);
@@ -106,6 +107,33 @@ impl Query<'_> {
             && selection.is_some_and(Selection::wants_members);
         ((members || member_of != [None; 2]) && !self.base.is_system)
             .then_some(WantedGroups { member_of, members })
+    }
+
+    /// May entries show collective attributes? One load, which is all that others pay. Who follows changes does not see them, as with groups.
+    #[inline]
+    fn shows_collective(&self) -> bool {
+        self.read_point.shard().has_collective() && !self.base.is_system && !self.follows
+    }
+
+    /// The entry that is written next shows what others have: groups that it is in, and collective attributes. Returns its view, which
+    /// looking at other entries may have dropped.
+    #[cold]
+    fn bring_besides(
+        &self,
+        scratch: &mut Scratch,
+        view: ViewId,
+        entry: &EntryRef<'_>,
+        groups: Option<WantedGroups>,
+        mut matching: Option<&mut Matching>,
+    ) -> ViewId {
+        let mut view = view;
+        if let Some(groups) = groups {
+            view = self.bring_groups(scratch, view, entry, groups, matching.as_deref_mut());
+        }
+        if self.shows_collective() {
+            view = self.bring_collective(scratch, view, entry, matching);
+        }
+        view
     }
 
     /// What is returned of entries by a view.
@@ -190,11 +218,12 @@ impl Query<'_> {
             return self.put(scratch, view, counters, entry, out);
         };
         count(&counters.entries, 1);
-        // What is shown of groups is compared with the items like any other value.
+        // What is shown of groups and of collective attributes is compared with the items like any other value.
         let (templates, ..) = scratch.writer(is_system);
         let chosen = templates.choose(self.selection(view), self.read_point.shard().schema());
-        if let Some(groups) = self.wanted_groups(templates.selection(chosen), entry) {
-            self.bring_groups(scratch, view, entry, groups, Some(&mut *matching));
+        let groups = self.wanted_groups(templates.selection(chosen), entry);
+        if groups.is_some() || self.shows_collective() {
+            self.bring_besides(scratch, view, entry, groups, Some(&mut *matching));
         }
         let (templates, cache, _) = scratch.writer(is_system);
         let at = (self.read_point, entry);

@@ -33,7 +33,7 @@ use super::query::{Admitted, Query};
 use super::running::{List, Responses, Rest, Running, SKIPPED_ENTRY, TooMuch};
 use super::special::SpecialEntries;
 use super::virtual_list_view::{ListTarget, ListView, failure};
-use crate::access::{ClassId, ViewId, Views};
+use crate::access::{ClassId, ViewId};
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::engine::Dsa;
@@ -392,7 +392,7 @@ impl Sorting {
     /// Takes its entries from an index in the order of that, if one serves it. A part of a list needs positions, too.
     pub(super) fn walk(
         &mut self,
-        views: &mut Views,
+        scratch: &mut Scratch,
         query: &Query<'_>,
         (cursor, special): (&Cursor, SpecialEntries),
         page: Option<&Page>,
@@ -400,6 +400,10 @@ impl Sorting {
     ) {
         let is_new = matches!(self.stage, Stage::Gather(_));
         let Some(first) = self.maker.by.first().filter(|_| is_new) else { return };
+        if first.is_collected(scratch, query.read_point) {
+            return;
+        }
+        let views = &mut scratch.views;
         self.lacks = Walk::lacks(views, query, (first, cursor), self.view.is_some());
         if let Some(view) = &self.view {
             self.window = Window::open(views, query, (first, cursor), special, view);

@@ -11,6 +11,7 @@
 
 use super::super::query::Query;
 use crate::access::{ClassId, Own, ViewId};
+use crate::collective;
 use crate::faults::holes;
 use crate::worker::Scratch;
 use ::access::Right;
@@ -18,11 +19,10 @@ use env::planted;
 use model::{Description, EntryId, ResultCode, TypeId};
 use proto::control::sort::SortKey;
 use schema::{Rule, Schema, WantedOptions};
-use store::EntryRef;
-use store::Values;
 use store::derived::Derived;
 use store::search::work;
 use store::values::SetPosition;
+use store::{EntryRef, ReadPoint, Values};
 
 /// Units of looking for the values of a key in an entry.
 /// The description of each slot is compared as well, which is counted beside it.
@@ -84,6 +84,16 @@ impl SortedBy {
     pub(super) fn plain(&self) -> Option<(TypeId, Rule)> {
         let is_plain = self.options.is_none() && self.derived.is_none();
         is_plain.then_some((self.attribute_type, self.rule))
+    }
+
+    /// Do collective attributes give values to it? Then no index has them all.
+    pub(super) fn is_collected(&self, scratch: &mut Scratch, read_point: ReadPoint<'_>) -> bool {
+        let schema = read_point.shard().schema();
+        let all = scratch.views.collections(read_point, &mut scratch.evaluator.cache);
+        all.is_some_and(|all| {
+            let mut given = all.iter().flat_map(|collection| &collection.attributes);
+            given.any(|description| self.is_of(*description, schema))
+        })
     }
 
     /// Is it about the same attribute?
@@ -207,10 +217,49 @@ impl KeyMaker {
                 self.unfinished = Some(at);
                 return None;
             }
+            if query.read_point.shard().has_collective() && !query.base.is_system {
+                self.least_collected(query, scratch, (entry, view), &mut at, work);
+            }
             put_component(&mut at.key, at.least.take().as_deref(), self.by[at.by].reverse);
             (at.by, at.slot) = (at.by + 1, 0);
         }
         Some(at.key)
+    }
+
+    /// Collective attributes count as if the entry stored them, by the same two questions. They are few, and are looked at in one go.
+    #[cold]
+    fn least_collected(
+        &mut self,
+        query: &Query<'_>,
+        scratch: &mut Scratch,
+        (entry, view): (&EntryRef<'_>, ViewId),
+        at: &mut Unfinished,
+        work: &mut u64,
+    ) {
+        let (by, read_point, schema) = (&self.by[at.by], query.read_point, query.read_point.shard().schema());
+        let Some(all) = scratch.views.collections(read_point, &mut scratch.evaluator.cache) else { return };
+        let mut wanted = collective::attributes(&all, read_point);
+        wanted.retain(|description| {
+            by.is_of(*description, schema)
+                && scratch.views.on_attribute(view, *description, schema).some.has(Right::Read)
+        });
+        // The key is of other attributes: nearly all sort keys are.
+        if wanted.is_empty() {
+            return;
+        }
+        for (description, values) in collective::shown(&all, &wanted, entry, read_point) {
+            let every = scratch.views.on_attribute(view, description, schema).every.has(Right::Read);
+            for value in values {
+                *work = work.saturating_sub(work::of_value(&value));
+                self.normal.clear();
+                if by.rule.normalise_value(schema, &value, &mut self.normal).is_ok()
+                    && at.least.as_ref().is_none_or(|least| self.normal < *least)
+                    && (every || scratch.may_read_value((query.who, view), description, &value, read_point))
+                {
+                    std::mem::swap(at.least.get_or_insert_default(), &mut self.normal);
+                }
+            }
+        }
     }
 
     /// Finds the least value of a component. `false` if there is more to look at.

@@ -3,7 +3,10 @@
 //! ```text
 //! { base "ou=staff", specificExclusions { chopBefore:"ou=guests" }, minimum 1, maximum 3, specificationFilter item:person }
 //! ```
-//! The text is read each time that it is asked. It is short, and was looked at when it was written.
+//! It is short, and was looked at when it was written. Where names lead and what classes are is for those who ask: for password policies and collective attributes.
+
+/// The attribute by which a subentry says which entries it is about.
+pub(crate) const SPECIFICATION: &str = "subtreeSpecification";
 
 /// Octets of a specification.
 const BYTES_MAX: usize = 8192;
@@ -149,7 +152,7 @@ impl<'t> Reader<'t> {
     /// A name below another one.
     fn name(&mut self) -> Result<String, String> {
         let text = self.string()?;
-        // Whether an entry has this name is asked when the policy is.
+        // Whether an entry has this name is asked when the specification is.
         let is_name = model::dn::parse(text.as_bytes()).is_ok();
         if is_name { Ok(text) } else { Err(format!("`{text}` is no DN")) }
     }
