@@ -46,7 +46,11 @@ fn collect(node: &mut Node, read_point: ReadPoint<'_>, collections: &[Arc<Collec
 
 /// The collective attributes that an item is true of, those of one subentry together. `None` if there is none.
 #[cold]
-fn sources(item: &Item, read_point: ReadPoint<'_>, collections: &[Arc<Collection>]) -> Option<Arc<[Source]>> {
+fn sources(
+    item: &Item,
+    read_point: ReadPoint<'_>,
+    collections: &[Arc<Collection>],
+) -> Option<Arc<Vec<Source>>> {
     let schema = &read_point.shard.schema;
     let subentries = Description::plain(schema.well_known().collective_attribute_subentries);
     // A client pays for it as for any item; the values are the administrator's, and few.
@@ -74,5 +78,5 @@ fn sources(item: &Item, read_point: ReadPoint<'_>, collections: &[Arc<Collection
             put(*description, values);
         }
     }
-    (!found.is_empty()).then(|| found.into())
+    (!found.is_empty()).then(|| Arc::new(found))
 }

@@ -98,7 +98,7 @@ pub(crate) struct Item {
     pub(crate) test: Test,
     pub(crate) derived: Option<Derived>,
     /// Where it is true of entries for values that others have: of collective attributes, at one read point. `None` of nearly all.
-    pub(crate) collected: Option<Arc<[Source]>>,
+    pub(crate) collected: Option<Arc<Vec<Source>>>,
 }
 
 #[derive(Clone, Debug)]
