@@ -31,6 +31,7 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
     (
         Foreign::Derived,
         &[
+            "collectiveAttributeSubentries",
             "contextCSN",
             "entryDN",
             "entryUSN",
