@@ -79,7 +79,8 @@ impl Applier {
         worker.scratch.notes = trail.as_ref().map(|_| Box::default());
         // Changes have their places in the log, so they are kept where there is one.
         let now = Now { wall_ms: dsa.config.started_ms, monotonic_ns: 0 };
-        dsa.change_log.begin(&dsa.system, dsa.chosen.now().change_log, now);
+        let choices = dsa.chosen.now().change_log;
+        dsa.change_log.begin(&dsa.system, (choices, dsa.shard.last_csn()), now);
         let chain = Chain::new(dsa.shard().settings().key[0], 0, 0);
         let mut applier = Applier { worker, chain, trail, behaviour: OLDEST, reported: (0, 0) };
         applier.behave(OLDEST);
@@ -91,7 +92,8 @@ impl Applier {
     /// The directory is what the log says up to the record `index`, where the outcome chain has this value.
     pub fn stands_at(&mut self, index: u64, chain: u64) {
         self.chain = Chain::new(self.worker.dsa.shard().settings().key[0], index, chain);
-        self.worker.dsa.change_log.begin_behind(index);
+        let dsa = &self.worker.dsa;
+        dsa.change_log.begin_behind(index, dsa.shard.last_csn());
         if let Some(trail) = &self.trail {
             trail.from(index);
         }
@@ -306,6 +308,8 @@ impl Applier {
             shard.writer().give_ids(&command.ids).map_err(ApplyError::Id)?;
         }
         let before = answers.len();
+        let is_put = self.worker.dsa.change_log.begin_command();
+        let sequence = shard.sequence() + 1;
         self.begin_notes();
         // Cloned only where somebody wants to know.
         let origin = self.trail.as_ref().and_then(|_| along.as_ref().map(|along| along.origin.clone()));
@@ -336,7 +340,10 @@ impl Applier {
             Outcome::Each(&answers[before..])
         };
         if self.worker.scratch.notes.is_some() {
-            self.report(command, origin, &outcome);
+            self.report(command, origin, &outcome, sequence);
+        }
+        if is_put {
+            self.worker.dsa.change_log.end_command();
         }
         assert!(answers.len() >= before, "answers stand behind those to earlier commands");
         if !command.ids.is_empty() {

@@ -7,26 +7,34 @@
 //! nobody else. What even they read by name only, passwords above all, is never put into it.
 //!
 //! A number is the place of the change in the log: the record, and which of its updates it is. All nodes of a cluster have the same log, and so the same
-//! numbers. Which changes are kept is a matter of each node: those that it has applied since its start, as far as the settings allow. The number
+//! numbers. Which changes are kept is a matter of each node: those that it has applied, or that its snapshot brought, as far as the settings allow. The number
 //! behind which all are there is `firstChangeNumber` of the root DSE.
 //!
 //! ```text
 //! applier      a command was applied, what was noted of its updates  ->  [`ChangeLog::put`]
 //! the oldest   go when there are too many bytes of them, or when they are too old
+//! a snapshot   lets the log go, and has the changes in files of its own that no snapshot before has  ->  [`Dsa::write_changes`]
+//! a start      takes those of its snapshot, and puts what the log has behind it  ->  [`Dsa::load_changes`]
 //! ```
 
 pub mod choices;
 mod entry;
+mod kept;
+mod stored;
+mod touched;
 
 use self::choices::Choices;
-use self::entry::fill;
+use self::entry::{CHANGE_LOG_ENTRY, fill};
+use self::kept::{Change, Kept};
+pub use self::stored::Loading;
+pub(crate) use self::touched::{Complete, Touched};
 use crate::audit::Carried;
 use crate::offer::Offer;
 use crate::system::{CHANGE_LOG_DN, ROOT_DSES, System, Update, put, put_all};
 use env::clock::Now;
-use model::Entry;
 use model::limits::TRANSACTION_UPDATES_MAX;
-use std::collections::VecDeque;
+use model::{Csn, Entry};
+use proto::{Outline, tag};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,74 +56,6 @@ pub(crate) fn number_of(index: u64, update: u32) -> u64 {
     index << UPDATE_BITS | u64::from(update)
 }
 
-/// The changes that are kept.
-/// Their entries are in the shard; here is what says which of them goes next.
-#[derive(Debug, Default)]
-struct Kept {
-    changes: VecDeque<Change>,
-    bytes: u64,
-    /// Changes up to this number are not kept.
-    behind: u64,
-    /// First and last number, as each root DSE shows them.
-    shown: [(u64, u64); Offer::COUNT],
-}
-
-/// A change, without what its entry has.
-#[derive(Debug)]
-struct Change {
-    number: u64,
-    wall_ms: u64,
-    bytes: u64,
-}
-
-impl Kept {
-    /// The least number that a change which is not there cannot have.
-    fn first(&self) -> u64 {
-        self.behind + 1
-    }
-
-    /// The number of the newest change; where none is kept, the greatest that one which is gone may have.
-    fn last(&self) -> u64 {
-        self.changes.back().map_or(self.behind, |change| change.number)
-    }
-
-    /// First and last number.
-    fn bounds(&self) -> (u64, u64) {
-        (self.first(), self.last())
-    }
-
-    /// Does the root DSE with this number show the bounds, and does no change go? Then there is nothing to be brought up to date.
-    fn is_shown(&self, offer: usize, goes: impl FnOnce(&Change, u64) -> bool) -> bool {
-        let none_goes = !self.changes.front().is_some_and(|oldest| goes(oldest, self.bytes));
-        none_goes && self.shown[offer] == self.bounds()
-    }
-
-    /// Shows the bounds in the root DSE with this number, if they have changed. No first number is 0.
-    fn show(&mut self, update: &mut Update<'_>, offer: usize) {
-        let (first, last) = self.bounds();
-        if std::mem::replace(&mut self.shown[offer], (first, last)) != (first, last) {
-            let bounds = [(FIRST, vec![first.to_string()]), (LAST, vec![last.to_string()])];
-            update.replace(ROOT_DSES[offer], bounds);
-        }
-    }
-
-    /// Keeps a change, which is the newest.
-    fn push(&mut self, change: Change) {
-        assert!(self.last() < change.number, "changes are put in the order of the log");
-        self.bytes += change.bytes;
-        self.changes.push_back(change);
-    }
-
-    /// Drops the oldest, if it is to go.
-    fn pop_if(&mut self, goes: impl FnOnce(&Change, u64) -> bool) -> Option<u64> {
-        let oldest = self.changes.front().filter(|oldest| goes(oldest, self.bytes))?;
-        let (number, bytes) = (oldest.number, oldest.bytes);
-        self.changes.pop_front();
-        (self.bytes, self.behind) = (self.bytes - bytes, number);
-        Some(number)
-    }
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeLog {
@@ -123,8 +63,11 @@ pub(crate) struct ChangeLog {
     age_max_ms: AtomicU64,
     /// Is there a log, so that changes have places in it?
     has_log: AtomicBool,
-    /// The last record that is applied.
+    /// The last record that is applied, and the last CSN that was given by then.
     applied: AtomicU64,
+    applied_csn: AtomicU64,
+    /// Commands that were begun and ended: odd while one is applied whose changes are not all here.
+    commands: AtomicU64,
     /// Changed in the role of the writer of the server's own entries, which is taken first.
     kept: Mutex<Kept>,
 }
@@ -137,8 +80,9 @@ impl ChangeLog {
     }
 
     /// The directory has a log from here on.
-    pub(crate) fn begin(&self, system: &System, choices: Choices, now: Now) {
+    pub(crate) fn begin(&self, system: &System, (choices, csn): (Choices, Csn), now: Now) {
         self.has_log.store(true, Ordering::Relaxed);
+        self.applied_csn.store(csn.0, Ordering::Relaxed);
         self.choose(system, choices, now);
     }
 
@@ -158,7 +102,7 @@ impl ChangeLog {
                 (false, true) => {
                     // What was applied before is nowhere.
                     let behind = number_of(self.applied.load(Ordering::Relaxed) + 1, 0) - 1;
-                    *kept = Kept { behind, ..Kept::default() };
+                    *kept = Kept::none_up_to(behind, Csn(self.applied_csn.load(Ordering::Relaxed)));
                     let schema = system.shard().schema();
                     let mut entry = Entry::new();
                     put_all(&mut entry, schema, "objectClass", ["top", "extensibleObject"]);
@@ -177,20 +121,38 @@ impl ChangeLog {
         });
     }
 
-    /// The directory is what the log says up to this record. No change up to it will be put.
-    pub(crate) fn begin_behind(&self, index: u64) {
+    /// The directory is what the log says up to this record, by which this was the last CSN. No change up to it will be put.
+    pub(crate) fn begin_behind(&self, index: u64, csn: Csn) {
         self.applied.store(index, Ordering::Relaxed);
-        self.kept().behind = number_of(index + 1, 0) - 1;
+        self.applied_csn.store(csn.0, Ordering::Relaxed);
+        let mut kept = self.kept();
+        *kept = Kept { shown: kept.shown, ..Kept::none_up_to(number_of(index + 1, 0) - 1, csn) };
     }
 
-    /// All of a record is applied.
+    /// All of a record is applied, by which this was the last CSN.
     /// If changes are kept from here on, those of the records before are not there.
-    pub(crate) fn end(&self, index: u64) {
+    pub(crate) fn end(&self, index: u64, csn: Csn) {
         self.applied.store(index, Ordering::Relaxed);
+        self.applied_csn.store(csn.0, Ordering::Relaxed);
     }
 
-    /// Puts the changes of a command, which was applied just now.
-    pub(crate) fn put(&self, system: &System, carried: &Carried) {
+    /// A command is about to be applied whose changes will be put. Returns what is to be told of its end, if they are wanted.
+    pub(crate) fn begin_command(&self) -> bool {
+        let is_on = self.is_on();
+        if is_on {
+            self.commands.fetch_add(1, Ordering::Release);
+        }
+        is_on
+    }
+
+    /// All changes of the command were put.
+    pub(crate) fn end_command(&self) {
+        self.commands.fetch_add(1, Ordering::Release);
+    }
+
+    /// Puts the changes of a command, which was applied just now: all of them with a commit sequence that is not before `sequence`.
+    /// `changes_others`: it may have changed entries that it does not name.
+    pub(crate) fn put(&self, system: &System, carried: &Carried, (sequence, changes_others): (u64, bool)) {
         let now = Now { wall_ms: carried.wall_ms, monotonic_ns: 0 };
         system.update(now, |update| {
             let mut kept = self.kept();
@@ -202,11 +164,23 @@ impl ChangeLog {
                     drop_oldest(update, &mut kept, |_, _| true);
                     kept.behind = number - 1;
                 }
-                let Some(bytes) = fill(&mut entry, system, (number, carried), message, note) else {
-                    continue;
-                };
+                let filled = fill(&mut entry, system, (number, carried), message, note);
+                if changes_others || filled.is_none() {
+                    kept.unlisted = kept.unlisted.max(note.csn);
+                }
+                let Some(bytes) = filled else { continue };
+                let op_tag = Outline::of(message).map(|outline| outline.op_tag);
                 // It counts before it is there: what finds no room goes like one that was kept.
-                kept.push(Change { number, wall_ms: carried.wall_ms, bytes: bytes as u64 + ENTRY_BYTES });
+                kept.push(Change {
+                    number,
+                    wall_ms: carried.wall_ms,
+                    bytes: bytes as u64 + ENTRY_BYTES,
+                    csn: note.csn,
+                    sequence,
+                    uuid: store::uuid::parse(&note.uuid),
+                    is_rename: op_tag == Some(tag::MODIFY_DN),
+                    is_delete: op_tag == Some(tag::DELETE),
+                });
                 if !update.add(&dn_of(number), &mut entry) {
                     // There is no room for it: so there is none for any before it, or readers would not know that one is missing.
                     drop_oldest(update, &mut kept, |_, _| true);

@@ -137,6 +137,8 @@ pub const SESSION_FOLLOWERS_DEFAULT: usize = 8;
 pub const FOLLOWERS_DEFAULT: usize = 256;
 /// The highest limit that can be set for all sessions.
 pub const FOLLOWERS_MAX: u64 = 1 << 16;
+/// Entries changed since a cookie, beyond which a consumer gets the names of those that are unchanged instead: 16 bytes each.
+pub const TOUCHED_MAX: usize = 1 << 16;
 /// Bytes of events of changed entries that are kept for those who follow, if nothing else is said.
 pub const STREAM_BYTES_DEFAULT: usize = 16 << 20;
 /// The lowest and the highest limit that can be set.

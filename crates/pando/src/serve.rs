@@ -169,6 +169,11 @@ fn serve(config: &Config, cluster: &serve_cluster::NodeArgs) -> Result<(), Faile
     let dsa = directory::create(config, schema, &clock, &directory::superblock(config, &mut SystemEntropy));
     let dsa = dsa.map_err(|error| Failed::at("the directory cannot be made", error))?;
     load(config, &dsa, &clock)?;
+    if dsa.wants_changes() {
+        tracing::warn!(
+            "changelog-keep: there is no cn=changelog, for without a data directory there is no log"
+        );
+    }
     let ready = print_ready;
     let indexer = indexer::Thread::start(Arc::clone(&dsa), Nowhere).map_err(cannot_serve)?;
     let served = server::serve(dsa, endpoints, config.options, ready);

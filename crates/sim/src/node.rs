@@ -163,6 +163,8 @@ pub struct StartOptions {
     pub schema: Option<Arc<schema::Schema>>,
     /// The versions of the behaviour that the program knows.
     pub versions: Versions,
+    /// Bytes of changes that `cn=changelog` keeps.
+    pub changes: u64,
 }
 
 /// As [`recover`], with all that may be asked for.
@@ -267,6 +269,7 @@ fn with_wanted<T>(
     config.store.schema_check = !asked.has_no_schema_check;
     config.settings.configured.access.rules = rules(asked.access);
     config.settings.configured.reads = asked.reads;
+    config.settings.configured.change_log.bytes = asked.changes;
     let age_max_ms = &mut config.settings.configured.transactions.age_max_ms;
     *age_max_ms = asked.transaction_ms.unwrap_or(*age_max_ms);
     let schema = asked.schema.map_or_else(|| schema_in(data), Ok)?;

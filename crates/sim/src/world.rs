@@ -33,6 +33,10 @@ use wal::Mode;
 
 /// The data directory.
 const DIR: &str = "data";
+/// One world of so many keeps changes, for consumers and `cn=changelog`: a hundred or so.
+const CHANGES_KEPT_OF: u64 = 7;
+/// See [`CHANGES_KEPT_OF`].
+pub(crate) const CHANGES_BYTES: u64 = 64 << 10;
 /// Clients of a world.
 const SESSIONS: usize = 3;
 
@@ -319,6 +323,8 @@ pub struct World {
     has_ranks: bool,
     /// Starts change whether entries are held to the schema.
     has_other_rules: bool,
+    /// Bytes of changes that it keeps.
+    changes: u64,
     /// There was a start that came to its end.
     has_started: bool,
     precedence: Precedence,
@@ -378,6 +384,7 @@ impl World {
             watched: transactions::Watched::default(),
             has_ranks,
             has_other_rules,
+            changes: if seed % CHANGES_KEPT_OF == 2 { CHANGES_BYTES } else { 0 },
             has_started: false,
             precedence: Precedence::new(SESSIONS),
             readers: readers::Readers::new(seed),
@@ -442,7 +449,7 @@ impl World {
             false => &[WRITERS, COPIED],
         };
         let has_no_schema_check = !has_schema_check;
-        StartOptions { seed, has_no_schema_check, access, ..StartOptions::default() }
+        StartOptions { seed, has_no_schema_check, access, changes: self.changes, ..StartOptions::default() }
     }
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.

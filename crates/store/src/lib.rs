@@ -59,7 +59,7 @@ pub mod stream;
 mod suffix;
 mod sync;
 mod tree;
-mod uuid;
+pub mod uuid;
 pub mod values;
 
 pub use apply::{

@@ -77,7 +77,7 @@ pub(crate) fn write(uuid: [u8; 16], out: &mut Vec<u8>) {
 }
 
 /// Reads a UUID as RFC 4530 writes it.
-pub(crate) fn parse(text: &[u8]) -> Option<[u8; 16]> {
+pub fn parse(text: &[u8]) -> Option<[u8; 16]> {
     let mut uuid = [0; 16];
     let mut digits = text.iter().filter(|byte| **byte != b'-');
     for byte in &mut uuid {

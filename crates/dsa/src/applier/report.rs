@@ -43,7 +43,14 @@ impl Applier {
     }
 
     /// Reports what became of a command.
-    pub(super) fn report(&mut self, command: &Command<'_>, origin: Option<Origin>, outcome: &Outcome<'_>) {
+    /// `sequence` is the first commit sequence that it may have become visible with.
+    pub(super) fn report(
+        &mut self,
+        command: &Command<'_>,
+        origin: Option<Origin>,
+        outcome: &Outcome<'_>,
+        sequence: u64,
+    ) {
         let notes = self.worker.scratch.notes.as_mut().map(|notes| notes.take()).unwrap_or_default();
         // Refused updates count too, so that a replay comes to the same numbers.
         let first = self.count(messages(command.messages).count() as u32);
@@ -69,7 +76,8 @@ impl Applier {
         };
         let dsa = &self.worker.dsa;
         if dsa.change_log.is_on() {
-            dsa.change_log.put(&dsa.system, &carried);
+            // A constraint may change what refers to the entry, or count.
+            dsa.change_log.put(&dsa.system, &carried, (sequence, dsa.constraints.is_any()));
         }
         if let Some(trail) = &self.trail {
             trail.carried(carried);
@@ -105,7 +113,8 @@ impl Applier {
 
     /// Reports that all of a record was reported.
     pub(super) fn report_end(&self, index: u64) {
-        self.worker.dsa.change_log.end(index);
+        let dsa = &self.worker.dsa;
+        dsa.change_log.end(index, dsa.shard.last_csn());
         if let Some(trail) = &self.trail {
             trail.ends(index);
         }

@@ -32,6 +32,8 @@ env::faults! {
     /// The change log is for all who may read entries below `cn=changelog` (row X10).
     /// It has the values of all entries, also of those that are hidden from the reader.
     CHANGES_OF_HIDDEN = "changes-of-hidden";
+    /// A refresh says what is gone to all (row X8): also of entries that were always hidden from the reader.
+    GONE_OF_HIDDEN = "gone-of-hidden";
     /// The change log has passwords (row X10).
     SECRET_IN_CHANGE_LOG = "secret-in-change-log";
     /// Aliases lead to entries that are hidden (row X3).

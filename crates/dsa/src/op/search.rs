@@ -14,6 +14,7 @@ pub(crate) mod again;
 mod base;
 mod batch;
 mod begin_following;
+mod by_log;
 mod chained;
 mod collective;
 mod contents;

@@ -370,3 +370,22 @@ fn last_frame(out: &[u8]) -> usize {
     }
     last
 }
+
+/// What is gone is named by the change log, whether the client had it or not: to nobody but those who may read everything.
+#[test]
+fn x8_a_refresh_names_nothing_that_was_hidden() {
+    let mut config = ruled(&[HIDES]);
+    config.settings.configured.change_log.bytes = 1 << 20;
+    let mut client = crate::common::journal::journaled_with(config).0;
+    client.plant();
+    let mut root = client.root();
+    client.must_bind(ADA, "lace");
+    add_eve(&mut root, "secret");
+    let once = Wish { persists: false, ..ALL };
+    let mut consumer = Consumer::default();
+    client.begin_sync(&once, &mut consumer);
+    consumer.said.clear();
+    assert_eq!(root.delete(EVE).code, Success);
+    client.begin_sync(&once, &mut consumer);
+    assert!(consumer.said.iter().all(|said| said == "unchanged"), "{:?}", consumer.said);
+}

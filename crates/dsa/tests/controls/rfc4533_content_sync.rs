@@ -227,6 +227,44 @@ fn rfc4533_s3_3_a_size_limit_leaves_no_state_behind() {
     assert!(out.len() > 100 && !has_state(&out));
 }
 
+/// Who may read everything is notified of what is gone by the change log, and not of what is unchanged. Behind a rename nobody knows what it has moved.
+#[test]
+fn rfc4533_s3_3_2_a_refresh_by_the_change_log() {
+    let mut config = crate::common::config();
+    config.settings.configured.change_log.bytes = 1 << 20;
+    let mut writer = crate::common::journal::journaled_with(config).0;
+    writer.plant();
+    writer.bind_root();
+    let mut reader = Client::of(&writer.dsa);
+    reader.bind_root();
+    person(&mut writer, "a", "1");
+    person(&mut writer, "b", "1");
+    person(&mut writer, "c", "1");
+    let (asked, mut consumer) = (of(PEOPLE, "(description=1)", false), Consumer::default());
+    let mut refreshed = |writer: &mut Client, consumer: &mut Consumer| {
+        consumer.said.clear();
+        reader.begin_sync(&asked, consumer);
+        writer.is_synchronous(&asked, consumer);
+        consumer.said.clone()
+    };
+    assert_eq!(refreshed(&mut writer, &mut consumer).len(), 3);
+    assert_eq!(writer.delete(&format!("cn=a,{PEOPLE}")).code, Success);
+    assert_eq!(refreshed(&mut writer, &mut consumer), ["gone"]);
+    writer.modify(&format!("cn=b,{PEOPLE}"), &[(ModifyKind::Replace, "description", &["2"])]);
+    person(&mut writer, "d", "1");
+    // The one that was deleted at the CSN of the cookie is named once more: a delete has none of its own.
+    let said = refreshed(&mut writer, &mut consumer);
+    assert!(
+        said[0] == format!("add cn=d,{PEOPLE}") && said[1..].iter().all(|said| said == "gone"),
+        "{said:?}"
+    );
+    writer.rename(&format!("cn=c,{PEOPLE}"), "cn=e", true, None);
+    writer.modify(&format!("cn=d,{PEOPLE}"), &[(ModifyKind::Replace, "sn", &["y"])]);
+    person(&mut writer, "f", "1");
+    assert!(!refreshed(&mut writer, &mut consumer).contains(&"gone".to_owned()));
+    assert_eq!(consumer.end, Some((Success, false)), "what is unchanged was named");
+}
+
 #[test]
 fn rfc4533_s3_4_changes_are_reported() {
     let (mut writer, mut reader) = rooted();

@@ -71,6 +71,6 @@ impl Committer {
         if planted::is(faults::RELEASED_BEFORE_SNAPSHOT) {
             let _ = self.log.files().release(mark.record, &mut |_| Ok(()));
         }
-        Ok(Some((self.replica.point(checkpoint, mark), index)))
+        Ok(Some((self.replica.point(checkpoint, mark, &self.dsa), index)))
     }
 }

@@ -13,7 +13,7 @@ use dsa::chain::Chain;
 use dsa::journal::{OUTCOME_UNKNOWN, Updates};
 use dsa::parcel::{Head, Parcel};
 use dsa::settings::Record;
-use dsa::{Applier, ApplyError, Waking};
+use dsa::{Applier, ApplyError, Dsa, Waking};
 use env::planted;
 use model::ResultCode;
 use std::cell::Cell;
@@ -166,8 +166,9 @@ impl Replica {
     }
 
     /// What a snapshot holds, of a checkpoint of what was applied so far.
-    pub(super) fn point(&self, checkpoint: Checkpoint, mark: Mark) -> Point {
+    pub(super) fn point(&self, checkpoint: Checkpoint, mark: Mark, dsa: &Arc<Dsa>) -> Point {
         Point {
+            changes: Some(Arc::clone(dsa)),
             mark,
             checkpoint,
             state: self.log_state(),

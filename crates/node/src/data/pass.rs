@@ -116,6 +116,7 @@ impl Data {
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Pass, DataError> {
         let Maker { rules, schema, config } = maker;
+        let started_ms = config.started_ms;
         let dsa = match &base.held {
             None => self.restore(snapshots, config, &schema, on_progress)?,
             Some(held) => {
@@ -136,6 +137,9 @@ impl Data {
         }
         let replay =
             Replay::new(applier, (base.from, base.state), epochs, (rules, self.versions), base_settings);
+        if base.held.is_none() {
+            snapshot::load_changes(&self.snapshot_dir(), snapshots, &dsa, started_ms)?;
+        }
         Ok(Pass { dsa, replay })
     }
 
@@ -204,7 +208,15 @@ impl Pass {
         let rules = self.replay.epochs.rules().text().into();
         let settings = self.replay.settings.clone();
         Ok((
-            Point { checkpoint, state, rules, settings, mark: Mark { bytes: Vec::new(), record: index } },
+            Point {
+                checkpoint,
+                state,
+                rules,
+                settings,
+                mark: Mark { bytes: Vec::new(), record: index },
+                // A pass by other rules keeps none.
+                changes: None,
+            },
             index,
         ))
     }

@@ -1,9 +1,11 @@
 //! A checkpoint of the directory as files of a snapshot, and back. What the files hold: `docs/formats/segment.md`.
 
+mod changes;
 mod held;
 mod state;
 mod writing;
 
+pub(super) use changes::load as load_changes;
 pub use held::Held;
 pub(super) use state::Parts;
 pub use state::{LogState, Point};
@@ -29,6 +31,8 @@ use wal::{Index, Log, OpenError};
 const SEGMENT: u8 = 1;
 /// The file of the slot map.
 const SLOTS: u8 = 2;
+/// Files of changes for the change log: their generation is the last record that they have changes of, their number that of a slot map.
+const CHANGES: u8 = 3;
 /// Bytes of a snapshot from which on threads are worth their start.
 const THREADS_FROM_BYTES: u64 = 4 << 20;
 /// The snapshots of a data directory, and what the next one's files are called.
@@ -115,7 +119,8 @@ impl SnapshotStore {
         assert!(last < self.next, "no two slot maps have the same name");
         let slots = FileId { kind: SLOTS, number: 0, generation: self.next };
         self.next += 1;
-        let begun = Writing::begin(self.snapshots.unfinished(), slots, point, index, way);
+        let known = changes::of(self.latest());
+        let begun = Writing::begin((self.snapshots.unfinished(), known), slots, point, index, way);
         begun.map(|writing| Step::Goes(Box::new(writing))).inspect_err(|_| self.clear(&mut |_, _| ()))
     }
 

@@ -4,7 +4,7 @@ use super::{Cluster, DIR, SESSIONS, TRANSACTION_MS, broken};
 use crate::disk::Faults;
 use crate::followers::COPIED;
 use crate::node::{self, StartOptions};
-use crate::world::Violation;
+use crate::world::{CHANGES_BYTES, Violation};
 use ::node::data::{DataError, Replication};
 use consensus::links::Channel;
 use dsa::settings::Texts;
@@ -45,6 +45,8 @@ impl Cluster {
             settings: self.settings.are_changed.then(Texts::new),
             versions,
             access: &[COPIED],
+            // Those of clusters without consumers are as they were.
+            changes: if self.followers.count() > 0 { CHANGES_BYTES } else { 0 },
             ..StartOptions::default()
         };
         let replication = Replication { id, links, retention: self.retention };

@@ -16,6 +16,8 @@ use super::suspended::{SearchContext, SuspendedSearch};
 use super::unindexed::bound;
 use crate::context::Reading;
 use crate::control::{Requested, Wanted};
+use crate::faults::holes;
+use env::planted;
 use model::limits::SESSION_SEARCHES_MAX;
 use model::{DerefAliases, ResultCode};
 use proto::control::content_sync::SyncRequest;
@@ -159,6 +161,7 @@ fn open(
         since: None,
         has_all: false,
         above: None,
+        by_log: None,
         notice: None,
         uuids: Vec::new(),
         batch: Batch::default(),
@@ -177,6 +180,9 @@ fn open(
     {
         let text = "the cookie is of another search, of other rights or of another server";
         return end(out, ResultCode::SyncRefreshRequired, text);
+    }
+    if reading.scratch.views.reads_changes(query.who.class) || planted::is(holes::GONE_OF_HIDDEN) {
+        following.go_by_log(&reading.dsa.change_log);
     }
     // Nothing has changed since: the client has all of it.
     if !persists && following.has_all {

@@ -26,6 +26,7 @@
 //! When the rules or the groups of the requester have changed, what is known of the content holds no more: the client is to begin anew.
 
 use super::batch::{Batch, Changed, Lost};
+use super::by_log::ByLog;
 use super::cookie::Cookie;
 use super::renames::{NORMALISED_NAME, Name, Rename};
 use crate::access::{ClassId, ViewId};
@@ -114,6 +115,8 @@ pub(super) struct Following {
     pub(super) has_all: bool,
     /// An entry above others, and whether it or one above it has changed since.
     pub(super) above: Option<(EntryId, bool)>,
+    /// How it knows what is gone, if the entries that are unchanged need not be named.
+    pub(super) by_log: Option<Box<ByLog>>,
     /// Of the entry that is to be sent.
     pub(super) notice: Option<Notice>,
     /// Of entries that are unchanged: to be said together.
@@ -145,7 +148,7 @@ impl Following {
 
     /// The cookie of a state; empty for a search that has none.
     /// Of a number of entries that is not known it says so, and is good for a refresh all the same.
-    fn cookie(&self, shard: &Shard, reached: Reached) -> Vec<u8> {
+    pub(super) fn cookie(&self, shard: &Shard, reached: Reached) -> Vec<u8> {
         let Form::Sync { rid, key, .. } = self.form else { return Vec::new() };
         let check = (check(shard, key, reached.csn.0), check(shard, key, reached.entries));
         Cookie { rid, csn: Some(reached.csn), check: Some(check) }.write()
@@ -175,7 +178,7 @@ impl Following {
         match (&self.form, self.stage) {
             (Form::Sync { .. }, Stage::Refresh) => {
                 if self.is_unchanged(read_point, entry) {
-                    if !self.has_all {
+                    if !self.has_all && self.by_log.is_none() {
                         self.uuids.push(read_point.uuid(entry));
                         if self.uuids.len() == UUIDS_MAX {
                             self.say_unchanged(message_id, out);
@@ -183,7 +186,9 @@ impl Following {
                     }
                     return false;
                 }
-                self.notice = Some(Notice::State(SyncState::Add, read_point.uuid(entry)));
+                let uuid = read_point.uuid(entry);
+                self.by_log.iter_mut().for_each(|by_log| by_log.note_sent(uuid));
+                self.notice = Some(Notice::State(SyncState::Add, uuid));
                 true
             }
             (Form::Changes(changes), Stage::Refresh) => !changes.changes_only,
@@ -412,23 +417,25 @@ impl Following {
             + self.batch.heap_bytes()
             + size_of_val(&self.uuids[..])
             + size_of_val(&self.way[..])
+            + self.by_log.as_ref().map_or(0, |by_log| by_log.heap_bytes())
             + self.base.heap_bytes()
             + self.through.as_ref().map_or(0, |name| name.len())
     }
 
     /// Ends the refresh.
     /// In a present phase what was not named is gone. If the client has all, it is a delete phase in which nothing is gone (RFC 4533 section
-    /// 3.9), since a present phase without names would take away everything.
+    /// 3.9), since a present phase without names would take away everything. So it is if what is gone was said.
     pub(super) fn end_refresh(&mut self, message_id: i32, shard: &Shard, out: &mut Vec<u8>) -> Next {
         self.say_unchanged(message_id, out);
         let cookie = self.cookie(shard, self.reached);
+        let deletes = self.has_all || self.by_log.take().is_some();
         match self.form {
             Form::Changes(_) => {}
             Form::Sync { persists: true, .. } => {
-                SyncInfo::RefreshDone { deletes: self.has_all, cookie: &cookie }.encode(out, message_id);
+                SyncInfo::RefreshDone { deletes, cookie: &cookie }.encode(out, message_id);
             }
             Form::Sync { persists: false, .. } => {
-                let value = content_sync::done_value(Some(&cookie), self.has_all);
+                let value = content_sync::done_value(Some(&cookie), deletes);
                 let control = content_sync::done_control(&value);
                 encode_result(out, message_id, tag::SEARCH_DONE, ResultCode::Success, b"", "", &[control]);
                 return Next::End;

@@ -11,6 +11,7 @@ use super::share::TOO_MANY;
 use super::special::leads_to;
 use super::suspended::{Progress, SuspendedSearch};
 use crate::access::Requester;
+use crate::engine::Dsa;
 use crate::monitor::Counters;
 use crate::worker::{Scratch, Worker};
 use model::ResultCode;
@@ -166,13 +167,21 @@ impl Running {
     /// The read point is given up by the caller: a search that is parked holds back no cleaner.
     pub(super) fn end_stage(
         &mut self,
-        read_point: ReadPoint<'_>,
+        (dsa, read_point): (&Dsa, ReadPoint<'_>),
         work: &mut u64,
         out: &mut Vec<u8>,
     ) -> Option<Next> {
         let following = self.following.as_mut()?;
         Some(match following.stage {
             Stage::Refresh => {
+                match following.say_gone(dsa, (self.id, read_point), out) {
+                    Ok(true) => {}
+                    Ok(false) => return Some(Next::More),
+                    Err(Lost) => {
+                        self.end_following(LOST, out);
+                        return Some(Next::End);
+                    }
+                }
                 // Limits are those of the refresh (RFC 4533 sections 3.5.3 and 3.5.4).
                 (self.left, self.deadline_ns) = (u32::MAX, u64::MAX);
                 following.end_refresh(self.id, read_point.shard(), out)
@@ -186,7 +195,6 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Dsa;
     use crate::identity::Identity;
     use crate::system::tests::{Fixture, ROOT_DN, config, standard_schema};
     use crate::{Session, State};

@@ -224,7 +224,7 @@ impl SuspendedSearch {
         running.tell_looked(&rest, &mut scratch.annotations, read_point);
         match rest {
             Rest::End(ResultCode::Success) if running.following.is_some() => {
-                let next = running.end_stage(read_point, work, out);
+                let next = running.end_stage((dsa, read_point), work, out);
                 drop(entered);
                 match next {
                     Some(Next::More) => {}

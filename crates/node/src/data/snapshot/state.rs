@@ -1,6 +1,7 @@
 //! What a snapshot knows of the log besides the directory: how its outcome chain and its time go on, which rules are in force, and
 //! which settings.
 
+use dsa::Dsa;
 use std::sync::Arc;
 use store::Checkpoint;
 use wal::Mark;
@@ -45,6 +46,8 @@ pub struct Point {
     pub settings: Option<Arc<str>>,
     /// How the log goes on after it.
     pub mark: Mark,
+    /// Whose change log goes with it, if one does.
+    pub changes: Option<Arc<Dsa>>,
 }
 
 /// The parts of a snapshot's metadata.

@@ -1,6 +1,6 @@
 //! A snapshot on its way to the disk, one piece after the other: the one that takes the steps may take his time between them.
 
-use super::{Point, segment_file};
+use super::{Point, changes, segment_file};
 use env::disk::UNCACHED_ALIGN;
 use store::{Checkpoint, Segments};
 use wal::Index;
@@ -68,12 +68,14 @@ impl std::fmt::Debug for Writing {
 impl Writing {
     /// Writes the slot map and finds out what else there is to write.
     pub(super) fn begin(
-        mut unfinished: UnfinishedSnapshot,
+        (mut unfinished, known): (UnfinishedSnapshot, Vec<FileRecord>),
         slots: FileId,
-        Point { checkpoint, state, rules, settings, mark }: Point,
+        Point { checkpoint, state, rules, settings, mark, changes }: Point,
         index: Index,
         way: Way,
     ) -> Result<Writing, SnapshotError> {
+        // Their numbers need not differ but from those that were given up.
+        let number = slots.generation as u32;
         let slots = write_slots(unfinished.create(slots)?, &checkpoint, way)?;
         let meta = state.join(&rules, settings.as_deref(), &mark.bytes, &checkpoint.meta());
         let mut segments = checkpoint.into_segments();
@@ -81,7 +83,12 @@ impl Writing {
         let count = segments.count();
         segments.release(|segment| unfinished.keep(segment_file(segment)));
         assert!(segments.count() <= count, "what is kept of the snapshot before is no longer to be written");
-        let written = Written { bytes: slots.bytes, segments: count, kept: count - segments.count() };
+        let of_changes = match changes {
+            Some(dsa) => changes::add(&mut unfinished, &dsa, &known, (number, index))?,
+            None => 0,
+        };
+        let written =
+            Written { bytes: slots.bytes + of_changes, segments: count, kept: count - segments.count() };
         unfinished.add(slots);
         Ok(Writing { unfinished, segments, index, meta, way, written })
     }
