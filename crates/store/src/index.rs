@@ -14,6 +14,7 @@ pub(crate) mod in_order;
 pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod kind;
+mod least;
 pub(crate) mod lookup;
 pub(crate) mod rebuild;
 pub(crate) mod settings;
@@ -44,14 +45,16 @@ pub(crate) struct AttributeIndex {
     exceptions: Exceptions,
 }
 
-/// Entries in a tree that have not one key each. Noted when such an entry is met, and never taken back: it would have to be known that there is
+/// What is special about the entries in a tree. Noted when such an entry is met, and never taken back: it would have to be known that there is
 /// no other. Each start makes the index anew.
 #[derive(Default)]
 struct Exceptions {
-    /// An entry may have several.
+    /// An entry may have several keys: the least of them counts, and that is looked for with each change.
     several: AtomicBool,
     /// A value may have none.
     none: AtomicBool,
+    /// Of an entry it may not be known which of its keys is the least.
+    unknown: AtomicBool,
 }
 
 /// The keys of an index, in the structure of its kind.
@@ -137,9 +140,25 @@ impl AttributeIndex {
         note(&self.exceptions.several);
     }
 
-    /// Has each entry with the attribute one key at most?
-    pub(crate) fn has_one_key_each(&self) -> bool {
-        !self.exceptions.several.load(Ordering::Relaxed)
+    /// May an entry have several keys? If not, each item of the tree counts.
+    #[inline]
+    pub(super) fn has_several_keys(&self) -> bool {
+        self.exceptions.several.load(Ordering::Relaxed)
+    }
+
+    /// Takes notice of an entry whose least key is not known, or of a key without an entry.
+    pub(crate) fn note_unknown_least(&self) {
+        note(&self.exceptions.unknown);
+    }
+
+    /// Do those keys count that are the least of an entry, and no others?
+    pub(crate) fn counts_least_keys(&self) -> bool {
+        !self.exceptions.unknown.load(Ordering::Relaxed)
+    }
+
+    /// Does it tell the positions of entries in their order?
+    pub(crate) fn has_positions(&self) -> bool {
+        self.counts_least_keys() && self.has_all_values()
     }
 
     /// Has each value a key?

@@ -174,8 +174,8 @@ pub(crate) struct Scratch {
     pub(crate) record: Vec<u8>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) key: Vec<u8>,
-    /// Ordering keys that the change in progress dropped: number of the index and key.
-    pub(crate) dropped: Vec<(u16, u64)>,
+    /// Trees that the change in progress has changed: number of the index, and a key that was dropped. `None`: some came ([`crate::index`]).
+    pub(crate) changed: Vec<(u16, Option<u64>)>,
 }
 
 /// A view of the shard at one commit sequence: everything published up to then and nothing later.

@@ -92,7 +92,7 @@ impl Writer<'_> {
         });
         for key in gone {
             match key {
-                Key::Prefix(prefix) => self.remove_prefix(number, prefix, id),
+                Key::Prefix(prefix) => _ = self.remove_prefix(number, prefix, id),
                 key if unseen.contains(&key) => self.take_key(number, key, id),
                 key => self.later(Later::Key { index: number, key, id }),
             }

@@ -24,7 +24,7 @@ mod counts;
 mod node;
 mod walk;
 
-pub(crate) use counts::Counts;
+pub(crate) use counts::{Counts, parts_of, payload_of};
 pub(crate) use node::{Item, Tree};
 pub(crate) use walk::Visit;
 
@@ -59,8 +59,8 @@ impl TreeWriter<'_> {
         self
     }
 
-    fn count(&self, path: &[u32], is_more: bool) {
-        if self.is_counted {
+    fn count(&self, path: &[u32], item: Item<'_>, is_more: bool) {
+        if self.is_counted && counts::does_count(item.1) {
             counts::count(self.heap, path, is_more);
         }
     }
@@ -69,6 +69,45 @@ impl TreeWriter<'_> {
         if self.is_counted {
             counts::count_node(self.heap, id, body);
         }
+    }
+
+    /// What separates two neighbours.
+    fn separator(&self, left: Item<'_>, right: Item<'_>) -> (u64, Vec<u8>) {
+        let (key, payload) = separator(left, right);
+        let mut payload = payload.to_vec();
+        if self.is_counted {
+            counts::border(&mut payload);
+        }
+        (key, payload)
+    }
+
+    /// Is an item there?
+    pub(crate) fn has(&self, root: u32, item: Item<'_>) -> bool {
+        let path = self.path(root, item);
+        let node = Node::read(self.heap, *path.last().expect("a path has a leaf"), NEWEST);
+        let at = node.seek(item);
+        at < node.bytes.len() && node.entry_at(at).item() == item
+    }
+
+    /// Puts the other form of an item of a tree that is counted in its place: from now on it counts, or no longer does. False if it is not there.
+    pub(crate) fn replace(&mut self, root: u32, item: Item<'_>, other: Item<'_>) -> bool {
+        assert!(self.is_counted && item.1.len() == other.1.len(), "two forms of an item take the same room");
+        let path = self.path(root, item);
+        let leaf = *path.last().expect("a path has a leaf");
+        let node = Node::read(self.heap, leaf, NEWEST);
+        let at = node.seek(item);
+        if at == node.bytes.len() || node.entry_at(at).item() != item {
+            return false;
+        }
+        let mut out = Vec::with_capacity(node.bytes.len());
+        out.extend_from_slice(&node.bytes[..at]);
+        push_item(&mut out, other, None);
+        out.extend_from_slice(&node.bytes[at + node.entry_at(at).raw.len()..]);
+        let count = node.count();
+        self.count(&path, item, false);
+        self.count(&path, other, true);
+        self.write(leaf, &mut out, count);
+        true
     }
 
     /// Adds an item; false if it is there.
@@ -87,9 +126,9 @@ impl TreeWriter<'_> {
         out.extend_from_slice(&node.bytes[at..]);
         let count = node.count() + 1;
         // Before nodes are split: the counts of halves are made from those that are known.
-        self.count(&path, true);
+        self.count(&path, item, true);
         if let Err(full) = self.store(root, leaf, parents, out, count) {
-            self.count(&path, false);
+            self.count(&path, item, false);
             return Err(full);
         }
         Ok(true)
@@ -109,7 +148,7 @@ impl TreeWriter<'_> {
         out.extend_from_slice(&node.bytes[at + node.entry_at(at).raw.len()..]);
         assert!(node.count() > 0, "a leaf counts the item that was found in it");
         let count = node.count() - 1;
-        self.count(&path, false);
+        self.count(&path, item, false);
         let mut emptied = path.pop().expect("a path has a leaf");
         if count > 0 || emptied == root {
             self.write(emptied, &mut out, count);
@@ -204,7 +243,7 @@ impl TreeWriter<'_> {
             self.write(id, &mut body, count);
             return Ok(());
         }
-        let Halves { mut left, border: right_item, mut right, counts } = split(&body);
+        let Halves { mut left, border: right_item, mut right, counts } = self.split(&body);
         assert!(counts.0 > 0 && counts.1 > 0, "both halves have items");
         assert_eq!(counts.0 + counts.1, count, "no item is lost between the halves");
         if id == root {
@@ -236,6 +275,37 @@ impl TreeWriter<'_> {
         self.store(root, parent, above, out, count)
     }
 
+    /// Cuts a node's bytes into two, the first at least half. The last item always goes to the right, so that no half is
+    /// empty when one item is longer than all others together.
+    fn split(&self, body: &[u8]) -> Halves {
+        let node = Node { bytes: body };
+        let level = node.level();
+        let (mut left, mut right, mut counts) = (node_bytes(level), node_bytes(level), (0, 0));
+        let mut border = (0, Vec::new());
+        let mut last: Item<'_> = (0, &[]);
+        let entries: Vec<_> = node.entries().collect();
+        for (at, entry) in entries.iter().enumerate() {
+            let is_last = at + 1 == entries.len();
+            if counts.1 == 0 && (counts.0 == 0 || left.len() < body.len() / 2) && !is_last {
+                left.extend_from_slice(entry.raw);
+                counts.0 += 1;
+            } else {
+                if counts.1 == 0 {
+                    border = match level {
+                        0 => self.separator(last, entry.item()),
+                        _ => (entry.key, entry.payload.to_vec()),
+                    };
+                }
+                // The first child of an inner node takes all that is smaller.
+                let item = if level > 0 && counts.1 == 0 { (0, &[][..]) } else { entry.item() };
+                push_item(&mut right, item, (level > 0).then_some(entry.child));
+                counts.1 += 1;
+            }
+            last = entry.item();
+        }
+        Halves { left, border, right, counts }
+    }
+
     fn write(&mut self, id: u32, body: &mut [u8], count: usize) {
         finish(body, count);
         self.heap.put(self.writer, id, NODE, self.sequence, body);
@@ -257,35 +327,6 @@ struct Halves {
     border: (u64, Vec<u8>),
     right: Vec<u8>,
     counts: (usize, usize),
-}
-
-/// Cuts a node's bytes into two, the first at least half. The last item always goes to the right, so that no half is
-/// empty when one item is longer than all others together.
-fn split(body: &[u8]) -> Halves {
-    let node = Node { bytes: body };
-    let level = node.level();
-    let (mut left, mut right, mut counts) = (node_bytes(level), node_bytes(level), (0, 0));
-    let mut border = (0, Vec::new());
-    let mut last: Item<'_> = (0, &[]);
-    let entries: Vec<_> = node.entries().collect();
-    for (at, entry) in entries.iter().enumerate() {
-        let is_last = at + 1 == entries.len();
-        if counts.1 == 0 && (counts.0 == 0 || left.len() < body.len() / 2) && !is_last {
-            left.extend_from_slice(entry.raw);
-            counts.0 += 1;
-        } else {
-            if counts.1 == 0 {
-                let (key, payload) = if level == 0 { separator(last, entry.item()) } else { entry.item() };
-                border = (key, payload.to_vec());
-            }
-            // The first child of an inner node takes all that is smaller.
-            let item = if level > 0 && counts.1 == 0 { (0, &[][..]) } else { entry.item() };
-            push_item(&mut right, item, (level > 0).then_some(entry.child));
-            counts.1 += 1;
-        }
-        last = entry.item();
-    }
-    Halves { left, border, right, counts }
 }
 
 /// Where an iteration goes on.
@@ -393,9 +434,11 @@ mod tests {
         }
     }
 
-    /// Positions are those of a sorted list.
+    /// Positions are those of a sorted list of the items that count.
     fn assert_positions(heap: &Heap, root: u32, sequence: u64, model: &BTreeSet<(u64, Vec<u8>)>) {
         let counts = Tree { heap, root, sequence }.counts();
+        let model: BTreeSet<_> =
+            model.iter().filter(|(_, payload)| counts::does_count(payload)).cloned().collect();
         assert_eq!(counts.len(), model.len() as u64);
         for (position, (key, payload)) in model.iter().enumerate() {
             assert_eq!(counts.nth(position as u64), Some((*key, &payload[..])));
@@ -451,13 +494,49 @@ mod tests {
             }
         }
 
+        /// Items that come to count and no longer do stay where they are, and others count as before.
+        #[test]
+        fn items_count_or_not(steps in proptest::collection::vec((0u64..4, 0u32..60, 0usize..4, any::<bool>()), 0..2000), built in 0u32..500) {
+            let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
+            let mut removed = vec![];
+            let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed, is_counted: true };
+            let mut model: BTreeSet<(u64, Vec<u8>)> =
+                (0..built).map(|id| (u64::from(id / 90), payload_of(id, id % 3 > 0).to_vec())).collect();
+            let root = tree.build(model.iter().map(|(key, payload)| (*key, &payload[..]))).unwrap();
+            for (at, (key, id, what, counts)) in steps.into_iter().enumerate() {
+                tree.sequence = at as u64 + 2;
+                let [this, other] = [counts, !counts].map(|counts| (key, payload_of(id, counts).to_vec()));
+                let is_there = model.contains(&this);
+                prop_assert_eq!(tree.has(root, (key, &this.1)), is_there);
+                match what {
+                    0 => prop_assert_eq!(tree.remove(root, (key, &this.1)).unwrap(), model.remove(&this)),
+                    1 | 2 => {
+                        prop_assert_eq!(tree.replace(root, (key, &this.1), (key, &other.1)), is_there);
+                        if model.remove(&this) {
+                            model.insert(other);
+                        }
+                    }
+                    _ if !model.contains(&other) => {
+                        prop_assert_eq!(tree.insert(root, (key, &this.1)).unwrap(), model.insert(this));
+                    }
+                    _ => {}
+                }
+            }
+            let sequence = tree.sequence;
+            assert_positions(&heap, root, sequence, &model);
+            prop_assert_eq!(all(&heap, root, sequence), model.iter().cloned().collect::<Vec<_>>());
+            let walked = Tree { heap: &heap, root, sequence }.walk(&mut |_| Ok(()));
+            prop_assert_eq!(walked, Ok(()));
+        }
+
         #[test]
         fn what_is_built_and_changed_is_sound(len in 0u64..9000, same in any::<bool>(), gone in 0u64..9000) {
             let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
             let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed, is_counted: true };
             // Keys that tell items apart, or one key whose payloads do.
-            let payload = |n: u64| format!("cn=member {n:040}").into_bytes();
+            // All of them count.
+            let payload = |n: u64| format!("cn=member {n:040},").into_bytes();
             let key = |n: u64| if same { 7 } else { n };
             let items: Vec<_> = (0..len).map(|n| (key(n), payload(n))).collect();
             let root = tree.build(items.iter().map(|(k, p)| (*k, &p[..]))).unwrap();
@@ -479,7 +558,12 @@ mod tests {
         }
 
         #[test]
-        fn building_is_inserting(items in proptest::collection::btree_set((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..50)), 0..2000)) {
+        fn building_is_inserting(items in proptest::collection::btree_set((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..50)), 0..2000), same in any::<bool>()) {
+            // Of two payloads that only this bit tells apart there is one.
+            let items: BTreeSet<_> = items.into_iter().map(|(key, mut payload)| {
+                payload.last_mut().map(|octet| *octet = *octet & !1 | (key & 1) as u8);
+                (if same { key & 1 } else { key }, payload)
+            }).collect();
             let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();
             let mut removed = vec![];
             let mut tree = TreeWriter { heap: &heap, writer: &mut writer, sequence: 1, removed: &mut removed, is_counted: true };

@@ -5,7 +5,7 @@ use ResultCode::{InsufficientAccessRights, SizeLimitExceeded, Success};
 use model::Scope;
 use proto::control::sort::{self, SortKey};
 use proto::control::virtual_list_view::{self, Target, ViewResponse, VirtualListView};
-use proto::op::ModifyKind::Replace;
+use proto::op::ModifyKind::{self, Replace};
 
 const GUESSES: usize = 10_000;
 const RIGHT: usize = 4711;
@@ -164,6 +164,8 @@ fn x5_positions_of_an_index_tell_of_nothing_hidden() {
         "hide: all attrs=sn; users; deny=search",
         "hide: all attrs=sn values=\"(sn=hop*)\"; users; deny=read",
         "hide: subtree=\"uid=grace,ou=people,dc=example\" attrs=sn; users; deny=read",
+        // One of several values of an entry, which would be the least.
+        "hide: all attrs=\"sn;lang-de\"; users; deny=read",
     ];
     let offsets = [(1, 0), (2, 0), (2, 2), (1, 2)]
         .map(|(offset, content_count)| Target::ByOffset { offset, content_count });
@@ -204,6 +206,9 @@ fn x5_positions_of_an_index_tell_of_nothing_hidden() {
                 config.store.indexes.push(store::IndexSettings::of("sn", [store::IndexKind::Ordering]));
             }
             let mut client = Client::with(config);
+            if rule.contains("lang") {
+                client.must_modify(ADA, &[(ModifyKind::Add, "sn;lang-de", &["Aal"])]);
+            }
             let of_root = looks(&mut client);
             client.must_bind(ADA, "lace");
             (of_root, looks(&mut client))

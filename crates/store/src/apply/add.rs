@@ -195,7 +195,9 @@ impl Writer<'_> {
         let stored = self.link_superior(write.id, write.parent).and_then(|()| {
             self.write_entry(write).inspect_err(|_| self.leave_superior(write.parent, write.id))
         });
-        stored.inspect_err(|_| self.later(Later::Dn { tag, id: write.id }))
+        stored.inspect_err(|_| self.later(Later::Dn { tag, id: write.id }))?;
+        self.settle_trees(write.id);
+        Ok(())
     }
 
     /// Puts an id under the hash of its name.

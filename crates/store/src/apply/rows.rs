@@ -199,7 +199,7 @@ impl Writer<'_> {
             self.later(Later::Dn { tag, id });
             self.mark_dead(id);
             // A key may be left in a tree, which has no entry any more.
-            self.view().indexes().all().for_each(|(_, index)| index.note_several_keys());
+            self.view().indexes().all().for_each(|(_, index)| index.note_unknown_least());
             return None;
         }
         let (created, values) = (self.stamp(unix_ms), rows.values_of(at));
@@ -216,6 +216,7 @@ impl Writer<'_> {
         record.extend_from_slice(values);
         shard.heap.put(&mut self.state.heap, id, flags, self.sequence, &record);
         self.state.scratch.record = record;
+        self.settle_trees(id);
         Some(id)
     }
 

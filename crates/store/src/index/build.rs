@@ -107,8 +107,7 @@ impl ReadPoint<'_> {
             name: index.name,
             is_ready: lookup.is_answering(number),
             bytes: index.bytes(),
-            has_positions: (index.name.kind.structure() == Structure::Tree)
-                .then(|| index.has_one_key_each() && index.has_all_values()),
+            has_positions: (index.name.kind.structure() == Structure::Tree).then(|| index.has_positions()),
         };
         let mut all: Vec<IndexReport> = lookup.all().map(report).collect();
         all.sort_unstable_by_key(|report| report.name);
@@ -213,6 +212,7 @@ impl Writer<'_> {
                     let index = view.indexes().at(build.number);
                     index.note_keys(Description::plain(build.name.attribute_type), keys.len());
                     keys.drain(..).try_for_each(|key| self.add_key(build.number, key, id))?;
+                    self.settle_trees(id);
                 }
                 Taken::Full => return Ok(false),
                 Taken::End => break,

@@ -15,10 +15,8 @@ use crate::hash::tag;
 use crate::postings::Context;
 use crate::refused::Refused;
 use crate::shard::Writer;
-use crate::tree::TreeWriter;
 use env::planted;
-use model::{Description, EntryId};
-use std::sync::atomic::{AtomicU32, Ordering};
+use model::Description;
 
 impl<'s> Writer<'s> {
     /// Notes a change of one attribute's inline values: `old` or `new` is empty if it was or is absent.
@@ -86,10 +84,7 @@ impl<'s> Writer<'s> {
                 side.unsorted.push((prefix, id));
                 Ok(())
             }
-            (Key::Prefix(prefix), Content::Tree(root)) => self.with_tree(self.version(), |tree| {
-                let root = root_or_new(root, tree)?;
-                tree.counted().insert(root, (prefix, &id.to_be_bytes())).map(|_| ())
-            }),
+            (Key::Prefix(prefix), Content::Tree(root)) => self.add_prefix(number, (index, root), prefix, id),
             _ => unreachable!("keys are made by the index that takes them"),
         }
     }
@@ -126,38 +121,9 @@ impl<'s> Writer<'s> {
     /// What is dropped from a tree waits until the entry is written, since only then it is known whether another value has the key.
     pub(crate) fn drop_key(&mut self, number: u16, key: Key, id: u32) {
         match key {
-            Key::Prefix(prefix) => self.state.scratch.dropped.push((number, prefix)),
+            Key::Prefix(prefix) => self.state.scratch.changed.push((number, Some(prefix))),
             _ => self.later(Later::Key { index: number, key, id }),
         }
-    }
-
-    /// Takes keys that a change dropped out of their trees, unless the changed entry has them from another
-    /// value. To be called when the entry is written.
-    /// A value of a big set may have the key; only a walk through the set would tell, so such keys are kept as stale.
-    pub(crate) fn settle_trees(&mut self, id: u32) {
-        let mut dropped = std::mem::take(&mut self.state.scratch.dropped);
-        for (number, prefix) in dropped.drain(..) {
-            // The entry as this batch has written it.
-            let (view, key) = (self.view(), Key::Prefix(prefix));
-            let keeps = match view.entry(EntryId(id)) {
-                Some(entry) => view.indexes().at(number).keeps(view, &entry, key),
-                None => Keeps::No,
-            };
-            match keeps {
-                Keeps::Yes => {}
-                Keeps::No => self.remove_prefix(number, prefix, id),
-                Keeps::Unknown => self.leave_stale(number, key, id, self.sequence),
-            }
-        }
-        assert!(self.state.scratch.dropped.is_empty(), "a key that is taken out of a tree drops no other");
-        self.state.scratch.dropped = dropped;
-    }
-
-    pub(crate) fn remove_prefix(&mut self, number: u16, prefix: u64, id: u32) {
-        let Some(root) = self.view().indexes().at(number).tree_root() else { return };
-        let item = (prefix, &id.to_be_bytes()[..]);
-        let removed = self.with_tree(self.version(), |tree| tree.counted().remove(root, item));
-        removed.expect("removing makes no node");
     }
 
     /// Takes a key away for good, unless a version of the entry that a reader may see has it.
@@ -234,40 +200,4 @@ impl<'s> Writer<'s> {
         }
         Ok(())
     }
-
-    /// Ends a load: sorts what was gathered for the indexes that are trees, and builds them.
-    /// Until then the trees do not have what was loaded: there are no readers during a load.
-    pub fn finish_load(&mut self) -> Result<(), Refused> {
-        for (number, index) in self.view().indexes().all() {
-            let Content::Tree(root) = &index.content else { continue };
-            let side =
-                self.state.indexes[usize::from(number)].as_mut().expect("an index has its writer's side");
-            // Moved out, so that its memory is free before the tree is built.
-            let mut items = std::mem::take(&mut side.unsorted);
-            items.sort_unstable();
-            items.dedup();
-            self.claim(items.len() * 24 + (1 << 20))?;
-            let ids: Vec<_> = items.iter().map(|(prefix, id)| (*prefix, id.to_be_bytes())).collect();
-            self.with_tree(self.version(), |tree| {
-                let tree = tree.counted();
-                let mut items = ids.iter().map(|(prefix, id)| (*prefix, &id[..]));
-                match root.load(Ordering::Relaxed) {
-                    0 => root.store(tree.build(items)?, Ordering::Release),
-                    root => items.try_for_each(|item| tree.insert(root, item).map(|_| ()))?,
-                }
-                Ok(())
-            })?;
-        }
-        self.shard.stream.recent.begin_behind(self.last_csn());
-        Ok(())
-    }
-}
-
-/// In the batch that adds the first key, so readers find a tree with that key or none.
-fn root_or_new(root: &AtomicU32, tree: &mut TreeWriter<'_>) -> Result<u32, crate::segment::HeapFull> {
-    if root.load(Ordering::Relaxed) == 0 {
-        let built = tree.counted().build(std::iter::empty())?;
-        root.store(built, Ordering::Release);
-    }
-    Ok(root.load(Ordering::Relaxed))
 }

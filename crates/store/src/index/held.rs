@@ -6,7 +6,7 @@ use super::key::Key;
 use super::{AttributeIndex, Content};
 use crate::postings::Postings;
 use crate::shard::ReadPoint;
-use crate::tree::From;
+use crate::tree::{From, parts_of};
 
 /// Where a walk is.
 /// Bounded: one part of a hash table at most is copied.
@@ -111,9 +111,9 @@ fn take_tree(
         let before = *last;
         let from = before.as_ref().map_or(From::START, |(prefix, id)| From::After((*prefix, &id[..])));
         let more = view.tree(root).next_leaf(from, |(prefix, id)| {
-            let id: [u8; 4] = id.try_into().expect("what is in the tree of an index is an id");
-            *last = Some((prefix, id));
-            out.push((Key::Prefix(prefix), u32::from_be_bytes(id)));
+            let (of, _) = parts_of(id).expect("what is in the tree of an index is an id");
+            *last = Some((prefix, id.try_into().expect("a payload has four octets")));
+            out.push((Key::Prefix(prefix), of));
         });
         if !more {
             return false;

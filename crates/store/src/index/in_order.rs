@@ -1,13 +1,13 @@
 //! Entries in the order of the keys of an ordering index, a leaf of its tree at a time, and their positions in this order.
 //!
 //! A key has the first bytes of a value alone: entries whose keys are equal come together, and who wants an order among them makes it. An entry with
-//! several values comes once for each key.
+//! several values comes once for each key; only the least of them has a position.
 
 use super::AttributeIndex;
 use super::kind::IndexKind;
 use crate::search::Cursor;
 use crate::shard::ReadPoint;
-use crate::tree::{Counts, From, Item};
+use crate::tree::{Counts, From, Item, parts_of, payload_of};
 use model::TypeId;
 use schema::Rule;
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub struct InOrder {
     index: Arc<AttributeIndex>,
     /// From the greatest key down?
     is_reverse: bool,
+    /// By the least of its keys alone?
+    is_by_least: bool,
     at: At,
 }
 
@@ -44,7 +46,18 @@ impl InOrder {
         // Normal forms of IA5 strings are those of other strings, but not all of these have one.
         let is_ia5 = matches!(own, Rule::CaseIgnoreIa5 | Rule::CaseExactIa5);
         let is_of_rule = own == rule || (own.compares_like(rule) && !is_ia5);
-        is_of_rule.then(|| InOrder { index: Arc::clone(index), is_reverse, at: At::Begin })
+        is_of_rule.then(|| InOrder {
+            index: Arc::clone(index),
+            is_reverse,
+            is_by_least: false,
+            at: At::Begin,
+        })
+    }
+
+    /// Each entry comes once, by the least of its keys. That is known while the index has positions ([`InOrder::len`]).
+    pub fn by_least(mut self) -> InOrder {
+        self.is_by_least = true;
+        self
     }
 
     /// Goes on with the first of the entries with this prefix of a key.
@@ -57,17 +70,18 @@ impl InOrder {
         // Before the first entry has the attribute there is no tree.
         let Some(root) = self.index.tree_root() else { return false };
         let (begin, mut is_enough) = (self.at, false);
-        let at = &mut self.at;
+        let (at, is_by_least) = (&mut self.at, self.is_by_least);
         let take = |(prefix, payload): Item<'_>| {
-            let id = u32::from_be_bytes(payload.try_into().expect("the payload is an id"));
-            is_enough = is_enough || !each(prefix, id);
+            let (id, is_least) = parts_of(payload).expect("the payload is an id");
+            is_enough = is_enough || ((is_least || !is_by_least) && !each(prefix, id));
             if !is_enough {
                 *at = At::Behind(prefix, id);
             }
         };
         let (tree, mut id) = (read_point.tree(root), [0; 4]);
         if let At::Behind(_, of) = begin {
-            id = of.to_be_bytes();
+            // Behind both forms of the item.
+            id = payload_of(of, self.is_reverse);
         }
         match (begin, self.is_reverse) {
             (At::Begin, false) => tree.next_leaf(From::START, take),
@@ -84,10 +98,10 @@ impl InOrder {
         self.index.has_all_values() && cursor.asks_for(self.index.name.attribute_type)
     }
 
-    /// Entries in the index, as many as there are now; positions are below it. `None` if an entry may be there more than once.
+    /// Entries in the index, as many as there are now; positions are below it. `None` if it has no positions: of an entry the least key is not known, or a
+    /// value has none.
     pub fn len(&self, read_point: ReadPoint<'_>) -> Option<u64> {
-        let is_exact = self.index.has_one_key_each() && self.index.has_all_values();
-        is_exact.then(|| self.counts(read_point).map_or(0, Counts::len))
+        self.index.has_positions().then(|| self.counts(read_point).map_or(0, Counts::len))
     }
 
     /// The position of the first entry with a prefix, or behind it: how many come before those. As of now. `None` if the index is changed just now.

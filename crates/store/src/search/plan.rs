@@ -18,7 +18,7 @@ use crate::postings::Found;
 use crate::recent_changes::Since;
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
-use crate::tree::From;
+use crate::tree::{From, parts_of};
 use model::{EntryId, Scope, TypeId};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -297,7 +297,7 @@ impl<'a> ReadPoint<'a> {
             let more = self.tree(root).next_leaf(from, |(key, id)| {
                 past |= key > high;
                 if key <= high {
-                    ids.insert(u32::from_be_bytes(id.try_into().expect("the payload is an id")));
+                    ids.insert(parts_of(id).expect("the payload is an id").0);
                 }
                 last = Some((key, id));
             });

@@ -2,7 +2,7 @@
 //! at the end of a load. Each node is written once, and full, where inserts would leave nodes half full and write each
 //! of them many times.
 
-use super::node::{Item, node_bytes, push_item, separator};
+use super::node::{Item, node_bytes, push_item};
 use super::{NODE_BYTES, TreeWriter};
 use crate::segment::HeapFull;
 
@@ -19,8 +19,7 @@ impl TreeWriter<'_> {
             if count > 0 && node.len() + item.1.len() + 12 > NODE_BYTES {
                 children.push((first.0, first.1, self.write_new(&mut node, count)?));
                 // As short as it can be: separators fill the inner nodes, which every search passes.
-                let (key, payload) = separator((last.0, &last.1), item);
-                first = (key, payload.to_vec());
+                first = self.separator((last.0, &last.1), item);
                 (node, count) = (node_bytes(0), 0);
             }
             push_item(&mut node, item, None);

@@ -113,7 +113,7 @@ fn what_is_lacking_and_what_is_too_much_is_found() {
             // Entry 9 is ou=e7; 5,000 is none, and 3 is ou=e1.
             let lacking = *keys.last().unwrap();
             match lacking {
-                Key::Prefix(prefix) => writer.remove_prefix(number, prefix, 9),
+                Key::Prefix(prefix) => _ = writer.remove_prefix(number, prefix, 9),
                 key => writer.take_key(number, key, 9),
             }
             writer.add_key(number, lacking, 5000).unwrap();

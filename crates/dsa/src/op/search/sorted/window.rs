@@ -81,7 +81,7 @@ impl Window {
         let order = by.plain().filter(|_| !query.base.is_system && !query.is_restricted)?;
         let read_point = query.read_point;
         let whole = cursor.whole(read_point)?;
-        let keys = InOrder::open(read_point, order, by.reverse)?;
+        let keys = InOrder::open(read_point, order, by.reverse)?.by_least();
         let reads_all = views.reads_all(query.who.class, order.0, read_point.shard().schema());
         if !reads_all && !planted::is(holes::POSITIONS_OF_HIDDEN) {
             return None;
