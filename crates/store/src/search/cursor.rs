@@ -327,6 +327,13 @@ impl Cursor {
         }
     }
 
+    /// Asks for what the first candidates of a slice need, which are wherever their entries came. In a short slice these are all there are.
+    fn prefetch_first(&self, read_point: ReadPoint<'_>) {
+        let first = |count: usize| self.slice.iter().rev().take(count);
+        first(AHEAD).for_each(|id| read_point.shard.heap.prefetch_slot(*id));
+        first(AHEAD / 2).for_each(|id| read_point.shard.heap.prefetch_object(*id));
+    }
+
     /// The slice is turned round, for taking from the end of a vector moves nothing.
     fn refill(&mut self, read_point: ReadPoint<'_>) -> bool {
         if self.exhausted {
@@ -355,6 +362,9 @@ impl Cursor {
             }
         }
         self.slice.reverse();
+        if !matches!(self.source, Source::All) {
+            self.prefetch_first(read_point);
+        }
         assert!(self.slice.last().is_none_or(|id| *id >= from), "a cursor goes on in ascending order of ids");
         !self.slice.is_empty()
     }

@@ -14,6 +14,8 @@ const RUN_ENTRY: u64 = 6;
 const MERGED: u64 = 2;
 /// Bytes of keys that are kept together. A longer key has a place of its own.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Bytes of the first ones: those of a page.
+const FIRST_BYTES: usize = 2 << 10;
 /// Bytes of a key that stand in the item.
 /// Most comparisons end there, without a look elsewhere.
 const HEAD: usize = 8;
@@ -47,13 +49,14 @@ impl Tails {
     fn put(&mut self, rest: &[u8]) -> Option<u32> {
         // One that does not fit begins the next chunk; what is left of the last one stays empty.
         let needed = rest.len() + 4;
-        if self.chunks.last().is_none_or(|last| last.len() + needed > CHUNK_BYTES) {
+        if self.chunks.last().is_none_or(|last| last.len() + needed > last.capacity()) {
             let number = self.chunks.len();
             if number >= usize::from(u16::MAX) {
                 return None;
             }
-            self.chunks.push(Vec::with_capacity(needed.max(CHUNK_BYTES)));
-            self.bytes += needed.max(CHUNK_BYTES);
+            let bytes = if number == 0 { FIRST_BYTES } else { CHUNK_BYTES }.max(needed);
+            self.chunks.push(Vec::with_capacity(bytes));
+            self.bytes += bytes;
         }
         let (number, chunk) = (self.chunks.len() as u32 - 1, self.chunks.last_mut()?);
         let place = number << 16 | chunk.len() as u32;
