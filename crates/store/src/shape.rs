@@ -156,6 +156,11 @@ impl Shapes {
         options.for_each(|options| self.schema.release_options(options, self.are_for_good));
     }
 
+    /// All of them. One that comes meanwhile may be among them or not.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Shape> {
+        self.table.iter().take(self.count())
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)

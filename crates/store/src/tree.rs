@@ -561,7 +561,9 @@ mod tests {
         fn building_is_inserting(items in proptest::collection::btree_set((any::<u64>(), proptest::collection::vec(any::<u8>(), 0..50)), 0..2000), same in any::<bool>()) {
             // Of two payloads that only this bit tells apart there is one.
             let items: BTreeSet<_> = items.into_iter().map(|(key, mut payload)| {
-                payload.last_mut().map(|octet| *octet = *octet & !1 | (key & 1) as u8);
+                if let Some(octet) = payload.last_mut() {
+                    *octet = *octet & !1 | (key & 1) as u8;
+                }
                 (if same { key & 1 } else { key }, payload)
             }).collect();
             let (heap, mut writer) = Heap::create(512 << 20, 1 << 20, true).unwrap();

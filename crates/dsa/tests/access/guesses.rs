@@ -172,9 +172,14 @@ fn x5_positions_of_an_index_tell_of_nothing_hidden() {
     let targets = [&offsets[..], &[&b"Hopper"[..], b"Hz"].map(Target::AtLeast)].concat();
     let looks = |client: &mut Client| {
         let mut seen = Vec::new();
-        for (by, filter) in
-            [("sn", "(sn=*)"), ("-sn", "(sn=*)"), ("sn", "(objectClass=*)"), ("-sn", "(objectClass=*)")]
-        {
+        for (by, base, filter) in [
+            ("sn", "dc=example", "(sn=*)"),
+            ("-sn", "dc=example", "(sn=*)"),
+            ("sn", "dc=example", "(objectClass=*)"),
+            ("-sn", "dc=example", "(objectClass=*)"),
+            ("sn", "ou=people,dc=example", "(objectClass=person)"),
+            ("-sn", "ou=people,dc=example", "(&(objectClass=person)(sn=*))"),
+        ] {
             for &target in &targets {
                 let (reverse, name) = by.strip_prefix('-').map_or((false, by), |name| (true, name));
                 let by =
@@ -183,8 +188,7 @@ fn x5_positions_of_an_index_tell_of_nothing_hidden() {
                 let view =
                     VirtualListView { before_count: 0, after_count: 0, target, context_id: None }.encode();
                 let controls = [sort::control(&by, true), virtual_list_view::control(&view, true)];
-                let found =
-                    client.search_with("dc=example", Scope::Subtree, filter, &["1.1"], |_| {}, &controls);
+                let found = client.search_with(base, Scope::Subtree, filter, &["1.1"], |_| {}, &controls);
                 let said =
                     found.controls.iter().find(|(oid, _)| oid.as_bytes() == virtual_list_view::RESPONSE_OID);
                 let said = said.and_then(|(_, value)| ViewResponse::decode(value.as_deref()?).ok());

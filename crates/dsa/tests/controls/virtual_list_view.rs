@@ -464,6 +464,56 @@ fn vlv_s5_an_entry_of_many_values_has_one_position() {
     assert_eq!(client.dsa.shard().writer().check(9), []);
 }
 
+/// People below one entry, of a class that all entries with a surname have, and a few elsewhere: a part of their list is looked up, for there is no memory
+/// to sort it.
+#[test]
+fn vlv_s5_a_part_of_a_subtree_by_an_index() {
+    let mut config = config();
+    config.store.indexes.push(store::IndexSettings::of("sn", [store::IndexKind::Ordering]));
+    config.clients.sort_bytes_max = 8 << 10;
+    let mut client = Client::with(config);
+    client.must_add(LIST, &[("objectClass", &["organizationalUnit"])]);
+    client.must_add("ou=others,dc=example", &[("objectClass", &["organizationalUnit"])]);
+    let add = |client: &mut Client, name: &str, base: &str, sn: &str| {
+        let all: [(&str, &[&str]); 3] =
+            [("objectClass", &["person", "extensibleObject"]), ("cn", &["x"]), ("sn", &[sn])];
+        client.must_add(&format!("uid={name},{base}"), &all);
+    };
+    for n in 0..300 {
+        add(&mut client, &n.to_string(), LIST, &format!("{:03}", n * 7 % 300));
+    }
+    for n in [0, 3, 150, 299] {
+        add(&mut client, &format!("other{n}"), "ou=others,dc=example", &format!("{n:03}"));
+    }
+    let filters = ["(objectClass=person)", "(&(objectClass=person)(sn=*))", "(sn=*)"];
+    for (by, filter) in ["sn", "-sn"].into_iter().flat_map(|by| filters.map(|filter| (by, filter))) {
+        let look = |client: &mut Client, target: Target<'_>| {
+            let (by, view) = (keys(by), view(0, 2, target).encode());
+            let controls = [sort::control(&by, true), virtual_list_view::control(&view, true)];
+            client.search_with(LIST, Scope::Subtree, filter, &["sn"], |_| {}, &controls)
+        };
+        let sn = |n: i32| format!("{:03}", if by == "sn" { n } else { 299 - n }).into_bytes();
+        let of = |found: &Found| -> Vec<Vec<u8>> {
+            found.entries.iter().map(|(_, attributes)| attributes[0].1[0].clone()).collect()
+        };
+        for at in 0..298 {
+            let found = look(&mut client, offset(at + 1, 0));
+            assert_eq!(said(&found), Some((at as u32 + 1, 300, 0)), "{by} {filter}: {:?}", found.end);
+            assert_eq!(of(&found), [sn(at), sn(at + 1), sn(at + 2)], "{by} {filter} {at}");
+            let value = sn(at);
+            let found = look(&mut client, Target::AtLeast(&value));
+            assert_eq!(said(&found), Some((at as u32 + 1, 300, 0)), "{by} {filter}");
+            assert_eq!(of(&found), [sn(at), sn(at + 1), sn(at + 2)], "{by} {filter} {at}");
+        }
+    }
+    // Who has a surname and is no person: shapes do not say any more which entries are found.
+    let all: [(&str, &[&str]); 3] =
+        [("objectClass", &["device", "extensibleObject"]), ("cn", &["x"]), ("sn", &["x"])];
+    client.must_add(&format!("uid=device,{LIST}"), &all);
+    let found = look(&mut client, "sn", "(objectClass=person)", &view(0, 2, offset(1, 0)));
+    assert_eq!((found.end.code, said(&found)), (UnavailableCriticalExtension, None));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -508,6 +558,36 @@ proptest! {
         prop_assert!(findings.is_empty(), "{findings:?}");
         // So lists were looked up, and not sorted.
         prop_assert!(have_positions(&model.client));
+    }
+
+    /// The same of a subtree that has nearly all entries, by what nearly all of them are.
+    #[test]
+    fn positions_in_a_subtree_are_those_of_a_plain_sort(
+        steps in proptest::collection::vec(
+            step(
+                vec!["sn", "-sn", "title", "sn gidNumber"],
+                vec!["(objectClass=person)", "(&(objectClass=person)(sn=*))", "(sn=*)", "(objectClass=*)", "(title=*)"],
+            ),
+            1..80,
+        ),
+        outside in 0usize..6,
+        scope in select(vec![Scope::Subtree, Scope::Subordinates]),
+    ) {
+        let mut config = config();
+        for name in ["title", "sn"] {
+            config.store.indexes.push(store::IndexSettings::of(name, [store::IndexKind::Ordering]));
+        }
+        let mut client = Client::with(config);
+        client.must_add(LIST, &[("objectClass", &["organizationalUnit"])]);
+        for n in 0..outside {
+            let sn = ["b", "Abc", "c", "a"][n % 4];
+            client.must_add(
+                &format!("uid=out{n},dc=example"),
+                &[("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &[sn, "zz"])],
+            );
+        }
+        let mut model = Model { client, place: (LIST, scope) };
+        steps.iter().for_each(|step| model.run(step));
     }
 }
 

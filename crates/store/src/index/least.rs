@@ -28,7 +28,7 @@ const SET_VALUES_MAX: u32 = 1024;
 
 impl AttributeIndex {
     /// The keys of an entry in ascending order, each once. `None` if it has too many values for that.
-    fn prefixes(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>) -> Option<Vec<u64>> {
+    pub(super) fn prefixes(&self, view: ReadPoint<'_>, entry: &EntryRef<'_>) -> Option<Vec<u64>> {
         let in_sets = self.held_slots(view, entry).map(|(_, values)| match values {
             Values::Inline(_) => 0,
             Values::Set(set) => set.count,
@@ -94,6 +94,8 @@ impl Writer<'_> {
         self.state.scratch.changed = changed;
     }
 
+    /// One tree of those. While no entry has several keys it is a look at the keys that were dropped.
+    /// After that all keys of the entry are made, which say both what is to go and which key counts.
     fn settle_tree(&mut self, number: u16, dropped: impl Iterator<Item = u64>, id: u32) {
         // The entry as this batch has written it.
         let view = self.view();
@@ -190,6 +192,7 @@ impl Writer<'_> {
 }
 
 /// The items of a tree, of prefixes and ids in order.
+/// `counts` is asked once for each, in this order.
 fn payloads(items: &[(u64, u32)], mut counts: impl FnMut(u32) -> bool) -> Vec<(u64, [u8; 4])> {
     items.iter().map(|(prefix, id)| (*prefix, payload_of(*id, counts(*id)))).collect()
 }

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::filter::{Compiled, Item, Node, Test};
 use crate::shape::Kind;
 use crate::shard::ReadPoint;
-use model::{EntryId, Scope, TypeId};
+use model::{EntryId, TypeId};
 
 /// The entries that a search finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,17 +64,6 @@ fn whole(node: &Node) -> Option<Whole> {
 }
 
 impl Cursor {
-    /// The entries that it finds, if these are known. Its scope must be the whole directory, which has one naming context.
-    pub fn whole(&self, read_point: ReadPoint<'_>) -> Option<Whole> {
-        let (base, scope) = (self.scopes.base, self.scopes.scope);
-        let is_root = || read_point.entry(base).is_some_and(|entry| entry.parent().0 == 0);
-        let is_all = self.scopes.is_single()
-            && scope == Scope::Subtree
-            && is_root()
-            && read_point.subordinates(EntryId(0)) == 1;
-        self.filter.whole().filter(|_| is_all)
-    }
-
     /// Has each entry that it finds a value of this type or of a subtype?
     pub fn asks_for(&self, attribute_type: TypeId) -> bool {
         self.filter.asks_for(attribute_type)

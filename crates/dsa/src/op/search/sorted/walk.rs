@@ -23,10 +23,10 @@ use model::Description;
 use roaring::RoaringBitmap;
 use std::borrow::Cow;
 use store::IndexKind;
-use store::search::{Candidates, Cursor, InOrder, Whole};
+use store::search::{Candidates, Cursor, InOrder};
 
 /// Ids of the first part at least, and of any at most, if not more have one prefix. Parts grow, for their entries may not match.
-const PART_MIN: usize = 32;
+const PART_MIN: usize = 8;
 const PART_MAX: usize = 1024;
 /// Ids read of the index for a unit of work.
 const IDS: u64 = 2;
@@ -156,10 +156,7 @@ impl Walk {
         let is_own = schema.attribute_type(attribute_type).order() == Some(rule);
         let is_there = || InOrder::open(read_point, (attribute_type, rule), false).is_some();
         let serves = match (is_view, by.reverse) {
-            (true, _) => {
-                let whole = cursor.whole(read_point);
-                whole.is_some_and(|whole| whole == Whole::All || whole == Whole::With(attribute_type))
-            }
+            (true, _) => cursor.listed(read_point, attribute_type).is_some(),
             (false, true) => cursor.asks_for(attribute_type),
             (false, false) => true,
         };

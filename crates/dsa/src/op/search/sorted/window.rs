@@ -22,7 +22,7 @@ use crate::faults::holes;
 use env::planted;
 use roaring::RoaringBitmap;
 use std::ops::Range;
-use store::search::{Candidates, Cursor, InOrder, Whole};
+use store::search::{Candidates, Cursor, InOrder, Listed, Whole};
 
 /// Entries of a part that is read, at most: of more, or of a part that is most of the list, all are gathered.
 const PART_MAX: usize = 1 << 16;
@@ -80,25 +80,27 @@ impl Window {
     ) -> Option<Box<Window>> {
         let order = by.plain().filter(|_| !query.base.is_system && !query.is_restricted)?;
         let read_point = query.read_point;
-        let whole = cursor.whole(read_point)?;
         let keys = InOrder::open(read_point, order, by.reverse)?.by_least();
         let reads_all = views.reads_all(query.who.class, order.0, read_point.shard().schema());
         if !reads_all && !planted::is(holes::POSITIONS_OF_HIDDEN) {
             return None;
         }
+        let Listed { whole, outside } = cursor.listed(read_point, order.0)?;
+        let keys = keys.without(read_point, &outside)?;
         let subentries = match special.is_none() {
             true => 0,
             // They are not returned, and have no place in the list.
+            // How many of them are in the scope is not looked up.
+            false if whole == Whole::All && !outside.is_empty() => return None,
             false if special.omits_subentries_alone() => {
                 read_point.subentries_without(order.0, SUBENTRIES_MAX)?
             }
             false => return None,
         };
         let indexed = keys.len(read_point)?;
-        let returned = read_point.shard().entries().checked_sub(subentries)?;
+        let returned = read_point.shard().entries().checked_sub(subentries + outside.len() as u64)?;
         let valued = match whole {
-            Whole::With(of) if of == order.0 => 0..indexed,
-            Whole::With(_) => return None,
+            Whole::With(_) => 0..indexed,
             // Entries without a value come last, in reverse order first.
             Whole::All => {
                 let others = returned.checked_sub(indexed)?;

@@ -1,0 +1,144 @@
+//! Searches of which it is known, without a look at each entry, which entries they find: all that are in the order of an ordering index but a few.
+//!
+//! ```text
+//! filter    all entries; or one that is true of each entry with the sort attribute and of no other, as the shapes of entries show: `(sn=*)`, and
+//!           `(objectClass=person)` where each shape with a surname is a person's, and the other way round
+//! scope     all that is at or below the base; the few entries elsewhere are left out of the order one by one
+//! ```
+//! A shape stays as long as the directory is served, so one that was of another make ends this until the next start.
+
+use super::cursor::Cursor;
+use super::filter::{Item, Node, Test};
+use super::whole::Whole;
+use crate::shape::Shape;
+use crate::shard::ReadPoint;
+use model::{EntryId, Scope, TypeId};
+use schema::Schema;
+use std::ops::ControlFlow;
+
+/// Entries outside of the scope, at most. Each is looked at for each list: a tenth of a microsecond.
+const OUTSIDE_MAX: usize = 1024;
+/// Shapes that are looked at, at most.
+const SHAPES_MAX: usize = 2048;
+
+/// What a search finds.
+pub struct Listed {
+    /// If all entries of the directory were in its scope.
+    pub whole: Whole,
+    /// Entries that are not in its scope.
+    pub outside: Vec<u32>,
+}
+
+impl Cursor {
+    /// The entries that it finds, if these are known: all, or those with a value of this type or of a subtype, within a scope that has nearly all entries.
+    pub fn listed(&self, read_point: ReadPoint<'_>, attribute_type: TypeId) -> Option<Listed> {
+        let (base, scope) = (self.scopes.base, self.scopes.scope);
+        let is_of_tree = matches!(scope, Scope::Subtree | Scope::Subordinates);
+        if !(is_of_tree && self.scopes.is_single()) {
+            return None;
+        }
+        let whole = match self.filter.whole() {
+            Some(Whole::All) => Whole::All,
+            Some(Whole::With(of)) if of == attribute_type => Whole::With(of),
+            _ => read_point.with_value_alone(&self.filter.0, attribute_type)?,
+        };
+        let mut outside = Vec::new();
+        if scope == Scope::Subordinates {
+            outside.push(base.0);
+        }
+        read_point.outside(base, &mut outside)?;
+        Some(Listed { whole, outside })
+    }
+}
+
+impl ReadPoint<'_> {
+    /// Is a filter true of those entries alone that have a value of a type or of a subtype?
+    /// It is asked of each shape, whether an entry has it or not: nothing counts the entries of a shape. That errs to the side of not knowing.
+    fn with_value_alone(self, node: &Node, attribute_type: TypeId) -> Option<Whole> {
+        let (shapes, schema) = (&self.shard.shapes, &*self.shard.schema);
+        if shapes.count() > SHAPES_MAX {
+            return None;
+        }
+        let mut normal = Vec::new();
+        let is_with = |shape: &Shape| {
+            decided(node, shape, schema, &mut normal) == Some(has(shape, attribute_type, schema))
+        };
+        shapes.all().all(is_with).then_some(Whole::With(attribute_type))
+    }
+
+    /// The entries that are neither the base nor below it. `None` if they are many.
+    /// From the base upwards: of each superior all that is below it, but for the part that was come from. Above the suffix other naming contexts follow.
+    fn outside(self, base: EntryId, out: &mut Vec<u32>) -> Option<()> {
+        let mut inner = base;
+        while inner.0 != 0 {
+            let parent = self.entry(inner)?.parent();
+            let begin = out.len();
+            if parent.0 != 0 {
+                out.push(parent.0);
+            }
+            self.below(parent, inner, out)?;
+            // Those beside it, and all below them.
+            let mut at = begin + usize::from(parent.0 != 0);
+            while let Some(id) = out.get(at) {
+                self.below(EntryId(*id), EntryId(0), out)?;
+                at += 1;
+            }
+            inner = parent;
+        }
+        Some(())
+    }
+
+    /// Adds the immediate subordinates of an entry but one.
+    /// It stops with the first that is too much, so that an entry with a million of them costs as much as a bound.
+    fn below(self, parent: EntryId, without: EntryId, out: &mut Vec<u32>) -> Option<()> {
+        let found = self.each_child(parent, &mut |child| {
+            if child != without {
+                out.push(child.0);
+            }
+            match out.len() > OUTSIDE_MAX {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        found.is_continue().then_some(())
+    }
+}
+
+/// Have entries of this shape a value of a type or of a subtype?
+/// An attribute without values is none, so a slot has one.
+fn has(shape: &Shape, attribute_type: TypeId, schema: &Schema) -> bool {
+    shape.slots.iter().any(|slot| schema.is_subtype(slot.description.attribute_type, attribute_type))
+}
+
+/// Whether a filter is true of all entries of a shape, or false of all. `None` if that hangs on their values. The depth of a filter is bounded where it is decoded.
+fn decided(node: &Node, shape: &Shape, schema: &Schema, normal: &mut Vec<u8>) -> Option<bool> {
+    match node {
+        Node::True => Some(true),
+        Node::And(parts) => {
+            let mut all = parts.iter().map(|part| decided(part, shape, schema, normal));
+            all.try_fold(true, |is_true, part| Some(is_true && part?))
+        }
+        Node::Or(parts) => {
+            let mut all = parts.iter().map(|part| decided(part, shape, schema, normal));
+            all.try_fold(false, |is_true, part| Some(is_true || part?))
+        }
+        Node::Item(Item { attribute_type: Some(of), hidden: None, options, test, derived: None })
+            if options.is_none() =>
+        {
+            match test {
+                Test::Present => Some(has(shape, *of, schema)),
+                // Object classes are in the shape.
+                Test::Equal { rule: Some(rule), normal: wanted }
+                    if *of == schema.well_known().object_class =>
+                {
+                    Some(shape.class_values.iter().any(|value| {
+                        normal.clear();
+                        rule.normalise_value(schema, value, normal).is_ok() && normal[..] == wanted[..]
+                    }))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
