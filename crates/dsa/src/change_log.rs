@@ -136,7 +136,7 @@ impl ChangeLog {
         self.applied_csn.store(csn.0, Ordering::Relaxed);
     }
 
-    /// A command is about to be applied whose changes will be put. Returns what is to be told of its end, if they are wanted.
+    /// A command is about to be applied whose changes will be put. Are they wanted? Then its end is reported.
     pub(crate) fn begin_command(&self) -> bool {
         let is_on = self.is_on();
         if is_on {

@@ -1,4 +1,4 @@
-//! `cn=changelog` goes on behind an end of the server: what a snapshot lets go of the log, the snapshot has.
+//! `cn=changelog` goes on behind an end of the server: what a snapshot releases of the log, the snapshot has.
 
 use sim::answers::{Answer, Attributes};
 use sim::clock::SimClock;

@@ -43,7 +43,7 @@ impl Applier {
     }
 
     /// Reports what became of a command.
-    /// `sequence` is the first commit sequence that it may have become visible with.
+    /// `sequence` is the first commit sequence by which it is visible, or an earlier one.
     pub(super) fn report(
         &mut self,
         command: &Command<'_>,

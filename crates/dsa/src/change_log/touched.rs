@@ -1,6 +1,6 @@
 //! What content synchronisation asks of the change log: which entries were changed since a cookie, and so may have left a content.
 //!
-//! The cursor of a refresh finds what is in the content now. What has left it was changed, or deleted, so it is among the changes; who may read everything may also be told of
+//! The cursor of a refresh finds what is in the content now. What has left it was changed, or deleted, so it is among the changes; those who may read everything may also learn of
 //! one that was never in the content. A rename gives other names to entries that no change names, so behind one nobody knows.
 
 use super::{ChangeLog, Kept};
