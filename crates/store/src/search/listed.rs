@@ -122,9 +122,15 @@ fn decided(node: &Node, shape: &Shape, schema: &Schema, normal: &mut Vec<u8>) ->
             let mut all = parts.iter().map(|part| decided(part, shape, schema, normal));
             all.try_fold(false, |is_true, part| Some(is_true || part?))
         }
-        Node::Item(Item { attribute_type: Some(of), hidden: None, options, test, derived: None })
-            if options.is_none() =>
-        {
+        // What others give an entry is in no shape.
+        Node::Item(Item {
+            attribute_type: Some(of),
+            hidden: None,
+            options,
+            test,
+            derived: None,
+            collected: None,
+        }) if options.is_none() => {
             match test {
                 Test::Present => Some(has(shape, *of, schema)),
                 // Object classes are in the shape.

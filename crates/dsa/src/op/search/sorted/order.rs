@@ -15,6 +15,7 @@ const MERGED: u64 = 2;
 /// Bytes of keys that are kept together. A longer key has a place of its own.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Bytes of the first ones: those of a page.
+/// They count against the bound of a search as others do.
 const FIRST_BYTES: usize = 2 << 10;
 /// Bytes of a key that stand in the item.
 /// Most comparisons end there, without a look elsewhere.

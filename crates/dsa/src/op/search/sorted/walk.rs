@@ -26,6 +26,7 @@ use store::IndexKind;
 use store::search::{Candidates, Cursor, InOrder};
 
 /// Ids of the first part at least, and of any at most, if not more have one prefix. Parts grow, for their entries may not match.
+/// Most of them match where the index serves at all, so the first part is what a page needs.
 const PART_MIN: usize = 8;
 const PART_MAX: usize = 1024;
 /// Ids read of the index for a unit of work.

@@ -35,6 +35,8 @@ const IDS: u64 = 2;
 const SUBENTRIES_MAX: usize = 64;
 
 /// What came of reading.
+/// A part is read in slices, as all that a search looks at.
+/// One that is too long is no loss: the list is made without the index then.
 pub(super) enum Read {
     /// The part is there, and its entries are looked at.
     Done,
@@ -45,6 +47,9 @@ pub(super) enum Read {
 }
 
 /// A part of a list.
+/// It keeps numbers and ids of the part alone, whatever the length of the list.
+/// The walk over the index is at the read point of the search; positions are those of the newest state.
+/// Who looks at it again after a change of rights begins anew, with all entries.
 pub(super) struct Window {
     keys: InOrder,
     /// Where the entries with a value are in the list.
@@ -85,6 +90,8 @@ impl Window {
         if !reads_all && !planted::is(holes::POSITIONS_OF_HIDDEN) {
             return None;
         }
+        // Entries outside of the scope have no position, and those of the others are counted without them. No number shows that there is one
+        // then, and who looks here may read all of them anyway.
         let Listed { whole, outside } = cursor.listed(read_point, order.0)?;
         let keys = keys.without(read_point, &outside)?;
         let subentries = match special.is_none() {
@@ -128,6 +135,8 @@ impl Window {
         window.place(query, view).then_some(window)
     }
 
+    /// By an offset the position is known and the entry looked up, by a value it is the other way round.
+    /// Both are lookups in one tree: its depth, and not the length of the list, says what they cost.
     /// Finds out where the part begins. `false` if it is not in the index, or if all entries are to be gathered.
     fn place(&mut self, query: &Query<'_>, view: &ListView) -> bool {
         let (read_point, len) = (query.read_point, self.len());
