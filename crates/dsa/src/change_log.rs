@@ -13,7 +13,7 @@
 //! ```text
 //! applier      a command was applied, what was noted of its updates  ->  [`ChangeLog::put`]
 //! the oldest   go when there are too many bytes of them, or when they are too old
-//! a snapshot   lets the log go, and has the changes in files of its own that no snapshot before has  ->  [`Dsa::write_changes`]
+//! a snapshot   releases the log, and has the changes in files of its own that no snapshot before has  ->  [`Dsa::write_changes`]
 //! a start      takes those of its snapshot, and puts what the log has behind it  ->  [`Dsa::load_changes`]
 //! ```
 
@@ -136,7 +136,7 @@ impl ChangeLog {
         self.applied_csn.store(csn.0, Ordering::Relaxed);
     }
 
-    /// A command is about to be applied whose changes will be put. Are they wanted? Then its end is reported.
+    /// A command is about to be applied whose changes will be put. Returns whether its end is to be noted, if they are wanted.
     pub(crate) fn begin_command(&self) -> bool {
         let is_on = self.is_on();
         if is_on {

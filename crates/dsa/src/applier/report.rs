@@ -43,7 +43,7 @@ impl Applier {
     }
 
     /// Reports what became of a command.
-    /// `sequence` is the first commit sequence by which it is visible, or an earlier one.
+    /// `sequence` is the first commit sequence with which it can have become visible with.
     pub(super) fn report(
         &mut self,
         command: &Command<'_>,

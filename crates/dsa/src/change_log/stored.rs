@@ -1,6 +1,6 @@
 //! Changes as bytes of a snapshot's files, for the next start: `docs/formats/changes.md`.
 //!
-//! A snapshot lets the log go, so what it would tell of changes goes with the snapshot. A file has the changes of some records. The files of a snapshot follow each other, and the
+//! A snapshot releases the log, so what it would tell of changes goes with the snapshot. A file has the changes of some records. The files of a snapshot follow each other, and the
 //! last ends with the snapshot's record; else none of them is good for anything.
 
 use super::kept::{Change, Kept};
