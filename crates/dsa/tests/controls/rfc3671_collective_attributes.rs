@@ -17,7 +17,7 @@
 //! | 2.3 | collectiveExclusions may be in any entry, with several values; excludeAllCollectiveAttributes, or its OID, excludes all | `s2_3_exclusions` |
 //! | 3 | SHALL NOT: a non-collective subtype; SINGLE-VALUE; in a class; operational | `s3_definitions_that_shall_not_be` |
 //! | 3 | SHOULD: the attributes of the section | `s3_the_attributes_of_the_section` |
-//! | 4 | access by an entry is governed by the rules for attributes of that entry | `collective.rs` in `tests/access` |
+//! | 4 | access by an entry is governed by the rules for attributes of that entry | `dsa: x1_collective_attributes_have_the_rights_of_the_entry`, `dsa: x1_values_that_may_not_be_read_are_not_there`, `dsa: x1_a_hidden_subentry_hides_no_values` |
 //!
 //! Collections as such, by random subtree specifications, are those of a naive model in `collective_model.rs`.
 

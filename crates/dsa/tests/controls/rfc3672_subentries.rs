@@ -5,8 +5,8 @@
 //! | 1 | subentries SHALL NOT be considered in one-level and subtree searches without the control | `s1_without_the_control` |
 //! | 1 | "for all other operations, including base scope search operations, subentries SHALL be considered" | `s1_other_operations` |
 //! | 2.1 | reads the syntax; what is none of it is refused | `s2_1_specifications` |
-//! | 2.1.1 to 2.1.4 | base, specificExclusions, minimum, maximum, specificationFilter | `s2_1_each_component`, and against a model in `collective_model.rs` |
-//! | 2.2 | administrativeRole, and the areas of collective attributes that begin with it | section 2.1 in `rfc3671_collective_attributes.rs` |
+//! | 2.1.1 to 2.1.4 | base, specificExclusions, minimum, maximum, specificationFilter | `s2_1_each_component`, `dsa: collections_are_those_of_the_model` |
+//! | 2.2 | administrativeRole, and the areas of collective attributes that begin with it | `dsa: s2_1_areas` |
 //! | 2.3 | subtreeSpecification has one value, and is in all subentries | `s2_3_one_specification_each` |
 //! | 2.4 | the class | `s2_3_one_specification_each` |
 //! | 3 | TRUE: subentries and no other entries are visible; FALSE: the reverse | `s3_one_kind_is_visible`, `s3_where_there_are_none`, `s3_in_pages` |
