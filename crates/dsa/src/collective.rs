@@ -76,7 +76,8 @@ impl Collections {
     }
 }
 
-/// Reads the specification of a subentry.
+/// Reads the specification of a subentry. `None` of what is none: an import looks at no specification, and an earlier version let any text in.
+/// Such a subentry is about no entry, which is what an administrator sees at once.
 fn specification(subentry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Option<Arc<Subtree>> {
     let id = read_point.shard().schema().find_type(SPECIFICATION.as_bytes())?;
     let position = subentry.shape.position(Description::plain(id))?;

@@ -2,6 +2,14 @@
 //!
 //! They come beside the template of the entry, which knows nothing of them, as what an entry shows of groups does. The rights that count are those on the entry that
 //! shows them, not those on the subentry (RFC 3671 section 4).
+//!
+//! ```text
+//! asked for   by name, supertype, `*` or `+`: the selection says so, as of any attribute
+//! readable    some value at least, by the view on the entry; else the entry is not looked at
+//! shown       what its collections have, but for what it excludes and for values that may not be read
+//! ```
+//! Who follows changes by content synchronisation does not come here: a value of a subentry changes without a change of the entry, and the client would keep what was
+//! true once. Nor do reads of the server's own entries, which no subentry is about.
 
 use super::query::Query;
 use crate::access::ViewId;

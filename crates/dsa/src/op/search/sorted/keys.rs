@@ -247,6 +247,7 @@ impl KeyMaker {
         if wanted.is_empty() {
             return;
         }
+        // What may be read of some values only is judged value by value, and of those alone that would be the least.
         for (description, values) in collective::shown(&all, &wanted, entry, read_point) {
             let every = scratch.views.on_attribute(view, description, schema).every.has(Right::Read);
             for value in values {
