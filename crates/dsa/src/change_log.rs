@@ -20,14 +20,12 @@
 pub mod choices;
 mod entry;
 mod kept;
-mod stored;
-mod touched;
+pub mod stored;
+pub(crate) mod touched;
 
 use self::choices::Choices;
 use self::entry::{CHANGE_LOG_ENTRY, fill};
-use self::kept::{Change, Kept};
-pub use self::stored::Loading;
-pub(crate) use self::touched::{Complete, Touched};
+use self::kept::{Change, FIRST, Kept, LAST};
 use crate::audit::Carried;
 use crate::offer::Offer;
 use crate::system::{CHANGE_LOG_DN, ROOT_DSES, System, Update, put, put_all};
@@ -41,8 +39,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Attributes of the root DSE.
 /// Clients look for the first of them to find out whether there is a change log.
 const CHANGE_LOG: &str = "changelog";
-const FIRST: &str = "firstChangeNumber";
-const LAST: &str = "lastChangeNumber";
 
 /// Bits of a number that say which update of its record it is: more than a record has updates.
 const UPDATE_BITS: u32 = 21;

@@ -1,11 +1,14 @@
 //! Which changes are kept. Their entries are in the shard of the server's own; here is what says which of them goes next, and what content synchronisation
 //! asks of them.
 
-use super::{FIRST, LAST};
 use crate::offer::Offer;
 use crate::system::{ROOT_DSES, Update};
 use model::Csn;
 use std::collections::VecDeque;
+
+/// Attributes of the root DSE: the bounds of what is kept.
+pub(super) const FIRST: &str = "firstChangeNumber";
+pub(super) const LAST: &str = "lastChangeNumber";
 
 /// A change, without what its entry has.
 #[derive(Clone, Copy, Debug)]

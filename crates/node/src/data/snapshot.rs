@@ -31,8 +31,6 @@ use wal::{Index, Log, OpenError};
 const SEGMENT: u8 = 1;
 /// The file of the slot map.
 const SLOTS: u8 = 2;
-/// Files of changes for the change log: their generation is the last record that they have changes of, their number that of a slot map.
-const CHANGES: u8 = 3;
 /// Bytes of a snapshot from which on threads are worth their start.
 const THREADS_FROM_BYTES: u64 = 4 << 20;
 /// The snapshots of a data directory, and what the next one's files are called.

@@ -30,6 +30,8 @@ use super::by_log::ByLog;
 use super::cookie::Cookie;
 use super::renames::{NORMALISED_NAME, Name, Rename};
 use crate::access::{ClassId, ViewId};
+use crate::change_log::ChangeLog;
+use crate::engine::Dsa;
 use crate::faults::holes;
 use crate::worker::Scratch;
 use ::access::Right;
@@ -408,6 +410,32 @@ impl Following {
         self.batch = Batch::default();
         self.stage = Stage::Parked;
         Next::Park
+    }
+
+    /// The client has a state of before, and its requester may read everything: goes by the change log if that reaches as far.
+    pub(super) fn go_by_log(&mut self, log: &ChangeLog) {
+        let since = self.since.filter(|_| !self.has_all);
+        self.by_log = since.and_then(|since| ByLog::begin(log, since));
+    }
+
+    /// All of the content was sent that has changed: says what is gone. `false` if that is not known yet, but before long.
+    ///
+    /// # Errors
+    /// When it is not known any more.
+    pub(super) fn say_gone(
+        &mut self,
+        dsa: &Dsa,
+        (message_id, read_point): (i32, ReadPoint<'_>),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Lost> {
+        let (Some(since), Some(by_log)) = (self.since, &self.by_log) else { return Ok(true) };
+        let Some(uuids) = by_log.gone(dsa, since, read_point)? else { return Ok(false) };
+        if !uuids.is_empty() {
+            // In one message, as at the end of a batch.
+            let cookie = self.cookie(read_point.shard(), self.reached);
+            SyncInfo::IdSet { deletes: true, cookie: Some(&cookie), uuids: &uuids }.encode(out, message_id);
+        }
+        Ok(true)
     }
 
     /// Bytes that it keeps for the client.

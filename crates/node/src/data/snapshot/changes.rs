@@ -4,13 +4,15 @@
 //! Each snapshot writes one file more, with what was changed since the one before. It takes in the last of the earlier files as long as these are
 //! not larger than twice what is written. So a change is written again when its file has doubled, and not with each snapshot, and there are few files.
 
-use super::CHANGES;
 use crate::data::error::DataError;
 use dsa::Dsa;
 use std::io;
 use std::path::Path;
 use wal::Index;
 use wal::snapshot::{FileId, FileRecord, Manifest, SnapshotError, Snapshots, UnfinishedSnapshot};
+
+/// Files of changes for the change log: their generation is the last record that they have changes of, their number that of a slot map.
+const CHANGES: u8 = 3;
 
 /// A file before is written again, with what is new, unless it is larger than so many times that.
 const LARGER: u64 = 2;
