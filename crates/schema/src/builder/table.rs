@@ -12,8 +12,16 @@ const NEAREST_MAX: usize = 100;
 /// A definition and where it is.
 pub(super) struct Placed<D> {
     pub(super) definition: D,
+    /// Its place is all that is left of it.
+    pub(super) is_removed: bool,
     pub(super) file: Arc<str>,
     pub(super) line: usize,
+}
+
+impl<D> Placed<D> {
+    pub(super) fn of(definition: D, file: &Arc<str>, line: usize) -> Placed<D> {
+        Placed { definition, is_removed: false, file: file.clone(), line }
+    }
 }
 
 /// What was found wrong so far.
@@ -81,11 +89,34 @@ impl<D> Table<D> {
                 self.replaced.push((*at, former));
             }
         }
-        assert_eq!(
-            self.by_oid.len(),
-            self.list.len(),
+        debug_assert!(
+            self.by_oid.values().all(|at| !self.list[*at].is_removed),
             "each definition has one OID, each OID one definition"
         );
+        Ok(())
+    }
+
+    /// Puts another definition in the place of that with this OID.
+    pub(super) fn change(&mut self, oid: &str, placed: Placed<D>) -> Result<(), String> {
+        let at = self.by_oid.get(&known_as(oid)).ok_or_else(|| format!("{oid} is not defined"))?;
+        self.list[*at] = placed;
+        Ok(())
+    }
+
+    /// Takes the definition with this OID out, and leaves its place.
+    pub(super) fn retire(&mut self, oid: &str) -> Result<(), String> {
+        let at = self.by_oid.remove(&known_as(oid)).ok_or_else(|| format!("{oid} is not defined"))?;
+        self.list[at].is_removed = true;
+        Ok(())
+    }
+
+    /// Takes the definition with this OID out, and its place.
+    pub(super) fn remove(&mut self, oid: &str) -> Result<(), String> {
+        let at = self.by_oid.remove(&known_as(oid)).ok_or_else(|| format!("{oid} is not defined"))?;
+        self.list.remove(at);
+        self.replaced.retain(|(of, _)| *of != at);
+        let later = self.replaced.iter_mut().map(|(of, _)| of).chain(self.by_oid.values_mut());
+        later.filter(|of| **of > at).for_each(|of| *of -= 1);
         Ok(())
     }
 
@@ -94,7 +125,7 @@ impl<D> Table<D> {
         let mut clashes = Vec::new();
         assert!(self.by_name.is_empty(), "names are indexed once, when all definitions are there");
         self.by_name = self.by_oid.clone();
-        for (at, placed) in self.list.iter().enumerate() {
+        for (at, placed) in self.list.iter().enumerate().filter(|(_, placed)| !placed.is_removed) {
             for name in names(&placed.definition) {
                 match self.by_name.insert(name.to_ascii_lowercase(), at) {
                     Some(other) if other != at => {
@@ -116,7 +147,7 @@ impl<D> Table<D> {
 
     /// All names, for what might have been meant.
     pub(super) fn names(&self, of: fn(&D) -> &Vec<String>) -> impl Iterator<Item = &str> {
-        self.list.iter().flat_map(move |p| of(&p.definition)).map(String::as_str)
+        self.list.iter().filter(|p| !p.is_removed).flat_map(move |p| of(&p.definition)).map(String::as_str)
     }
 }
 
