@@ -176,36 +176,36 @@ impl Loading<'_> {
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut all = std::mem::take(&mut self.rest);
         all.extend_from_slice(bytes);
-        let mut left = &all[..];
+        let mut unread = &all[..];
         if self.file.is_none() {
-            let Some((header, behind)) = left.split_at_checked(HEADER_BYTES) else {
+            let Some((header, others)) = unread.split_at_checked(HEADER_BYTES) else {
                 self.rest = all;
                 return Ok(());
             };
             self.begin(header)?;
-            left = behind;
+            unread = others;
         }
         let mut changes = Vec::new();
-        while let Some((length, behind)) = left.split_first_chunk::<4>() {
+        while let Some((length, others)) = unread.split_first_chunk::<4>() {
             if self.file.is_none_or(|(_, has_ended)| has_ended) {
                 return Err("it goes on behind its end".to_owned());
             }
             let length = u32::from_le_bytes(*length) as usize;
             if length == 0 {
-                let Some((_, behind)) = left.split_at_checked(TRAILER_BYTES) else { break };
-                self.end(left);
-                left = behind;
+                let Some((_, others)) = unread.split_at_checked(TRAILER_BYTES) else { break };
+                self.end(unread);
+                unread = others;
                 continue;
             }
             if !(FIXED_BYTES..CHANGE_BYTES_MAX).contains(&length) {
                 return Err(format!("a change has {length} bytes"));
             }
-            let Some((change, behind)) = behind.split_at_checked(length) else { break };
+            let Some((change, others)) = others.split_at_checked(length) else { break };
             changes.push(change);
-            left = behind;
+            unread = others;
         }
         self.put(&changes)?;
-        self.rest = left.to_vec();
+        self.rest = unread.to_vec();
         Ok(())
     }
 

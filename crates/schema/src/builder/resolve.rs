@@ -1,6 +1,6 @@
 //! From statements to a schema: macros, replacement by OID, names, inheritance.
 
-use super::table::{Placed, Report, Table};
+use super::table::{MEMBER_OF, Placed, Report, SUPERIORS_MAX, Table, check_replaced, name};
 use super::{BuildErrors, Fault, RECORDED};
 use crate::additions::{ADDED_FILE, Additions};
 use crate::builtin;
@@ -26,22 +26,11 @@ use std::sync::Arc;
 
 /// Attribute types or object classes of one schema.
 const DEFINITIONS_MAX: usize = 30_000;
-/// Types or classes that one is derived from, near and far. With more of them the work grows with the square of their number.
-const SUPERIORS_MAX: usize = 250;
 /// What a syntax that is defined in a file says of its values.
 const BINARY_EXTENSION: &str = "X-BINARY-TRANSFER-REQUIRED";
 
 /// OID of groupOfURLs.
 const GROUP_OF_URLS: &str = "2.16.840.1.113730.3.2.33";
-/// Attributes of changes that files of other servers have with fewer rules: changeType, changes, deleteOldRDN and changeTime.
-const CHANGE_LOG: [&str; 4] = [
-    "2.16.840.1.113730.3.1.7",
-    "2.16.840.1.113730.3.1.8",
-    "2.16.840.1.113730.3.1.10",
-    "2.16.840.1.113730.3.1.77",
-];
-/// OIDs of memberOf and isMemberOf.
-const MEMBER_OF: [&str; 2] = ["1.2.840.113556.1.2.102", "1.3.6.1.4.1.42.2.27.9.1.792"];
 
 /// Builds the schema that these files define. `faults` and `warnings` were found when they were read.
 pub(super) fn build(
@@ -242,7 +231,7 @@ impl Resolver<'_> {
             }
         }
         assert_eq!(chains.len(), built.len(), "each type has its list of supertypes");
-        self.check_replaced(&built);
+        check_replaced(self.types, &built, &mut self.report);
         built
     }
 
@@ -310,47 +299,6 @@ impl Resolver<'_> {
             is_own: *placed.file == *builtin::OWN,
             is_setting: *placed.file == *builtin::SETTINGS,
         }
-    }
-
-    /// Nothing that is stored by one matching rule can be looked up by another: a file may replace a definition, but for
-    /// that. The built-in files are made to replace each other.
-    fn check_replaced(&mut self, built: &[AttributeType]) {
-        for (at, former) in &self.types.replaced {
-            let now = &self.types.list[*at];
-            let old = self.former_rule(former);
-            let is_other =
-                old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
-            let is_ours = builtin::text(&now.file).is_some() || *now.file == *RECORDED;
-            // What the server works out is stored nowhere.
-            let is_stored = !MEMBER_OF.iter().chain(&CHANGE_LOG).any(|oid| **oid == *now.definition.oid);
-            if is_other && !is_ours && is_stored {
-                let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
-                let message = format!(
-                    "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
-                     give it a name and an OID of its own",
-                    name(&now.definition.names, &now.definition.oid),
-                    now.definition.oid,
-                    rule(built[*at].equality),
-                    rule(old),
-                    former.file,
-                    former.line
-                );
-                self.report.fault(now, message);
-            }
-        }
-    }
-
-    /// The equality rule of a definition that was replaced.
-    fn former_rule(&self, former: &Placed<AttributeTypeDefinition>) -> Option<Rule> {
-        let mut definition = &former.definition;
-        for _ in 0..SUPERIORS_MAX {
-            match (&definition.equality, &definition.sup) {
-                (Some(rule), _) => return Rule::find(rule.as_bytes()),
-                (None, Some(sup)) => definition = &self.types.list[self.types.find(sup)?].definition,
-                (None, None) => return None,
-            }
-        }
-        None
     }
 
     /// Rules of RFC 4512 section 4.1.2 on usage.
@@ -586,10 +534,6 @@ fn shown_oid(file: &str, oid: &str) -> String {
     // By its OID, since definitions that were recorded are of another file.
     let short = if file == builtin::SETTINGS || builtin::has(oid) { published::short_oid(oid) } else { None };
     short.unwrap_or_else(|| oid.to_owned())
-}
-
-fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {
-    names.first().map_or(oid, String::as_str)
 }
 
 /// A class and all above it, in order of id; cycles end by themselves. `None` if there are more than [`SUPERIORS_MAX`].

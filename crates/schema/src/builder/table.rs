@@ -1,10 +1,25 @@
 //! Definitions by OID and by name while a schema is built.
 
-use super::Fault;
+use super::{Fault, RECORDED};
+use crate::builtin;
+use crate::definition::AttributeTypeDefinition;
 use crate::names::nearest;
 use crate::published::short_oid;
+use crate::{AttributeType, Rule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Attributes of changes that files of other servers have with fewer rules: changeType, changes, deleteOldRDN and changeTime.
+const CHANGE_LOG: [&str; 4] = [
+    "2.16.840.1.113730.3.1.7",
+    "2.16.840.1.113730.3.1.8",
+    "2.16.840.1.113730.3.1.10",
+    "2.16.840.1.113730.3.1.77",
+];
+/// OIDs of memberOf and isMemberOf.
+pub(super) const MEMBER_OF: [&str; 2] = ["1.2.840.113556.1.2.102", "1.3.6.1.4.1.42.2.27.9.1.792"];
+/// Types or classes that one is derived from, near and far. With more of them the work grows with the square of their number.
+pub(super) const SUPERIORS_MAX: usize = 250;
 
 /// Unknown names for which is looked what may be meant: each costs a look at every name.
 const NEAREST_MAX: usize = 100;
@@ -154,4 +169,55 @@ impl<D> Table<D> {
 /// The OID that stands for this one, where two stand for the same: what was published can be read again.
 fn known_as(oid: &str) -> String {
     short_oid(oid).unwrap_or_else(|| oid.to_owned())
+}
+
+pub(super) fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {
+    names.first().map_or(oid, String::as_str)
+}
+
+/// Nothing that is stored by one matching rule can be looked up by another: a file may replace a definition, but for
+/// that. The built-in files are made to replace each other.
+pub(super) fn check_replaced(
+    types: &Table<AttributeTypeDefinition>,
+    built: &[AttributeType],
+    report: &mut Report,
+) {
+    for (at, former) in &types.replaced {
+        let now = &types.list[*at];
+        let old = former_rule(types, former);
+        let is_other = old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
+        let is_ours = builtin::text(&now.file).is_some() || *now.file == *RECORDED;
+        // What the server works out is stored nowhere.
+        let is_stored = !MEMBER_OF.iter().chain(&CHANGE_LOG).any(|oid| **oid == *now.definition.oid);
+        if is_other && !is_ours && is_stored {
+            let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
+            let message = format!(
+                "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
+                 give it a name and an OID of its own",
+                name(&now.definition.names, &now.definition.oid),
+                now.definition.oid,
+                rule(built[*at].equality),
+                rule(old),
+                former.file,
+                former.line
+            );
+            report.fault(now, message);
+        }
+    }
+}
+
+/// The equality rule of a definition that was replaced.
+fn former_rule(
+    types: &Table<AttributeTypeDefinition>,
+    former: &Placed<AttributeTypeDefinition>,
+) -> Option<Rule> {
+    let mut definition = &former.definition;
+    for _ in 0..SUPERIORS_MAX {
+        match (&definition.equality, &definition.sup) {
+            (Some(rule), _) => return Rule::find(rule.as_bytes()),
+            (None, Some(sup)) => definition = &types.list[types.find(sup)?].definition,
+            (None, None) => return None,
+        }
+    }
+    None
 }

@@ -28,18 +28,20 @@ impl Node {
         self.worker.tick(clock.now());
         let Connection { session, waits, answers, .. } = &mut self.connections[session];
         let mut all = std::mem::take(answers);
-        while !*waits {
+        if *waits {
+            return all;
+        }
+        loop {
             let cx = &mut Context::from_waker(Waker::noop());
             let mut state = session.poll_notices(&self.worker, cx, answers);
             all.append(answers);
             if state != State::Busy {
-                break;
+                return all;
             }
             while state == State::Busy {
                 state = session.step(&mut self.worker, answers);
                 all.append(answers);
             }
         }
-        all
     }
 }
