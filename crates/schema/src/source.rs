@@ -21,42 +21,9 @@ pub(crate) enum StatementKind {
     Macro,
 }
 
-/// What a statement does with what it names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Act {
-    /// It defines it.
-    #[default]
-    Define,
-    /// It puts another definition in the place of the one with its OID, whose number it gets.
-    Change,
-    /// It takes the definition with this OID out. Nothing else gets its number.
-    Remove,
-    /// It takes a number that a definition had which was removed.
-    Retire,
-}
-
-impl Act {
-    /// What keywords of all but the first begin with. Only what the server writes itself has them; programs that know none of this refuse to
-    /// read them.
-    const PREFIXES: [(&str, Act); 3] =
-        [("changed-", Act::Change), ("removed-", Act::Remove), ("retired-", Act::Retire)];
-
-    /// What a keyword begins with.
-    pub(crate) fn prefix(self) -> &'static str {
-        Act::PREFIXES.iter().find(|(_, act)| *act == self).map_or("", |(prefix, _)| prefix)
-    }
-
-    fn split(keyword: &str) -> (Act, &str) {
-        let mut known = Act::PREFIXES.iter();
-        let found = known.find_map(|(prefix, act)| Some((*act, keyword.strip_prefix(prefix)?)));
-        found.unwrap_or((Act::Define, keyword))
-    }
-}
-
 /// One statement of a file: what follows its keyword, joined to one text.
 #[derive(Debug)]
 pub(crate) struct Statement {
-    pub(crate) act: Act,
     pub(crate) kind: StatementKind,
     pub(crate) text: String,
     /// Offset in `text` and line of each piece, in order.
@@ -81,9 +48,6 @@ impl Statement {
     }
 
     fn oid(&self) -> Option<String> {
-        if matches!(self.act, Act::Remove | Act::Retire) {
-            return Some(self.text.trim().to_owned());
-        }
         match self.kind {
             StatementKind::AttributeType => parse_attribute_type(&self.text).ok().map(|d| d.oid),
             StatementKind::ObjectClass => parse_object_class(&self.text).ok().map(|d| d.oid),
@@ -132,21 +96,6 @@ pub(crate) const RECORDED_NAME_FORM: &str = "namingform";
 /// The same of a structure rule.
 pub(crate) const RECORDED_STRUCTURE_RULE: &str = "structurerule";
 
-impl StatementKind {
-    /// The keyword of a definition that the server writes.
-    pub(crate) fn keyword(self) -> &'static str {
-        match self {
-            StatementKind::AttributeType => "attributetype",
-            StatementKind::ObjectClass => "objectclass",
-            StatementKind::ContentRule => RECORDED_CONTENT_RULE,
-            StatementKind::NameForm => RECORDED_NAME_FORM,
-            StatementKind::StructureRule => RECORDED_STRUCTURE_RULE,
-            StatementKind::Syntax => "ldapsyntax",
-            StatementKind::Macro => "objectidentifier",
-        }
-    }
-}
-
 /// What a keyword or an LDIF attribute begins; `Err` names what is known and not used.
 fn kind_of(keyword: &str) -> Result<Option<StatementKind>, &'static str> {
     let bare = keyword.to_ascii_lowercase();
@@ -187,12 +136,10 @@ fn read_plain(text: &str) -> (Vec<Statement>, Vec<Remark>) {
         open = Nesting::default();
         open.read(rest);
         skipping = true;
-        let (act, bare) = Act::split(keyword);
-        match kind_of(bare) {
+        match kind_of(keyword) {
             Ok(Some(kind)) => {
                 skipping = false;
-                let (text, pieces) = (rest.to_owned(), vec![(0, number)]);
-                statements.push(Statement { act, kind, text, pieces });
+                statements.push(Statement { kind, text: rest.to_owned(), pieces: vec![(0, number)] });
             }
             Ok(None) => {
                 let message = format!("'{keyword}' is not the beginning of a definition");
@@ -253,7 +200,7 @@ fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
                 Some((text, cut)) if is_definition(&text) => {
                     let prefix = name.len() + 1 + cut;
                     let moved = pieces.iter().map(|(at, line)| (at.saturating_sub(prefix), *line)).collect();
-                    statements.push(Statement { act: Act::Define, kind, text, pieces: moved });
+                    statements.push(Statement { kind, text, pieces: moved });
                 }
                 Some(_) => {}
                 None => remarks.push(Remark::error(number, "a value that is not base64 of UTF-8")),

@@ -59,7 +59,6 @@ pub mod stream;
 mod suffix;
 mod sync;
 mod tree;
-mod uses;
 pub mod uuid;
 pub mod values;
 

@@ -11,8 +11,8 @@ use model::{ClassId, Description};
 use schema::Schema;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Distinct shapes of one shard: a record has 24 bits for the number.
 pub const SHAPES_MAX: usize = 1 << 24;
@@ -110,9 +110,6 @@ pub(crate) struct Shapes {
     schema: Arc<Schema>,
     /// Are they those of entries that stay? Then sets of options that they have are kept.
     are_for_good: bool,
-    /// Few, and mostly none; asked for by checkpoints only.
-    /// By number those of classes and types that were removed from the schema, and in which batch. No entry has one from then on.
-    retired: Mutex<BTreeMap<u32, u64>>,
 }
 
 /// The writer's way from content to number.
@@ -145,8 +142,7 @@ impl Shapes {
     pub(crate) fn new(schema: Arc<Schema>, is_small: bool) -> Shapes {
         let table = Append::with_room(if is_small { SHAPES_SMALL } else { SHAPES_MAX });
         let taken_max = AtomicUsize::new(SHAPES_TAKEN_MAX);
-        let (count, retired) = (AtomicUsize::new(0), Mutex::default());
-        Shapes { table, count, taken_max, schema, are_for_good: !is_small, retired }
+        Shapes { table, count: AtomicUsize::new(0), taken_max, schema, are_for_good: !is_small }
     }
 
     /// Whether they are those of entries that stay, not of copies for a transaction.
@@ -199,28 +195,6 @@ impl Shapes {
         writer.free = (0..writer.end).rev().filter(|number| self.find(*number).is_none()).collect();
         let given = writer.numbers.len() + writer.free.len();
         assert!(given == writer.end as usize, "each number below the end has one shape or is free");
-    }
-
-    /// From a batch on no entry has shapes of which this is true, and none gets one of them: what classes and types are called then may mean
-    /// something else. Who has their numbers finds them as before.
-    pub(crate) fn retire(&self, writer: &mut ShapesWriter, batch: u64, is_retired: impl Fn(&Shape) -> bool) {
-        // Else the next entry of that make would get it again.
-        writer.last = None;
-        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.numbers.retain(|_, number| {
-            let is_retired = self.find(*number).is_some_and(&is_retired);
-            if is_retired {
-                retired.insert(*number, batch);
-            }
-            !is_retired
-        });
-    }
-
-    /// Those that entries may have at a point. A checkpoint may be older than the removal of definitions that its entries have.
-    pub(crate) fn at_point(&self, end: u32, sequence: u64) -> Vec<&Shape> {
-        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_there = |number: &u32| retired.get(number).is_none_or(|batch| sequence < *batch);
-        (0..end).filter(is_there).filter_map(|number| self.find(number)).collect()
     }
 
     /// The shape of a record that the store wrote.
@@ -290,7 +264,7 @@ impl Shapes {
             }
             writer.numbers.insert(key.clone(), number);
             assert!(writer.numbers.len() <= writer.end as usize, "no two shapes have one number");
-            self.count.fetch_add(1, Ordering::Relaxed);
+            self.count.store(writer.numbers.len(), Ordering::Relaxed);
             Some(number)
         })?;
         match &mut writer.last {
