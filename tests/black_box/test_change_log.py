@@ -72,5 +72,5 @@ def test_the_change_log_is_read_from_where_it_was_left(keep):
     first, last = bounds(root)
     assert first <= told[0][0] and last >= told[-1][0]
     root.modify_s(COPIER, [(ldap.MOD_REPLACE, "description", [b"later"])])
-    [(number, kind, target)] = changes(root, first)
-    assert number >= first and (kind, target) == ("modify", COPIER) and bounds(root) == (first, number)
+    [(number, kind, target)] = changes(root, last + 1)
+    assert number > last and (kind, target) == ("modify", COPIER) and bounds(root) == (first, number)

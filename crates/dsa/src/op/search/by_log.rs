@@ -5,6 +5,11 @@
 //! changed since or deleted, not in it     its entryUUID is said to be gone, whether the client has it or not
 //! not changed                             not named
 //! ```
+//! Who falls behind what is kept has the other form of a refresh, which is longer and never wrong: it names each entry of the content.
+//! What was sent is remembered until the refresh ends, up to a bound; beyond it nothing is said to be gone that might be there.
+//! Nothing of this is kept for the next refresh, which asks the change log again from the cookie that this one ends with.
+//! So a restart in between costs the client nothing.
+//! A search without a cookie has no state of before and comes here never.
 //! That names entries that the client was never sent. So it is for those who may read everything, as the change log itself is. For all others, and behind
 //! a rename, which moves entries that no change names, the entries that are unchanged are named instead.
 
