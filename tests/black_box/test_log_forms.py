@@ -15,7 +15,7 @@ import pytest
 from ldap.controls.simple import ProxyAuthzControl
 
 from ber import ldap_bind, tlv
-from conftest import ADMIN, PANDO, PATIENCE, SECRET, SUFFIX, run
+from conftest import ADMIN, PANDO, PATIENCE, SECRET, SUFFIX, run, wait_for
 from test_access_slapd import SLAPD, Slapd
 from test_logs import WORD, forms, has_codes, send_hostile_texts
 
@@ -100,6 +100,8 @@ def test_g1_lines_of_openldap_are_those_of_slapd(server, tmp_path):
     """Each line of a session, word by word, but for times and numbers of the system."""
     slapd = Slapd(tmp_path / "slapd", ["access to attrs=userPassword by * auth", "access to * by * write"], ["authz-policy any"], "stats")
     session(slapd.url)
+    # It may notice late that a client without a word has gone.
+    wait_for(lambda: all("fd closed" in " ".join(lines) for lines in of_session(slapd.log.read_text())), "slapd logs no end of a connection")
     slapd.end()
     path = logged(server, tmp_path, "openldap")
     head = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z \S+ slapd\[\d+\]: ")

@@ -13,7 +13,7 @@
 //! | 6.2 | offsetRangeError to an offset or count that is none, or out of range | `vlv_s6_2_offsets_out_of_range` |
 //! | 6.2.1 | virtualListViewError comes with a virtualListViewResult that is not success | `vlv_s6_1_what_is_refused`, `vlv_s6_2_offsets_out_of_range` |
 //! | 9 | pages of a part | `vlv_s9_pages_of_a_part` |
-//! | by an index | the same answers; of several values of an entry the least counts | `positions_by_an_index_are_those_of_a_plain_sort`, `vlv_s5_an_entry_of_many_values_has_one_position` |
+//! | by an index | the same answers; of several values of an entry the least counts | `positions_by_an_index_are_those_of_a_plain_sort`, `vlv_s5_an_entry_of_many_values_has_one_position`, `vlv_s5_a_part_of_a_subtree_by_an_index` |
 //! | access rules | positions and counts tell nothing of what is hidden | `dsa: x5_a_hidden_entry_is_in_no_list`, `dsa: x5_positions_of_an_index_tell_of_nothing_hidden` |
 //!
 //! Not here, and why:
