@@ -24,7 +24,8 @@ pub(super) enum Lost {
     Connection,
     /// The server said nothing for so long that the client gave up.
     Silent,
-    /// The server is `busy`, as a node without a majority is, and did not read, start a transaction, or add what comes before all.
+    /// The server did not read, start a transaction, or add what comes before all: it is `busy`, as a node without a majority is, or
+    /// unwilling to add, as a leader with a full disk is.
     Busy,
     /// The server answers something that it must not.
     Strange(String),
@@ -87,7 +88,7 @@ impl Client {
         self.link.push(|out, id| Request::Add(add).encode(out, id, &[]));
         match self.link.receive(result)? {
             ResultCode::Success | ResultCode::EntryAlreadyExists => Ok(()),
-            ResultCode::Busy => Err(Lost::Busy),
+            ResultCode::Busy | ResultCode::UnwillingToPerform => Err(Lost::Busy),
             ResultCode::Unavailable => Err(Lost::Connection),
             code => Err(Lost::Strange(format!("adding {dn}: {code:?}"))),
         }
