@@ -1,6 +1,8 @@
 //! A test for each sentence of RFC 4512 that binds a server whose schema has content rules, name forms or structure rules: what "must",
 //! "may only" and "cannot" be in an entry, how it is named and where it is, and what the subschema shows.
 //!
+//! [`models`] has the rest of the RFC.
+//!
 //! | section | the server | test |
 //! |---|---|---|
 //! | 4.1.6 | lets an entry belong to auxiliary classes that the rule lists, and no others | `s4_1_6_auxiliary_classes` |
@@ -14,6 +16,7 @@
 //! | 4.2 | shows content rules in the subschema, and finds them by their OID | `s4_2_content_rules_are_shown` |
 //! | 4.2 | shows name forms and structure rules | `s4_2_structure_is_shown` |
 
+mod models;
 mod s4_1_6_content_rules;
 mod s4_1_7_structure;
 
