@@ -486,11 +486,13 @@ fn vlv_s5_a_part_of_a_subtree_by_an_index() {
         add(&mut client, &format!("other{n}"), "ou=others,dc=example", &format!("{n:03}"));
     }
     let filters = ["(objectClass=person)", "(&(objectClass=person)(sn=*))", "(sn=*)"];
-    for (by, filter) in ["sn", "-sn"].into_iter().flat_map(|by| filters.map(|filter| (by, filter))) {
+    let scopes = [Scope::Subtree, Scope::One].into_iter();
+    let orders = scopes.flat_map(|scope| ["sn", "-sn"].map(|by| (scope, by)));
+    for (scope, by, filter) in orders.flat_map(|(scope, by)| filters.map(|filter| (scope, by, filter))) {
         let look = |client: &mut Client, target: Target<'_>| {
             let (by, view) = (keys(by), view(0, 2, target).encode());
             let controls = [sort::control(&by, true), virtual_list_view::control(&view, true)];
-            client.search_with(LIST, Scope::Subtree, filter, &["sn"], |_| {}, &controls)
+            client.search_with(LIST, scope, filter, &["sn"], |_| {}, &controls)
         };
         let sn = |n: i32| format!("{:03}", if by == "sn" { n } else { 299 - n }).into_bytes();
         let of = |found: &Found| -> Vec<Vec<u8>> {
@@ -506,6 +508,14 @@ fn vlv_s5_a_part_of_a_subtree_by_an_index() {
             assert_eq!(of(&found), [sn(at), sn(at + 1), sn(at + 2)], "{by} {filter} {at}");
         }
     }
+    // One level is another list than the subtree as soon as an entry is further below.
+    let is_served =
+        |client: &mut Client| said(&look(client, "sn", "(sn=*)", &view(0, 2, offset(1, 0)))).is_some();
+    assert!(is_served(&mut client));
+    add(&mut client, "deep", &format!("uid=7,{LIST}"), "000");
+    assert!(!is_served(&mut client));
+    assert_eq!(client.delete(&format!("uid=deep,uid=7,{LIST}")).code, Success);
+    assert!(is_served(&mut client));
     // Who has a surname and is no person: shapes do not say any more which entries are found.
     let all: [(&str, &[&str]); 3] =
         [("objectClass", &["device", "extensibleObject"]), ("cn", &["x"]), ("sn", &["x"])];
@@ -571,7 +581,8 @@ proptest! {
             1..80,
         ),
         outside in 0usize..6,
-        scope in select(vec![Scope::Subtree, Scope::Subordinates]),
+        deeper in 0usize..2,
+        scope in select(vec![Scope::Subtree, Scope::Subordinates, Scope::One]),
     ) {
         let mut config = config();
         for name in ["title", "sn"] {
@@ -584,6 +595,14 @@ proptest! {
             client.must_add(
                 &format!("uid=out{n},dc=example"),
                 &[("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &[sn, "zz"])],
+            );
+        }
+        for n in 0..deeper {
+            let unit = format!("ou=unit{n},{LIST}");
+            client.must_add(&unit, &[("objectClass", &["organizationalUnit"])]);
+            client.must_add(
+                &format!("uid=deep,{unit}"),
+                &[("objectClass", &["inetOrgPerson"]), ("cn", &["x"]), ("sn", &["b"])],
             );
         }
         let mut model = Model { client, place: (LIST, scope) };

@@ -3,7 +3,8 @@
 //! ```text
 //! filter    all entries; or one that is true of each entry with the sort attribute and of no other, as the shapes of entries show: `(sn=*)`, and
 //!           `(objectClass=person)` where each shape with a surname is a person's, and the other way round
-//! scope     all that is at or below the base; the few entries elsewhere are left out of the order one by one
+//! scope     all that is at or below the base; the few entries elsewhere are left out of the order one by one. One level is the same where nothing is further
+//!           below, which two counts show
 //! ```
 //! A shape stays as long as the directory is served, so one that was of another make ends this until the next start.
 
@@ -21,6 +22,9 @@ const OUTSIDE_MAX: usize = 1024;
 /// Shapes that are looked at, at most.
 const SHAPES_MAX: usize = 2048;
 
+/// How often two counts are compared that a writer changes one after the other, in a microsecond.
+const COUNTED_MAX: usize = 64;
+
 /// What a search finds.
 pub struct Listed {
     /// If all entries of the directory were in its scope.
@@ -33,8 +37,7 @@ impl Cursor {
     /// The entries that it finds, if these are known: all, or those with a value of this type or of a subtype, within a scope that has nearly all entries.
     pub fn listed(&self, read_point: ReadPoint<'_>, attribute_type: TypeId) -> Option<Listed> {
         let (base, scope) = (self.scopes.base, self.scopes.scope);
-        let is_of_tree = matches!(scope, Scope::Subtree | Scope::Subordinates);
-        if !(is_of_tree && self.scopes.is_single()) {
+        if scope == Scope::Base || !self.scopes.is_single() {
             return None;
         }
         let whole = match self.filter.whole() {
@@ -43,10 +46,13 @@ impl Cursor {
             _ => read_point.with_value_alone(&self.filter.0, attribute_type)?,
         };
         let mut outside = Vec::new();
-        if scope == Scope::Subordinates {
+        if scope != Scope::Subtree {
             outside.push(base.0);
         }
         read_point.outside(base, &mut outside)?;
+        if scope == Scope::One && !read_point.is_flat(base, outside.len() as u64) {
+            return None;
+        }
         Some(Listed { whole, outside })
     }
 }
@@ -86,6 +92,20 @@ impl ReadPoint<'_> {
             inner = parent;
         }
         Some(())
+    }
+
+    /// Is each entry immediately below the base, but for so many that are the base or elsewhere?
+    /// The counts are those of now. What was changed since the read point may make them equal for a moment although an entry is further below: then a
+    /// number is off by that change, as any number of a list may be, and the entry is still not in the scope.
+    fn is_flat(self, base: EntryId, others: u64) -> bool {
+        let are_equal = || {
+            let children = u64::from(self.subordinates(base));
+            self.shard.entries().checked_sub(others) == Some(children)
+        };
+        (0..COUNTED_MAX).any(|_| {
+            std::hint::spin_loop();
+            are_equal()
+        })
     }
 
     /// Adds the immediate subordinates of an entry but one.
