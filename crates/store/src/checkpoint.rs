@@ -37,6 +37,8 @@ pub struct Checkpoint {
     names: usize,
     /// Numbers of shapes are below this.
     shapes: u32,
+    /// Numbers below it that were free, ascending: a shape that gets one of them while this is written is of no entry here.
+    free_shapes: Vec<u32>,
     dead: DeadIds,
 }
 
@@ -85,6 +87,7 @@ impl Writer<'_> {
             last_csn: self.last_csn(),
             names: self.state.names.len(),
             shapes: self.state.shapes.end(),
+            free_shapes: self.state.shapes.free_numbers(),
             dead: self.state.dead.clone(),
         }
     }

@@ -119,7 +119,7 @@ pub(crate) struct ShapesWriter {
     numbers: BTreeMap<Vec<u8>, u32>,
     /// Numbers handed out are below this.
     end: u32,
-    /// Numbers that were dropped; the last is the next to be used again.
+    /// Numbers that were dropped, in descending order; the last is the next to be used again.
     free: Vec<u32>,
     /// A buffer for the content that is looked for.
     key: Vec<u8>,
@@ -341,6 +341,11 @@ impl ShapesWriter {
     /// Numbers handed out are below this.
     pub(crate) fn end(&self) -> u32 {
         self.end
+    }
+
+    /// Those below that which no shape has, in ascending order.
+    pub(crate) fn free_numbers(&self) -> Vec<u32> {
+        self.free.iter().rev().copied().collect()
     }
 
     /// The next shape gets this number, which is not below the end.

@@ -48,10 +48,19 @@ fn threads(jobs: usize, job: &(dyn Fn(usize) + Sync)) {
 }
 
 fn restore(files: &Files, indexed: bool, threaded: bool) -> Result<Arc<Shard>, RestoreError> {
+    restore_with(files, compare::schema(), indexed, threaded)
+}
+
+fn restore_with(
+    files: &Files,
+    schema: Arc<schema::Schema>,
+    indexed: bool,
+    threaded: bool,
+) -> Result<Arc<Shard>, RestoreError> {
     let meta = Meta::read(&files.meta)?;
     let wanted = compare::settings(indexed);
     let settings = meta.settings(wanted.indexes, 2 << 30);
-    let mut restore = Restore::begin(meta, settings, compare::schema())?;
+    let mut restore = Restore::begin(meta, settings, schema)?;
     let (segments, slots) = restore.memory();
     for place in segments {
         match files.segments.get(&place.segment).filter(|bytes| bytes.len() == place.bytes.len()) {
@@ -380,6 +389,46 @@ fn roots_of_one_name_are_distinguished() {
         names.map(|dn| pin.read_point().resolve(dn.as_bytes(), &mut DnCache::default()).expect("it is there"))
     };
     assert_eq!(ids(&restored), ids(&shard));
+}
+
+/// A shape that comes while a checkpoint is written is of no entry in it, also if its number is one that was free: the schema of that moment need not
+/// know its classes.
+#[test]
+fn a_shape_that_comes_into_a_gap_meanwhile_is_left_out() {
+    let add = |shard: &Arc<Shard>, dn: &str, class: &str| {
+        let dn = dn.split(',').map(|rdn| {
+            let (kind, value) = rdn.split_once('=').expect("type=value");
+            vec![(kind.to_owned(), value.to_owned())]
+        });
+        let attributes = vec![("objectClass".to_owned(), vec![class.to_owned()])];
+        let mut writer = shard.writer();
+        compare::apply(&mut writer, shard, &Op::Add { dn: dn.collect(), attributes }).expect("it is new");
+        writer.publish();
+    };
+    let write = |shard: &Arc<Shard>, meanwhile: &dyn Fn()| {
+        let checkpoint = shard.checkpoint().expect("a slot is free");
+        meanwhile();
+        write_out(&mut Random::new(1), checkpoint, &Files::default(), |_| Ok(())).expect("it is written").0
+    };
+    let shard = compare::shard(false);
+    add(&shard, "dc=com", "domain");
+    add(&shard, "ou=goes,dc=com", "organizationalUnit");
+    add(&shard, "cn=stays,dc=com", "applicationProcess");
+    let dn = ["ou=goes", "dc=com"].map(|rdn| {
+        let (kind, value) = rdn.split_once('=').expect("type=value");
+        vec![(kind.to_owned(), value.to_owned())]
+    });
+    let mut writer = shard.writer();
+    compare::apply(&mut writer, &shard, &Op::Delete { dn: dn.to_vec() }).expect("it is there");
+    writer.publish();
+    let files = write(&shard, &|| ());
+    let class = "objectclass ( 1.3.6.1.4.1.99999.2.900 NAME 'later' SUP top STRUCTURAL MUST cn )";
+    let larger = schema::Builder::new().standard().file("test", naive::SCHEMA).file("later", class);
+    let larger = Arc::new(larger.build().expect("the schema is sound"));
+    let grown = restore_with(&files, larger, false, false).expect("it is restored");
+    let files = write(&grown, &|| add(&grown, "cn=later,dc=com", "later"));
+    let restored = restore(&files, false, false).expect("no entry of the checkpoint is of the class");
+    sound("restored", &restored).expect("it is sound");
 }
 
 /// Aliases and referral objects are known again, whatever is indexed.

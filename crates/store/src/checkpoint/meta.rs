@@ -92,8 +92,11 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     for number in 0..checkpoint.names {
         push_bytes(&mut out, shard.names.at(number).expect("a name that was counted"));
     }
-    // Numbers may have gaps: shapes that no entry had were dropped at the last start, and records name shapes by number.
-    let shapes: Vec<&Shape> = (0..checkpoint.shapes).filter_map(|number| shard.shapes.find(number)).collect();
+    // Numbers may have gaps: shapes that no entry had were dropped at the last start, and records name shapes by number. A shape that has
+    // come into such a gap since may be of classes and types that the schema of this moment did not have.
+    let is_there = |number: &u32| checkpoint.free_shapes.binary_search(number).is_err();
+    let numbers = (0..checkpoint.shapes).filter(is_there);
+    let shapes: Vec<&Shape> = numbers.filter_map(|number| shard.shapes.find(number)).collect();
     push_u32(&mut out, shapes.len() as u32);
     for shape in shapes {
         push_u32(&mut out, shape.number);
