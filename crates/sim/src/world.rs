@@ -457,9 +457,9 @@ impl World {
         planted::watch(None);
         let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
         let is_cut_short = self.random.chance(self.plan.starts.cut_short);
-        if self.has_other_rules {
-            // A start writes a record of its own, where records may have been that are gone. What is not promised may go with the power
-            // while a start is cut short.
+        if self.has_other_rules || self.workload.defines() {
+            // A start writes a record of its own, where records may have been that are gone: of other rules, or of definitions that the log has
+            // lost and their copy has. What is not promised may go with the power while a start is cut short.
             let may_lose = is_cut_short && self.log.mode == Mode::Always;
             self.follow(if may_lose { self.promised } else { u64::MAX }).map_err(unreadable)?;
             self.forget_lost();
