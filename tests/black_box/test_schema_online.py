@@ -82,16 +82,16 @@ def test_what_is_no_addition_is_refused(server):
     head = f"dn: {SUBSCHEMA}\nchangetype: modify\n"
     here.modify(addition("taste", 1), code=20)
     out = here.modify(head + "delete: attributeTypes\n", code=53).err
-    assert "only additions" in out and "export and import" in out
+    assert "name the definitions that are to be deleted" in out
     out = here.modify(head + f"delete: attributeTypes\nattributeTypes: ( {ARC}.1.1 NAME 'taste' DESC 'added' SUP name )\n", code=53).err
-    assert "only additions" in out
+    assert "the object class 'tasteThing'" in out
     here.modify(head + f"replace: objectClasses\nobjectClasses: ( {ARC}.3.1 NAME 'x' SUP top )\n", code=53)
     here.modify(head + "add: attributeTypes\nattributeTypes: ( 2.5.4.3 NAME 'cn' SUP name SINGLE-VALUE )\n", code=53)
     here.modify(head + "add: objectClasses\nobjectClasses: ( 2.5.6.6 NAME 'person' SUP top )\n", code=69)
     here.modify(head + f"add: attributeTypes\nattributeTypes: ( {ARC}.3.1 NAME 'x' SUP nothing )\n", code=19)
     here.modify(head + f"add: attributeTypes\nattributeTypes: ( {ARC}.3.1 NAME 'x' SYNTAX 1.2.3.4.5 )\n", code=19)
     out = here.modify(head + "add: matchingRuleUse\nmatchingRuleUse: ( 2.5.13.2 APPLIES cn )\n", code=53).err
-    assert "attributeTypes and objectClasses alone" in out
+    assert "values can be added to attributeTypes, objectClasses" in out
     for text in ("what is this", f"( {ARC}.3.1 NAME 'x' SUP name", "( x.y NAME 'x' SUP name )", f"( {ARC}.3.1 NAME x SUP name )"):
         here.modify(head + f"add: attributeTypes\nattributeTypes: {text}\n", code=21)
     here.modify(head + f"add: objectClasses\nobjectClasses: ( {ARC}.3.2 NAME 'y' SUP top KIND )\n", code=21)

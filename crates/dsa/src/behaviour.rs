@@ -8,7 +8,7 @@
 //! Behaviour 4 judges what updates make of entries by the constraints of the directory ([`crate::constraints`]); to earlier ones these are
 //! settings that decide nothing. It knows dynamic entries: to earlier ones these are entries like others, which stay. It has another result code for
 //! a rename to the name of a referral object. Collective attributes are those of their subentries, and of no other entry (RFC 3671); to earlier ones they are
-//! user attributes that no class has.
+//! user attributes that no class has. It removes and changes definitions of the schema; earlier ones only add them.
 
 use std::fmt;
 
@@ -29,6 +29,9 @@ pub(crate) const FIRST_WITH_LIFETIMES: u32 = 4;
 pub(crate) const FIRST_WITH_COLLECTIVE: u32 = 4;
 /// The first that answers affectsMultipleDSAs to a rename to the name of a referral object (RFC 3296 section 5.6.2).
 pub(crate) const FIRST_WITH_NEW_NAMES_REFERRED: u32 = 4;
+
+/// The first that changes and removes definitions of the schema, and adds rules to it.
+pub(crate) const FIRST_WITH_SCHEMA_CHANGES: u32 = 4;
 
 /// The versions that a program knows: all from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

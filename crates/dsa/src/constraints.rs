@@ -41,5 +41,13 @@ pub(crate) use judge::Judging;
 pub(crate) use referring::{Reference, Referring};
 pub use rule::{ConstraintKind, ConstraintRule, DefaultRule, ReferencesRule, SequenceRule, ValuesRule};
 
+/// Does a schema know what constraints name?
+///
+/// # Errors
+/// In words, what it does not know.
+pub(crate) fn fit(rules: &[ConstraintRule], schema: &schema::Schema) -> Result<(), String> {
+    InForce::new(rules, schema).map(drop).map_err(|(_, what)| format!("`{KEY}`: {what}"))
+}
+
 /// The key of the settings.
 pub(crate) const KEY: &str = "constraints.rule";

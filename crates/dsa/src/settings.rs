@@ -15,7 +15,7 @@ pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
 use crate::change_log::choices as change_log;
-use crate::constraints::{self, ConstraintRule, InForce};
+use crate::constraints::{self, ConstraintRule};
 use crate::followers;
 use crate::indexing::IndexChange;
 use crate::lifetimes;
@@ -205,6 +205,19 @@ impl Chosen {
         self.lock().now.clone()
     }
 
+    /// Would another schema know what is named in settings?
+    ///
+    /// # Errors
+    /// In words, which setting it does not know.
+    pub(crate) fn fit(&self, schema: &Schema) -> Result<(), String> {
+        fits(&self.now(), schema)
+    }
+
+    /// The constraints that are recorded.
+    pub(crate) fn constraints(&self) -> Vec<ConstraintRule> {
+        self.lock().record.constraints()
+    }
+
     /// The last changes.
     pub(crate) fn history(&self) -> Vec<String> {
         self.lock().record.history.clone()
@@ -324,8 +337,7 @@ fn fits(choices: &Choices, schema: &Schema) -> Result<(), String> {
         .map_err(|bad| format!("`access.rule`: {}", first(bad)))?;
     access::check_limits(&choices.access.limits, schema)
         .map_err(|bad| format!("`limits.rule`: {}", first(bad)))?;
-    let constraints = InForce::new(&choices.constraints, schema);
-    constraints.map(drop).map_err(|(_, what)| format!("`{}`: {what}", constraints::KEY))
+    constraints::fit(&choices.constraints, schema)
 }
 
 /// The reason of the first that is wrong. A change of several settings is refused with one of them, which is enough to look for.

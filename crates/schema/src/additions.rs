@@ -1,11 +1,8 @@
 //! What was added to a schema while it is in use, and where it is found. [`crate::extend`] adds.
 
-mod slots;
-
-pub use self::slots::ADDED_MAX;
-pub(crate) use self::slots::Slots;
-use crate::element::Traits;
+use crate::current::{Current, CurrentTraits};
 use crate::names::NameTable;
+use crate::slots::Slots;
 use crate::{AttributeType, ObjectClass};
 use arc_swap::ArcSwapOption;
 use model::TypeId;
@@ -19,14 +16,18 @@ pub const ADDED_FILE: &str = "cn=Subschema";
 /// Bytes of their text.
 pub const ADDED_BYTES_MAX: usize = 1 << 20;
 
-/// What was added.
+/// What was added and changed.
 pub(crate) struct Additions {
-    pub(crate) types: Slots<(AttributeType, Traits)>,
-    pub(crate) classes: Slots<ObjectClass>,
+    pub(crate) types: Slots<(Current<AttributeType>, CurrentTraits)>,
+    pub(crate) classes: Slots<Current<ObjectClass>>,
+    /// What definitions are that were changed, of those added and others.
+    pub(crate) changed_types: Slots<AttributeType>,
+    pub(crate) changed_classes: Slots<ObjectClass>,
     pub(crate) index: ArcSwapOption<Index>,
-    /// Counts the additions.
+    /// Counts the changes.
     pub(crate) generation: AtomicU64,
-    /// The text of all that was ever added, of earlier runs too.
+    /// All that was ever added, changed and removed, of earlier runs too, as statements in their order. It only grows: who has a part of it has
+    /// the beginning.
     text: Mutex<String>,
 }
 
@@ -65,6 +66,8 @@ impl Additions {
         Additions {
             types: Slots::default(),
             classes: Slots::default(),
+            changed_types: Slots::default(),
+            changed_classes: Slots::default(),
             index: ArcSwapOption::empty(),
             generation: AtomicU64::new(0),
             text: Mutex::new(text),

@@ -159,7 +159,10 @@ impl Builder {
     /// files.
     pub fn with_file(mut self, mut file: SchemaFile) -> Builder {
         if &*file.name == ADDED_FILE {
-            file.text = self.without_known(&file.text).into();
+            let known = self.added.iter().find(|other| other.name == file.name);
+            // Of what [`Builder::recorded`] has read there is the beginning.
+            let rest = known.and_then(|known| file.text.strip_prefix(&*known.text));
+            file.text = rest.map_or_else(|| self.without_known(&file.text).into(), Arc::from);
         }
         if &*file.name == ADDED_FILE && file.text.is_empty() {
             return self;
@@ -195,7 +198,8 @@ impl Builder {
     /// Resolves everything.
     pub fn build(self) -> Result<Schema, BuildErrors> {
         let mut schema = resolve::build(&self.files, self.faults, self.warnings)?;
-        secret::mark(&schema.types, &schema.type_names, &self.secrets, &mut schema.traits);
+        let subtypes = |at: usize| schema.attribute_type(TypeId(at as u16)).subtypes.clone();
+        secret::mark(subtypes, &schema.type_names, &self.secrets, &schema.traits);
         schema.secrets = self.secrets;
         assert_sound(&schema);
         let is_of_use = |file: &SchemaFile| &*file.name == ADDED_FILE;
@@ -249,7 +253,7 @@ fn assert_sound(schema: &Schema) {
 }
 
 fn assert_type(schema: &Schema, id: TypeId, kind: &AttributeType) {
-    let traits = schema.traits[usize::from(id.0)];
+    let traits = schema.traits[usize::from(id.0)].get();
     assert!(traits.equality == kind.equality, "hot paths compare by the rule of the definition");
     assert!(traits.syntax == kind.syntax, "hot paths check the syntax of the definition");
     assert!(is_ascending(&kind.subtypes), "subtypes are in order of id, each once");

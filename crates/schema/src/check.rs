@@ -217,7 +217,8 @@ impl Schema {
         if self.attribute_type(id).is_collective() && self.keeps_collective_apart() {
             return Violation::CollectiveElsewhere { attribute };
         }
-        let rule = self.content_rule(set.structural);
+        let rules = self.dit.now();
+        let rule = rules.content_rule(set.structural);
         let would = |(class, c): &(ClassId, &ObjectClass)| {
             let may_be_added = match c.definition.kind {
                 ClassKind::Abstract => false,

@@ -152,7 +152,8 @@ impl Schema {
         let ids = ascending(named.iter().flat_map(|c| &self.class(*c).superiors));
         self.abstract_alone(&named)?;
         let mut must = ascending(ids.iter().flat_map(|c| &self.class(*c).must));
-        let rule = self.content_rule(structural);
+        let rules = self.dit.now();
+        let rule = rules.content_rule(structural);
         let allowed = self.allowed_by(&ids, rule);
         if let Some(rule) = rule {
             must = ascending(must.iter().chain(&rule.must));
@@ -207,11 +208,6 @@ impl Schema {
             None => Ok(()),
             Some(class) => Err(Violation::AbstractClassAlone { class: self.class(*class).name().to_owned() }),
         }
-    }
-
-    /// The content rule that governs entries of a structural class, if one is in force.
-    pub(crate) fn content_rule(&self, structural: ClassId) -> Option<&ContentRule> {
-        self.content_rules.iter().find(|rule| rule.class == structural && !rule.definition.obsolete)
     }
 
     fn allowed_by(&self, ids: &[ClassId], rule: Option<&ContentRule>) -> Vec<u64> {

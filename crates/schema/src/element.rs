@@ -19,7 +19,7 @@ pub enum BinaryTransfer {
 }
 
 /// An attribute type (RFC 4512 section 2.5.1) with what it inherits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributeType {
     /// Its numeric OID, as clients are shown it.
     pub oid: String,
@@ -72,7 +72,7 @@ impl AttributeType {
 }
 
 /// An object class (RFC 4512 section 2.4) with what it inherits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectClass {
     /// Its numeric OID, as clients are shown it.
     pub oid: String,

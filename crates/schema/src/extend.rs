@@ -1,23 +1,30 @@
-//! Definitions that are added while the schema is in use. Only additions are possible: ids of types and classes stay what they are, and
-//! each definition stays where it is, so a reference to one stays valid.
+//! Definitions that are added, changed and removed while the schema is in use. Ids of types and classes stay what they are and become those of
+//! nothing else, and each definition stays where it is, so a reference to one stays valid.
 //!
 //! ```text
-//! look-ups      what the schema was built with (no lock) -> what was added since (one atomic load, if there is anything)
-//! an addition   a schema of all definitions is built as a start would build it: it finds the faults
-//!               -> its new definitions get the next ids here -> their names are published
+//! look-ups   what the schema was built with (no lock) -> what was added since (one atomic load, if there is anything)
+//! a plan     a schema of all definitions is built as a start would build it: it finds the faults ([`Schema::plan`])
+//! put        its new definitions get the next ids here, changed ones take the place of others -> their names are published
 //! ```
+//! What entries have is looked at by who has them, between plan and put.
 
+mod changes;
 mod judge;
+mod plan;
+mod put;
+mod uses;
 
-pub use judge::{NotAdded, ONLY_ADDITIONS};
+pub use changes::{Changes, Effects, Element, Plan};
+pub use judge::NotAdded;
+pub use uses::Use;
 
-use self::judge::Addition;
 use crate::additions::{ADDED_FILE, Index};
 use crate::builder::Builder;
-use crate::element::Traits;
+use crate::current::{Current, CurrentTraits};
 use crate::names::NameTable;
 use crate::{AttributeType, ObjectClass, Schema, SchemaFile};
-use model::{ClassId, TypeId};
+use model::{ClassId, Description, TypeId};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -60,15 +67,49 @@ impl Schema {
     }
 
     #[cold]
-    pub(crate) fn added_type(&self, id: TypeId) -> &(AttributeType, Traits) {
+    pub(crate) fn added_type(&self, id: TypeId) -> &(Current<AttributeType>, CurrentTraits) {
         let at = usize::from(id.0) - self.types.len();
         self.added.types.get(at).expect("the id is one of this schema")
     }
 
     #[cold]
-    pub(crate) fn added_class(&self, id: ClassId) -> &ObjectClass {
+    pub(crate) fn added_class(&self, id: ClassId) -> &Current<ObjectClass> {
         let at = usize::from(id.0) - self.classes.len();
         self.added.classes.get(at).expect("the id is one of this schema")
+    }
+
+    /// Is it a type that was removed? Its number means nothing else.
+    pub(crate) fn is_removed_type(&self, id: TypeId) -> bool {
+        self.current_type(id).is_removed()
+    }
+
+    /// Is it a class that was removed?
+    pub(crate) fn is_removed_class(&self, id: ClassId) -> bool {
+        self.current_class(id).is_removed()
+    }
+
+    /// As [`Schema::describe`], of what may be read by the definitions of some time before: by its OID, if its names have changed since the start.
+    pub fn describe_lastingly(&self, description: Description) -> Cow<'_, str> {
+        let text = self.describe(description);
+        if !self.current_type(description.attribute_type).is_changed() {
+            return text;
+        }
+        let kind = self.attribute_type(description.attribute_type);
+        Cow::Owned(format!("{}{}", kind.definition.oid, &text[kind.name().len()..]))
+    }
+
+    /// What a class is called now and was at any time: its name, or the OID if its names have changed since the start.
+    pub fn lasting_class_name(&self, id: ClassId) -> &str {
+        let class = self.class(id);
+        if self.current_class(id).is_changed() { &class.definition.oid } else { class.name() }
+    }
+
+    pub(crate) fn current_type(&self, id: TypeId) -> &Current<AttributeType> {
+        self.types.get(usize::from(id.0)).unwrap_or_else(|| &self.added_type(id).0)
+    }
+
+    pub(crate) fn current_class(&self, id: ClassId) -> &Current<ObjectClass> {
+        self.classes.get(usize::from(id.0)).unwrap_or_else(|| self.added_class(id))
     }
 
     /// Is an added type a subtype of another?
@@ -88,52 +129,33 @@ impl Schema {
         self.added.index.load().as_ref()?.subtypes.get(&id).cloned()
     }
 
-    /// Adds definitions: all of them, or none where there is a fault. Types may be in any order, and classes may use the types.
-    /// What was in progress while this runs may know of the new definitions or not.
-    ///
-    /// # Errors
-    /// Why they cannot be added. That depends on the definitions that there are, and on nothing else.
-    pub fn add(&self, types: &[&[u8]], classes: &[&[u8]]) -> Result<(), NotAdded> {
-        if types.is_empty() && classes.is_empty() {
-            return Ok(());
-        }
-        // One addition after the other: each is judged by what those before it came to.
-        let mut text = self.added.text();
-        let Addition { larger, added } = self.judge_with(&text, types, classes)?;
-        let (types, classes) = (self.type_count(), self.class_count());
-        let ids = Ids::of(self, &larger);
-        let is_new = |at: &usize| usize::from(ids.types[*at].0) >= types;
-        for (at, kind) in larger.types.iter().enumerate().filter(|(at, _)| is_new(at)) {
-            let kind = AttributeType {
-                sup: kind.sup.map(|sup| ids.types[usize::from(sup.0)]),
-                subtypes: Vec::new(),
-                ..kind.clone()
-            };
-            self.added.types.push((kind, larger.traits[at]));
-        }
-        let is_new = |at: &usize| usize::from(ids.classes[*at].0) >= classes;
-        for (_, class) in larger.classes.iter().enumerate().filter(|(at, _)| is_new(at)) {
-            self.added.classes.push(ids.class(class));
-        }
-        self.added.index.store(Some(Arc::new(self.index())));
-        self.class_sets.forget();
-        text.push_str(&added);
-        self.added.generation.fetch_add(1, Ordering::AcqRel);
-        Ok(())
-    }
-
     /// Where all that was added is found.
     fn index(&self) -> Index {
-        let types =
-            || self.added.types.iter().enumerate().map(|(at, (kind, _))| (self.types.len() + at, kind));
-        let classes = || self.added.classes.iter().enumerate().map(|(at, c)| (self.classes.len() + at, c));
-        let type_names =
-            NameTable::new(types().flat_map(|(id, kind)| kind.all_names().map(move |n| (n, id as u16))));
-        let class_names =
-            NameTable::new(classes().flat_map(|(id, class)| class.all_names().map(move |n| (n, id as u16))));
+        // Names that were added to what the schema was built with are here too.
+        let is_new = |at: usize, built: usize, is_changed: bool| at >= built || is_changed;
+        let types = || {
+            let all = self.attribute_types();
+            all.filter(|(id, _)| {
+                is_new(usize::from(id.0), self.types.len(), self.current_type(*id).is_changed())
+            })
+        };
+        let classes = || {
+            let all = self.classes();
+            all.filter(|(id, _)| {
+                is_new(usize::from(id.0), self.classes.len(), self.current_class(*id).is_changed())
+            })
+        };
+        let type_names: Vec<(&str, u16)> =
+            types().flat_map(|(id, kind)| kind.all_names().map(move |name| (name, id.0))).collect();
+        let class_names: Vec<(&str, u16)> =
+            classes().flat_map(|(id, class)| class.all_names().map(move |name| (name, id.0))).collect();
+        let (type_names, class_names) =
+            (NameTable::new(type_names.into_iter()), NameTable::new(class_names.into_iter()));
         let mut subtypes: BTreeMap<TypeId, Vec<TypeId>> = BTreeMap::new();
-        for (id, _) in types() {
-            let id = TypeId(id as u16);
+        for id in (self.types.len()..self.type_count()).map(|at| TypeId(at as u16)) {
+            if self.is_removed_type(id) {
+                continue;
+            }
             // In order of id, since these rise and those that were built are below them.
             for above in std::iter::successors(Some(id), |id| self.attribute_type(*id).sup) {
                 let built = || self.attribute_type(above).subtypes.clone();
@@ -152,54 +174,6 @@ impl Schema {
             .settings(self.settings())
             .secrets(self.secrets.iter().cloned())
             .file(ADDED_FILE, added)
-    }
-}
-
-/// The ids that definitions of a larger schema have here.
-struct Ids {
-    types: Vec<TypeId>,
-    classes: Vec<ClassId>,
-}
-
-impl Ids {
-    fn of(own: &Schema, larger: &Schema) -> Ids {
-        let (mut next_type, mut next_class) = (own.type_count(), own.class_count());
-        let next = |next: &mut usize| {
-            *next += 1;
-            (*next - 1) as u16
-        };
-        let types = larger.types.iter().map(|kind| {
-            let known = own.find_type(kind.definition.oid.as_bytes());
-            known.unwrap_or_else(|| TypeId(next(&mut next_type)))
-        });
-        let types = types.collect();
-        let classes = larger.classes.iter().map(|class| {
-            let known = own.find_class(class.definition.oid.as_bytes());
-            known.unwrap_or_else(|| ClassId(next(&mut next_class)))
-        });
-        Ids { types, classes: classes.collect() }
-    }
-
-    /// A class of the larger schema with the ids that are right here.
-    fn class(&self, class: &ObjectClass) -> ObjectClass {
-        let types = |list: &[TypeId]| list.iter().map(|id| self.types[usize::from(id.0)]).collect::<Vec<_>>();
-        let classes =
-            |list: &[ClassId]| list.iter().map(|id| self.classes[usize::from(id.0)]).collect::<Vec<_>>();
-        let sorted = |mut list: Vec<TypeId>| {
-            list.sort_unstable();
-            list
-        };
-        let mut superiors = classes(&class.superiors);
-        superiors.sort_unstable();
-        ObjectClass {
-            sup: classes(&class.sup),
-            must: types(&class.must),
-            may: types(&class.may),
-            all_must: sorted(types(&class.all_must)),
-            all_may: sorted(types(&class.all_may)),
-            superiors,
-            ..class.clone()
-        }
     }
 }
 

@@ -1,27 +1,32 @@
 //! Names and OIDs to ids: a fixed hash table, case-insensitive, without allocation.
 
-/// Maps names (any case) to small numbers. Filled once, then read only.
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Maps names (any case) to small numbers. Filled once; later names can only be forgotten.
 #[derive(Debug)]
 pub(crate) struct NameTable {
     slots: Vec<Slot>,
     text: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 struct Slot {
     hash: u32,
     start: u32,
     len: u16,
-    id: u16,
+    /// [`FORGOTTEN`] of a name that means nothing any more. The slot stays, for others are found behind it.
+    id: AtomicU16,
 }
 
-const EMPTY: Slot = Slot { hash: 0, start: 0, len: 0, id: 0 };
+/// No id: there are fewer definitions.
+const FORGOTTEN: u16 = u16::MAX;
 
 impl NameTable {
     /// A table of these names; the first of two equal names wins. Names longer than 65,535 bytes are left out.
     pub(crate) fn new<'n>(names: impl Iterator<Item = (&'n str, u16)> + Clone) -> NameTable {
         let capacity = (names.clone().count() * 2 + 2).next_power_of_two();
-        let mut table = NameTable { slots: vec![EMPTY; capacity], text: Vec::new() };
+        let mut table = NameTable { slots: Vec::new(), text: Vec::new() };
+        table.slots.resize_with(capacity, Slot::default);
         for (name, id) in names {
             table.insert(name.as_bytes(), id);
         }
@@ -30,7 +35,7 @@ impl NameTable {
 
     /// Does every name lead to one of the first `count` ids?
     pub(crate) fn ids_are_below(&self, count: usize) -> bool {
-        self.slots.iter().all(|slot| slot.len == 0 || usize::from(slot.id) < count)
+        self.slots.iter().all(|slot| slot.len == 0 || usize::from(slot.id.load(Ordering::Relaxed)) < count)
     }
 
     fn insert(&mut self, name: &[u8], id: u16) {
@@ -44,13 +49,26 @@ impl NameTable {
             at = (at + 1) & (self.slots.len() - 1);
         }
         assert!(u32::try_from(self.text.len()).is_ok(), "a position of the text of names has 32 bits");
-        self.slots[at] = Slot { hash, start: self.text.len() as u32, len, id };
+        self.slots[at] = Slot { hash, start: self.text.len() as u32, len, id: AtomicU16::new(id) };
         self.text.extend(name.iter().map(u8::to_ascii_lowercase));
     }
 
     /// The id of a name in any case.
     #[inline]
     pub(crate) fn find(&self, name: &[u8]) -> Option<u16> {
+        let id = self.slot(name)?.id.load(Ordering::Relaxed);
+        (id != FORGOTTEN).then_some(id)
+    }
+
+    /// From now on a name is not found, if it leads to this id.
+    pub(crate) fn forget(&self, name: &[u8], id: u16) {
+        if let Some(slot) = self.slot(name) {
+            let _ = slot.id.compare_exchange(id, FORGOTTEN, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn slot(&self, name: &[u8]) -> Option<&Slot> {
         let hash = hash(name);
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -62,7 +80,7 @@ impl NameTable {
             if slot.hash == hash && slot.len as usize == name.len() {
                 let start = slot.start as usize;
                 if is_same(&self.text[start..start + name.len()], name) {
-                    return Some(slot.id);
+                    return Some(slot);
                 }
             }
             at = (at + 1) & mask;

@@ -24,13 +24,13 @@ impl Schema {
     /// Has it name forms or structure rules that are in force?
     #[inline]
     pub fn judges_names(&self) -> bool {
-        self.naming.has_forms
+        self.dit.has_forms()
     }
 
     /// Has it structure rules that are in force?
     #[inline]
     pub fn has_structure_rules(&self) -> bool {
-        self.naming.has_rules
+        self.dit.has_rules()
     }
 
     /// May an entry of a structural class be named by these attributes? Without a form of its class it may.
@@ -38,7 +38,8 @@ impl Schema {
     /// # Errors
     /// That no name form of the class fits.
     pub fn check_name(&self, class: ClassId, naming: &[TypeId]) -> Result<(), Violation> {
-        let forms = || self.naming.forms.iter().filter(|form| form.is_of(class));
+        let rules = self.dit.now();
+        let forms = || rules.naming.forms.iter().filter(|form| form.is_of(class));
         match forms().next().is_none() || forms().any(|form| form.fits(naming)) {
             true => Ok(()),
             false => Err(Violation::NoNameForm {
@@ -51,8 +52,9 @@ impl Schema {
     /// The number of the structure rule that governs an entry, by its structural class, what it is named by, and what is above it. A rule without
     /// superior rules is about the root of a naming context: "the DIT structure rule applies to an autonomous administrative point".
     pub fn governing_rule(&self, class: ClassId, naming: &[TypeId], superior: Superior) -> Option<u32> {
+        let rules = self.dit.now();
         let fits = |rule: &&StructureRule| {
-            let form = &self.naming.forms[rule.form];
+            let form = &rules.naming.forms[rule.form];
             let is_allowed = match superior {
                 Superior::None => rule.definition.superiors.is_empty(),
                 Superior::GovernedBy(id) => rule.definition.superiors.contains(&id),
@@ -60,7 +62,7 @@ impl Schema {
             };
             is_allowed && !rule.definition.obsolete && form.is_of(class) && form.fits(naming)
         };
-        self.naming.rules.iter().find(fits).map(|rule| rule.definition.id)
+        rules.naming.rules.iter().find(fits).map(|rule| rule.definition.id)
     }
 
     /// Are entries of this structural class outside of structure rules? Subentries and references to other servers are: they are no part of

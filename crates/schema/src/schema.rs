@@ -2,12 +2,14 @@
 
 use crate::additions::Additions;
 use crate::class_set::ClassSets;
-use crate::element::{NamingRules, Traits};
+use crate::current::{Current, CurrentTraits};
+use crate::dit::DitRules;
+use crate::element::Traits;
 use crate::names::NameTable;
 use crate::options::{OptionTable, WantedOptions, without_binary};
 use crate::{
-    AttributeType, BinaryTransfer, ContentRule, DescriptionError, Fault, Invalid, ObjectClass, Rule,
-    SchemaFile, Subtypes, WellKnown, definition, dn, names, prep, secret,
+    AttributeType, BinaryTransfer, DescriptionError, Fault, Invalid, ObjectClass, Rule, SchemaFile, Subtypes,
+    WellKnown, definition, dn, names, prep, secret,
 };
 use model::attribute::split_options;
 use model::short::Word;
@@ -18,14 +20,13 @@ use std::fmt;
 /// Characters of a value that a text shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// The subschema of a server. Definitions never change once it is built; others may be added ([`Schema::add`]).
+/// The subschema of a server. The standard definitions and those of files never change once it is built; others may be added, changed and removed
+/// ([`Schema::plan`]).
 pub struct Schema {
-    pub(crate) types: Vec<AttributeType>,
-    pub(crate) traits: Vec<Traits>,
-    pub(crate) classes: Vec<ObjectClass>,
-    /// In the order in which they were read; an obsolete one is not in force.
-    pub(crate) content_rules: Vec<ContentRule>,
-    pub(crate) naming: NamingRules,
+    pub(crate) types: Vec<Current<AttributeType>>,
+    pub(crate) traits: Vec<CurrentTraits>,
+    pub(crate) classes: Vec<Current<ObjectClass>>,
+    pub(crate) dit: DitRules,
     pub(crate) syntaxes: Vec<definition::SyntaxDefinition>,
     pub(crate) type_names: NameTable,
     pub(crate) class_names: NameTable,
@@ -229,8 +230,8 @@ impl Schema {
     #[inline]
     pub fn attribute_type(&self, id: TypeId) -> &AttributeType {
         match self.types.get(usize::from(id.0)) {
-            Some(kind) => kind,
-            None => &self.added_type(id).0,
+            Some(kind) => kind.get(&self.added.changed_types),
+            None => self.added_type(id).0.get(&self.added.changed_types),
         }
     }
 
@@ -241,19 +242,21 @@ impl Schema {
     #[inline]
     pub fn class(&self, id: ClassId) -> &ObjectClass {
         match self.classes.get(usize::from(id.0)) {
-            Some(class) => class,
-            None => self.added_class(id),
+            Some(class) => class.get(&self.added.changed_classes),
+            None => self.added_class(id).get(&self.added.changed_classes),
         }
     }
 
-    /// All attribute types.
-    pub fn attribute_types(&self) -> impl ExactSizeIterator<Item = (TypeId, &AttributeType)> {
-        (0..self.type_count() as u16).map(|at| (TypeId(at), self.attribute_type(TypeId(at))))
+    /// All attribute types. Those that were removed have numbers and are none.
+    pub fn attribute_types(&self) -> impl Iterator<Item = (TypeId, &AttributeType)> {
+        let all = (0..self.type_count() as u16).map(TypeId);
+        all.filter(|id| !self.is_removed_type(*id)).map(|id| (id, self.attribute_type(id)))
     }
 
-    /// All object classes.
-    pub fn classes(&self) -> impl ExactSizeIterator<Item = (ClassId, &ObjectClass)> {
-        (0..self.class_count() as u16).map(|at| (ClassId(at), self.class(ClassId(at))))
+    /// All object classes, without those that were removed.
+    pub fn classes(&self) -> impl Iterator<Item = (ClassId, &ObjectClass)> {
+        let all = (0..self.class_count() as u16).map(ClassId);
+        all.filter(|id| !self.is_removed_class(*id)).map(|id| (id, self.class(id)))
     }
 
     /// The name of an attribute type so like an unknown one that it may be meant.
@@ -299,7 +302,7 @@ impl Schema {
         sub == sup
             || match self.types.get(usize::from(sup.0)) {
                 Some(above) if usize::from(sub.0) < self.types.len() => {
-                    above.subtypes.binary_search(&sub).is_ok()
+                    above.get(&self.added.changed_types).subtypes.binary_search(&sub).is_ok()
                 }
                 _ => self.is_added_subtype(sub, sup),
             }
@@ -335,8 +338,8 @@ impl Schema {
     #[inline]
     pub(crate) fn traits_of(&self, id: TypeId) -> Traits {
         match self.traits.get(usize::from(id.0)) {
-            Some(traits) => *traits,
-            None => self.added_type(id).1,
+            Some(traits) => traits.get(),
+            None => self.added_type(id).1.get(),
         }
     }
 

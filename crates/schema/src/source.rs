@@ -7,6 +7,7 @@ use crate::definition::{
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use std::collections::BTreeSet;
 
 /// Kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,9 +22,42 @@ pub(crate) enum StatementKind {
     Macro,
 }
 
+/// What a statement does with what it names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// It defines it.
+    #[default]
+    Define,
+    /// It puts another definition in the place of the one with its OID, whose number it gets.
+    Change,
+    /// It takes the definition with this OID out. Nothing else gets its number.
+    Remove,
+    /// It takes a number that a definition had which was removed.
+    Retire,
+}
+
+impl Act {
+    /// What keywords of all but the first begin with. Only what the server writes itself has them; programs that know none of this refuse to
+    /// read them.
+    const PREFIXES: [(&str, Act); 3] =
+        [("changed-", Act::Change), ("removed-", Act::Remove), ("retired-", Act::Retire)];
+
+    /// What a keyword begins with.
+    pub(crate) fn prefix(self) -> &'static str {
+        Act::PREFIXES.iter().find(|(_, act)| *act == self).map_or("", |(prefix, _)| prefix)
+    }
+
+    fn split(keyword: &str) -> (Act, &str) {
+        let mut known = Act::PREFIXES.iter();
+        let found = known.find_map(|(prefix, act)| Some((*act, keyword.strip_prefix(prefix)?)));
+        found.unwrap_or((Act::Define, keyword))
+    }
+}
+
 /// One statement of a file: what follows its keyword, joined to one text.
 #[derive(Debug)]
 pub(crate) struct Statement {
+    pub(crate) act: Act,
     pub(crate) kind: StatementKind,
     pub(crate) text: String,
     /// Offset in `text` and line of each piece, in order.
@@ -48,6 +82,9 @@ impl Statement {
     }
 
     fn oid(&self) -> Option<String> {
+        if matches!(self.act, Act::Remove | Act::Retire) {
+            return Some(self.text.trim().to_owned());
+        }
         match self.kind {
             StatementKind::AttributeType => parse_attribute_type(&self.text).ok().map(|d| d.oid),
             StatementKind::ObjectClass => parse_object_class(&self.text).ok().map(|d| d.oid),
@@ -77,6 +114,15 @@ impl Remark {
     }
 }
 
+/// Of statements that a server recorded, each one line: those that define something which none of the others removes or changes.
+pub fn additions_of(text: &str) -> String {
+    let keys = |line: &str| read(line).0.into_iter().map(|statement| (statement.act, statement.key()));
+    let later: BTreeSet<_> =
+        text.lines().flat_map(keys).filter(|(act, _)| *act != Act::Define).map(|(_, key)| key).collect();
+    let stays = |line: &&str| keys(line).all(|(act, key)| act == Act::Define && !later.contains(&key));
+    text.split_inclusive('\n').filter(stays).collect()
+}
+
 /// Splits a file into statements.
 pub(crate) fn read(text: &str) -> (Vec<Statement>, Vec<Remark>) {
     let first = text.lines().map(str::trim_end).find(|l| !l.is_empty() && !l.starts_with('#'));
@@ -95,6 +141,21 @@ pub(crate) const RECORDED_CONTENT_RULE: &str = "contentrule";
 pub(crate) const RECORDED_NAME_FORM: &str = "namingform";
 /// The same of a structure rule.
 pub(crate) const RECORDED_STRUCTURE_RULE: &str = "structurerule";
+
+impl StatementKind {
+    /// The keyword of a definition that the server writes.
+    pub(crate) fn keyword(self) -> &'static str {
+        match self {
+            StatementKind::AttributeType => "attributetype",
+            StatementKind::ObjectClass => "objectclass",
+            StatementKind::ContentRule => RECORDED_CONTENT_RULE,
+            StatementKind::NameForm => RECORDED_NAME_FORM,
+            StatementKind::StructureRule => RECORDED_STRUCTURE_RULE,
+            StatementKind::Syntax => "ldapsyntax",
+            StatementKind::Macro => "objectidentifier",
+        }
+    }
+}
 
 /// What a keyword or an LDIF attribute begins; `Err` names what is known and not used.
 fn kind_of(keyword: &str) -> Result<Option<StatementKind>, &'static str> {
@@ -136,10 +197,12 @@ fn read_plain(text: &str) -> (Vec<Statement>, Vec<Remark>) {
         open = Nesting::default();
         open.read(rest);
         skipping = true;
-        match kind_of(keyword) {
+        let (act, bare) = Act::split(keyword);
+        match kind_of(bare) {
             Ok(Some(kind)) => {
                 skipping = false;
-                statements.push(Statement { kind, text: rest.to_owned(), pieces: vec![(0, number)] });
+                let (text, pieces) = (rest.to_owned(), vec![(0, number)]);
+                statements.push(Statement { act, kind, text, pieces });
             }
             Ok(None) => {
                 let message = format!("'{keyword}' is not the beginning of a definition");
@@ -200,7 +263,7 @@ fn read_ldif(text: &str) -> (Vec<Statement>, Vec<Remark>) {
                 Some((text, cut)) if is_definition(&text) => {
                     let prefix = name.len() + 1 + cut;
                     let moved = pieces.iter().map(|(at, line)| (at.saturating_sub(prefix), *line)).collect();
-                    statements.push(Statement { kind, text, pieces: moved });
+                    statements.push(Statement { act: Act::Define, kind, text, pieces: moved });
                 }
                 Some(_) => {}
                 None => remarks.push(Remark::error(number, "a value that is not base64 of UTF-8")),

@@ -37,14 +37,16 @@ impl Schema {
             DefinitionKind::AttributeTypes => {
                 let kind = |at: usize| self.attribute_type(TypeId(at as u16));
                 let above = |at: usize| kind(at).sup.map(|sup| usize::from(sup.0));
-                for kind in superiors_first(self.type_count(), above).into_iter().map(kind) {
+                let order = superiors_first(self.type_count(), above).into_iter();
+                for kind in order.filter(|at| !self.is_removed_type(TypeId(*at as u16))).map(kind) {
                     each(&published::attribute_type(&kind.oid, &kind.definition).to_string());
                 }
             }
             DefinitionKind::ObjectClasses => {
                 let class = |at: usize| self.class(ClassId(at as u16));
                 let above = |at: usize| class(at).sup.iter().map(|sup| usize::from(sup.0));
-                for class in superiors_first(self.class_count(), above).into_iter().map(class) {
+                let order = superiors_first(self.class_count(), above).into_iter();
+                for class in order.filter(|at| !self.is_removed_class(ClassId(*at as u16))).map(class) {
                     each(&published::object_class(self, class).to_string());
                 }
             }
@@ -52,10 +54,10 @@ impl Schema {
                 // By the OID of their class, as that is shown.
                 let oid = |rule: &ContentRule| self.class(rule.class).oid.clone();
                 let shown = |rule| ContentRuleDefinition { oid: oid(rule), ..rule.definition.clone() };
-                self.content_rules.iter().for_each(|rule| each(&shown(rule).to_string()));
+                self.dit.now().content.iter().for_each(|rule| each(&shown(rule).to_string()));
             }
             DefinitionKind::StructureRules => {
-                let rules = &self.naming.rules;
+                let rules = &self.dit.now().naming.rules;
                 let find = |id: &u32| rules.binary_search_by_key(id, |rule| rule.definition.id).ok();
                 let above = |at: usize| rules[at].definition.superiors.iter().filter_map(find);
                 for at in superiors_first(rules.len(), above) {
@@ -78,13 +80,13 @@ impl Schema {
                 self.classes().for_each(|(_, c)| each(&c.definition.to_string()));
             }
             DefinitionKind::ContentRules => {
-                self.content_rules.iter().for_each(|rule| each(&rule.definition.to_string()));
+                self.dit.now().content.iter().for_each(|rule| each(&rule.definition.to_string()));
             }
             DefinitionKind::NameForms => {
-                self.naming.forms.iter().for_each(|form| each(&form.definition.to_string()));
+                self.dit.now().naming.forms.iter().for_each(|form| each(&form.definition.to_string()));
             }
             DefinitionKind::StructureRules => {
-                self.naming.rules.iter().for_each(|rule| each(&rule.definition.to_string()));
+                self.dit.now().naming.rules.iter().for_each(|rule| each(&rule.definition.to_string()));
             }
             DefinitionKind::LdapSyntaxes => {
                 Syntax::ALL.iter().for_each(|s| each(&builtin_syntax(*s).to_string()));
@@ -108,23 +110,34 @@ impl Schema {
         Rule::ALL.iter().for_each(|rule| line("# matchingrule", rule_definition(rule)));
         Syntax::ALL.iter().for_each(|syntax| line("# ldapsyntax", builtin_syntax(*syntax).to_string()));
         self.syntaxes.iter().for_each(|syntax| line("ldapsyntax", syntax.to_string()));
-        let types = self.attribute_types().filter(|(_, kind)| !kind.is_own && !kind.is_setting);
-        types.for_each(|(_, kind)| line("attributetype", kind.definition.to_string()));
-        let classes = self.classes().filter(|(_, class)| !class.is_own);
-        classes.for_each(|(_, class)| line("objectclass", class.definition.to_string()));
-        let rules = self.content_rules.iter();
-        rules.for_each(|rule| line(RECORDED_CONTENT_RULE, rule.definition.to_string()));
-        let NamingRules { forms, rules, .. } = &self.naming;
+        // What was removed keeps its number.
+        for id in (0..self.type_count() as u16).map(TypeId) {
+            let kind = self.attribute_type(id);
+            match self.is_removed_type(id) {
+                true => line("retired-attributetype", kind.definition.oid.clone()),
+                false if kind.is_own || kind.is_setting => {}
+                false => line("attributetype", kind.definition.to_string()),
+            }
+        }
+        for id in (0..self.class_count() as u16).map(ClassId) {
+            let class = self.class(id);
+            match self.is_removed_class(id) {
+                true => line("retired-objectclass", class.definition.oid.clone()),
+                false if class.is_own => {}
+                false => line("objectclass", class.definition.to_string()),
+            }
+        }
+        let dit = self.dit.now();
+        dit.content.iter().for_each(|rule| line(RECORDED_CONTENT_RULE, rule.definition.to_string()));
+        let NamingRules { forms, rules, .. } = &dit.naming;
         forms.iter().for_each(|form| line(RECORDED_NAME_FORM, form.definition.to_string()));
         rules.iter().for_each(|rule| line(RECORDED_STRUCTURE_RULE, rule.definition.to_string()));
     }
 
     /// The attributes that [`crate::Builder::settings`] made, and whether each may have several values.
     pub fn settings(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.types
-            .iter()
-            .filter(|kind| kind.is_setting)
-            .map(|kind| (kind.name(), !kind.definition.single_value))
+        let types = (0..self.types.len() as u16).map(|at| self.attribute_type(TypeId(at)));
+        types.filter(|kind| kind.is_setting).map(|kind| (kind.name(), !kind.definition.single_value))
     }
 
     /// Does the rule suit the values of this attribute, so that an extensible match may apply it? Rules for Directory

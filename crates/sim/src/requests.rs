@@ -152,10 +152,19 @@ impl Bundle {
 
     /// Adds definitions to the schema.
     pub fn define(&mut self, types: &[&str], classes: &[&str]) {
-        let list =
-            change_list([("attributeTypes", types), ("objectClasses", classes)].map(|(name, values)| {
-                (ModifyKind::Add, name.as_bytes(), values.iter().map(|v| v.as_bytes()))
-            }));
+        self.change_schema(ModifyKind::Add, types, classes);
+    }
+
+    /// Removes definitions from the schema, if no entry uses them.
+    pub fn undefine(&mut self, types: &[&str], classes: &[&str]) {
+        self.change_schema(ModifyKind::Delete, types, classes);
+    }
+
+    fn change_schema(&mut self, kind: ModifyKind, types: &[&str], classes: &[&str]) {
+        let list = change_list(
+            [("attributeTypes", types), ("objectClasses", classes)]
+                .map(|(name, values)| (kind, name.as_bytes(), values.iter().map(|v| v.as_bytes()))),
+        );
         let changes = Changes::parse(&list).expect("just encoded");
         self.push(&Request::Modify(Modify { dn: SUBSCHEMA_DN.as_bytes(), changes }), Sent::Other);
     }

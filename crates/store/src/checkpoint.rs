@@ -37,8 +37,9 @@ pub struct Checkpoint {
     names: usize,
     /// Numbers of shapes are below this.
     shapes: u32,
-    /// Numbers below it that were free, ascending: a shape that gets one of them while this is written is of no entry here.
-    free_shapes: Vec<u32>,
+    /// Numbers below it that no entry had here, ascending: free ones, which a shape may get while this is written, and those of definitions that
+    /// were removed.
+    no_shapes: Vec<u32>,
     dead: DeadIds,
 }
 
@@ -87,7 +88,7 @@ impl Writer<'_> {
             last_csn: self.last_csn(),
             names: self.state.names.len(),
             shapes: self.state.shapes.end(),
-            free_shapes: self.state.shapes.free_numbers(),
+            no_shapes: self.state.shapes.numbers_of_none(),
             dead: self.state.dead.clone(),
         }
     }

@@ -59,6 +59,7 @@ pub mod stream;
 mod suffix;
 mod sync;
 mod tree;
+mod uses;
 pub mod uuid;
 pub mod values;
 

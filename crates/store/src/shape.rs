@@ -10,7 +10,7 @@ use crate::lifetimes;
 use model::{ClassId, Description};
 use schema::Schema;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -121,6 +121,8 @@ pub(crate) struct ShapesWriter {
     end: u32,
     /// Numbers that were dropped, in descending order; the last is the next to be used again.
     free: Vec<u32>,
+    /// Those of classes and types that were removed from the schema: no entry has one.
+    retired: BTreeSet<u32>,
     /// A buffer for the content that is looked for.
     key: Vec<u8>,
     /// The content asked for last: entries that come one behind the other mostly have one shape.
@@ -197,6 +199,21 @@ impl Shapes {
         assert!(given == writer.end as usize, "each number below the end has one shape or is free");
     }
 
+    /// No entry has shapes of which this is true, and none gets one of them any more: what classes and types are called then may mean something
+    /// else. Who has their numbers finds them as before.
+    pub(crate) fn retire(&self, writer: &mut ShapesWriter, is_retired: impl Fn(&Shape) -> bool) {
+        // Else the next entry of that make would get it again.
+        writer.last = None;
+        let ShapesWriter { numbers, retired, .. } = writer;
+        numbers.retain(|_, number| {
+            let goes = self.find(*number).is_some_and(&is_retired);
+            if goes {
+                retired.insert(*number);
+            }
+            !goes
+        });
+    }
+
     /// The shape of a record that the store wrote.
     #[inline]
     pub(crate) fn at(&self, number: u32) -> &Shape {
@@ -264,7 +281,7 @@ impl Shapes {
             }
             writer.numbers.insert(key.clone(), number);
             assert!(writer.numbers.len() <= writer.end as usize, "no two shapes have one number");
-            self.count.store(writer.numbers.len(), Ordering::Relaxed);
+            self.count.fetch_add(1, Ordering::Relaxed);
             Some(number)
         })?;
         match &mut writer.last {
@@ -343,9 +360,11 @@ impl ShapesWriter {
         self.end
     }
 
-    /// Those below that which no shape has, in ascending order.
-    pub(crate) fn free_numbers(&self) -> Vec<u32> {
-        self.free.iter().rev().copied().collect()
+    /// Those below that of which no entry has the shape, whatever there are others of, in ascending order.
+    pub(crate) fn numbers_of_none(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.free.iter().chain(&self.retired).copied().collect();
+        numbers.sort_unstable();
+        numbers
     }
 
     /// The next shape gets this number, which is not below the end.

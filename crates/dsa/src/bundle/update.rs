@@ -478,7 +478,8 @@ fn pass<'a>(
         refuse_critical(requested)?;
         let allowed = authorize::of_schema(parts, &identity, request, modify);
         let judged = allowed.and_then(|()| {
-            let judged = op::extend_schema::judge(parts.dsa, modify);
+            let who = identity.requester();
+            let judged = authorize::reading(parts, |reading| op::extend_schema::judge(reading, who, modify));
             judged.map_err(|(code, text)| Refused::Refusal((code, text.into())))
         });
         let mut answered = Vec::new();

@@ -62,6 +62,8 @@ env::faults! {
     /// Rules of entries need no more than other values of these (row X7).
     /// Who may change an entry would give itself all rights on what is below it.
     RULES_AS_VALUES = "rules-as-values";
+    /// An entry that uses what is to be removed from the schema is named to requesters that may not read it (row X11).
+    USERS_NOT_JUDGED = "users-not-judged";
     /// What a client says of the channel in SCRAM is not compared with the channel (row S3).
     /// Who is in the middle, with a certificate of its own, could pass the proof on.
     BINDING_NOT_COMPARED = "binding-not-compared";

@@ -1,15 +1,19 @@
-//! Modify of the subschema subentry (RFC 4512 section 4.4): definitions are added while the server runs. Anything else would need all
-//! entries to be judged anew, and is refused.
+//! Modify of the subschema subentry (RFC 4512 section 4.4): definitions are added, changed and removed while the server runs.
 //!
 //! ```text
 //! checked here as things are -> command of the log -> judged again and taken where it is applied, on every replica -> answered then
 //! ```
-//! What becomes of it depends on the definitions that there are and on the message alone.
+//! What becomes of it depends on the definitions and the entries that there are, and on the message alone. What depends on one server, its
+//! settings, is looked at here only.
 
+mod in_use;
 mod rights;
 
 pub(crate) use rights::may_change;
 
+use crate::access::Requester;
+use crate::behaviour::FIRST_WITH_SCHEMA_CHANGES;
+use crate::context::Reading;
 use crate::engine::Dsa;
 use crate::outcome::{self, Refusal};
 use crate::subschema;
@@ -18,18 +22,19 @@ use model::ResultCode;
 use proto::message::{Message, Request};
 use proto::op::modify::{Modify, ModifyKind};
 use proto::tag::MODIFY_RESPONSE;
-use schema::{NotAdded, ONLY_ADDITIONS, Schema};
+use schema::{Changes, Element, NotAdded, Plan, Schema};
 use store::derived::SUBSCHEMA_DN;
 
 /// Could a modify of the subschema be applied now?
 ///
 /// # Errors
-/// Its refusal.
+/// Its refusal. It names an entry only if the requester may read that.
 #[cold]
-pub(crate) fn judge(dsa: &Dsa, modify: &Modify<'_>) -> Result<(), Refusal> {
-    let schema = dsa.shard.schema();
-    let (types, classes) = definitions(schema, modify)?;
-    schema.judge(&types, &classes).map_err(refusal)
+pub(crate) fn judge(reading: &mut Reading<'_>, who: Requester, modify: &Modify<'_>) -> Result<(), Refusal> {
+    let dsa = reading.dsa;
+    let plan = plan(dsa.shard.schema(), dsa.behaviour(), modify)?;
+    in_use::by_settings(dsa, &plan, reading.read_point)?;
+    in_use::by_entries_for(reading, who, &plan)
 }
 
 /// Such a modify as the log has it, and other servers are sent it: under this name, and without controls.
@@ -52,7 +57,7 @@ pub(crate) fn run(dsa: &Dsa, message: &[u8], now: Now, out: &mut Vec<u8>) {
     };
     let done = match message.request {
         Request::Modify(modify) => take(dsa, &modify, now),
-        _ => Err((ResultCode::UnwillingToPerform, ONLY_ADDITIONS.to_owned())),
+        _ => Err((ResultCode::UnwillingToPerform, "no modify".to_owned())),
     };
     match done {
         Ok(()) => outcome::succeed(out, message.id, MODIFY_RESPONSE),
@@ -64,21 +69,29 @@ pub(crate) fn run(dsa: &Dsa, message: &[u8], now: Now, out: &mut Vec<u8>) {
 /// role, then access rules, whose classes name types, and last what clients see of the subschema.
 fn take(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     let schema = dsa.shard.schema();
-    let (types, classes) = definitions(schema, modify)?;
-    // Nobody prepares or applies a change of a new attribute before the indexes know of it.
+    let plan = plan(schema, dsa.behaviour(), modify)?;
+    in_use::by_constraints(dsa, &plan)?;
+    // Nobody prepares or applies a change before the indexes know of it.
     let mut writer = dsa.shard.writer();
-    schema.add(&types, &classes).map_err(refusal)?;
+    in_use::by_entries(&plan, writer.view())?;
+    // While their names still lead to what is removed.
+    writer.retire_shapes(plan.effects());
+    schema.put(plan);
     for (name, why) in writer.take_added_types(&dsa.config().settings.later_indexes) {
         dsa.indexing.is_not_made(name, why.to_string());
     }
     writer.publish();
-    let renewed = dsa.access.renew(schema);
-    debug_assert!(renewed.is_ok(), "rules that fitted the schema fit it with more in it: {renewed:?}");
+    // Where rules were changed at the same time, and name what was removed, those that were in force stay so: nobody gets a right by that. Settings
+    // are asked before the log.
+    let _ = dsa.access.renew(schema);
     subschema::show(dsa, now);
     Ok(())
 }
 
-/// Adds to a schema what such a modify of the log added to that of a directory, or nothing if it was refused there.
+/// Changes a schema as such a modify of the log changed that of a directory, or not at all if it was refused there.
+///
+/// There are no entries here. Whether one of them used what is removed is not known: none did when the modify was sent to the log, and to be wrong in
+/// that costs a start the definitions that settings name, and no more.
 ///
 /// # Errors
 /// In words, when it is none.
@@ -88,45 +101,76 @@ pub fn extend(schema: &Schema, message: &[u8]) -> Result<(), String> {
         return Err("a change of the schema is no modify".to_owned());
     };
     // Where it was applied it had the same outcome.
-    let _ = definitions(schema, &modify)
-        .and_then(|(types, classes)| schema.add(&types, &classes).map_err(refusal));
+    if let Ok(plan) = plan(schema, crate::behaviour::NEWEST, &modify) {
+        schema.put(plan);
+    }
     Ok(())
 }
 
-/// The definitions that a modify adds: of attribute types, and of object classes.
-type Definitions<'a> = (Vec<&'a [u8]>, Vec<&'a [u8]>);
-
-/// What a modify adds, of either kind. Types come before classes, since these may name them: the order of a client's changes need not say so.
+/// What a modify comes to. Whether entries go with it is not looked at.
 ///
 /// # Errors
-/// A refusal, if it does anything else than add values to these two attributes. Whether the definitions fit is not looked at.
-fn definitions<'a>(schema: &Schema, modify: &Modify<'a>) -> Result<Definitions<'a>, Refusal> {
+/// A refusal, if it does anything else than add and delete values of the attributes that have definitions, or these do not fit.
+// The schema judges it as a whole, so one fault refuses all of a request.
+// Entries and settings are looked at by those who have them.
+fn plan(schema: &Schema, behaviour: u32, modify: &Modify<'_>) -> Result<Plan, Refusal> {
+    let changes = changes(schema, modify)?;
+    let is_new = |element: &Element| !matches!(element, Element::AttributeType | Element::ObjectClass);
+    let needs_new = !changes.removed.is_empty() || changes.added.iter().any(|(element, _)| is_new(element));
+    if needs_new && behaviour < FIRST_WITH_SCHEMA_CHANGES {
+        let text = "only attribute types and object classes can be added until all nodes of the cluster are upgraded (pando cluster upgrade finish)";
+        return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+    }
+    schema.plan(&changes).map_err(refusal)
+}
+
+/// What a modify adds and removes. The order of a client's changes does not count: what names another may come before it.
+fn changes<'a>(schema: &Schema, modify: &Modify<'a>) -> Result<Changes<'a>, Refusal> {
     let known = schema.well_known();
-    let (mut types, mut classes) = (Vec::new(), Vec::new());
+    let elements = [
+        (Some(known.attribute_types), Element::AttributeType),
+        (Some(known.object_classes), Element::ObjectClass),
+        (schema.find_type(b"dITContentRules"), Element::ContentRule),
+        (schema.find_type(b"nameForms"), Element::NameForm),
+        (schema.find_type(b"dITStructureRules"), Element::StructureRule),
+    ];
+    let mut changes = Changes::default();
     for change in modify.changes.iter() {
         let description = change.modification.description;
-        let list = match schema.find_type(description) {
-            Some(id) if id == known.attribute_types => &mut types,
-            Some(id) if id == known.object_classes => &mut classes,
-            _ => {
-                let text = format!(
-                    "{}: values can be added to attributeTypes and objectClasses alone; the server makes matchingRuleUse of these, and what else the schema has comes with the program",
-                    outcome::quoted(description)
-                );
-                return Err((ResultCode::UnwillingToPerform, text));
+        let kind = schema.find_type(description);
+        let found = elements.iter().find(|(of, _)| of.is_some() && *of == kind);
+        let Some((_, element)) = found else {
+            let text = format!(
+                "{}: values can be added to attributeTypes, objectClasses, dITContentRules, nameForms and dITStructureRules, and deleted there; the server makes matchingRuleUse of these, and what else the schema has comes with the program",
+                outcome::quoted(description)
+            );
+            return Err((ResultCode::UnwillingToPerform, text));
+        };
+        let list = match change.kind {
+            ModifyKind::Add => &mut changes.added,
+            ModifyKind::Delete => &mut changes.removed,
+            ModifyKind::Replace | ModifyKind::Increment => {
+                let text = "definitions are added and deleted one by one: to change one, delete it and add it in one modify";
+                return Err((ResultCode::UnwillingToPerform, text.to_owned()));
             }
         };
-        if change.kind != ModifyKind::Add {
-            return Err((ResultCode::UnwillingToPerform, ONLY_ADDITIONS.to_owned()));
-        }
         let before = list.len();
-        list.extend(change.modification.values.iter());
-        if list.len() == before {
-            let text = format!("attribute {}: no values to add", outcome::quoted(description));
-            return Err((ResultCode::ProtocolError, text));
+        list.extend(change.modification.values.iter().map(|value| (*element, value)));
+        if list.len() > before {
+            continue;
         }
+        let attribute = outcome::quoted(description);
+        return Err(match change.kind {
+            ModifyKind::Add => {
+                (ResultCode::ProtocolError, format!("attribute {attribute}: no values to add"))
+            }
+            _ => {
+                let text = format!("attribute {attribute}: name the definitions that are to be deleted");
+                (ResultCode::UnwillingToPerform, text)
+            }
+        });
     }
-    Ok((types, classes))
+    Ok(changes)
 }
 
 /// The code of RFC 4511 that says most: clients show it before they show the text.
@@ -134,7 +178,10 @@ fn refusal(why: NotAdded) -> Refusal {
     let code = match why {
         NotAdded::Syntax(_) => ResultCode::InvalidAttributeSyntax,
         NotAdded::Exists(_) => ResultCode::AttributeOrValueExists,
-        NotAdded::ChangesType(_) => ResultCode::UnwillingToPerform,
+        NotAdded::Missing(_) => ResultCode::NoSuchAttribute,
+        NotAdded::ChangesType(_) | NotAdded::ChangesRule(_) | NotAdded::Fixed(_) | NotAdded::Needed(_) => {
+            ResultCode::UnwillingToPerform
+        }
         NotAdded::ChangesClass(_) => ResultCode::ObjectClassModsProhibited,
         NotAdded::Unfit(_) => ResultCode::ConstraintViolation,
         NotAdded::TooMany(_) => ResultCode::AdminLimitExceeded,

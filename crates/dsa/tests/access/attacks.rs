@@ -490,3 +490,33 @@ fn an_excluded_attribute_is_out_with_all_options() {
         assert_eq!(client.read(ADA, &["*"]).names(), ["sn"]);
     });
 }
+
+/// Who may change the schema does not learn which entries there are by what it may not remove.
+#[test]
+fn x11_entries_that_may_not_be_read_are_not_named() {
+    const KIND: &str = "( 1.3.6.1.4.1.99999.1.1 NAME 'taste' SUP name )";
+    const CLASS: &str = "( 1.3.6.1.4.1.99999.2.1 NAME 'taster' SUP top AUXILIARY MAY taste )";
+    let rules = [
+        "schema: base=\"cn=Subschema\" attrs=attributeTypes,objectClasses; users; allow=add,delete",
+        "hidden: base=\"uid=grace,ou=people,dc=example\" attrs=entry,**; users; deny=disclose,read",
+    ];
+    as_ada(&rules, |mut client| {
+        let define = [(Add, "attributeTypes", &[KIND][..]), (Add, "objectClasses", &[CLASS])];
+        assert_eq!(client.modify(dsa::SUBSCHEMA_DN, &define).code, Success);
+        let remove = [(Delete, "attributeTypes", &[KIND][..]), (Delete, "objectClasses", &[CLASS])];
+        let tasting = [(Add, "objectClass", &["taster"][..]), (Add, "taste", &["good"])];
+        assert_eq!(client.root().modify(GRACE, &tasting).code, Success);
+        let end = client.modify(dsa::SUBSCHEMA_DN, &remove);
+        let text = "entries use it: an entry is of the object class 'taster'";
+        assert_eq!((end.code, &end.text[..]), (ResultCode::UnwillingToPerform, text));
+        // Of several one that may be read.
+        assert_eq!(client.root().modify(ADA, &tasting).code, Success);
+        let end = client.modify(dsa::SUBSCHEMA_DN, &remove);
+        assert_eq!(end.text, format!("entries use it: the entry {ADA} is of the object class 'taster'"));
+        // The next client of this test has the same schema.
+        assert_eq!(client.root().delete(GRACE).code, Success);
+        let sober = [(Delete, "objectClass", &["taster"][..]), (Delete, "taste", &[])];
+        assert_eq!(client.root().modify(ADA, &sober).code, Success);
+        assert_eq!(client.modify(dsa::SUBSCHEMA_DN, &remove).code, Success);
+    });
+}

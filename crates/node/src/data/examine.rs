@@ -1,7 +1,6 @@
 //! Looks through a data directory that nobody serves: every byte that has a checksum, every command of the log, and all
 //! that the directory they make must hold to. Changes nothing.
 
-use super::Rules;
 use super::backup::Generation;
 use super::dir::Data;
 use super::entries::{self, LogRead, Tail};
@@ -9,6 +8,7 @@ use super::error::DataError;
 use super::pass::{Maker, Pass};
 use super::recover::Stage;
 use super::rules_epochs::Decided;
+use super::{Rules, added};
 use consensus::SnapshotMark;
 use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
@@ -150,7 +150,8 @@ impl Data {
         let snapshots = self.snapshots()?;
         let Some(mut rules) = self.rules()? else { return Ok(None) };
         let mut base = self.base(&snapshots, Some(&rules))?;
-        let (mut others, mut schema) = (None, Arc::clone(schema));
+        let (mut others, mut schema) =
+            (self.rules_before(&base, &rules.with_schema(schema)), Arc::clone(schema));
         let (pass, log) = loop {
             // As a start makes it with this schema, with the naming contexts that were served last.
             let wanted = rules.with_schema(&schema);
@@ -173,7 +174,11 @@ impl Data {
             if stopped.is_none() && is_wanted && is_same {
                 break (pass, log);
             }
-            if rules.add_to(&wanted) {
+            let is_other = || {
+                let (reached, known) = (added::text(&rules), added::text(&wanted));
+                rules.have_files_of(&wanted) && added::served(&reached, &known, stopped.is_none()).is_some()
+            };
+            if rules.add_to(&wanted) || is_other() {
                 schema = self.schema_of(&rules, &schema)?;
             }
             if stopped != Some(Decided::First) {

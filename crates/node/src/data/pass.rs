@@ -1,7 +1,6 @@
 //! A pass over snapshot and log with a directory that is made by one set of rules. Where others are in force it ends, and the next
 //! begins with what it came to: a replay takes as many passes as there are rules by which commands were decided.
 
-use super::Rules;
 use super::dir::Data;
 use super::entries::{LogRead, Tail};
 use super::error::{DataError, OF_A_CLUSTER};
@@ -9,7 +8,10 @@ use super::recover::Stage;
 use super::replay::Replay;
 use super::rules_epochs::{Decided, RulesEpochs};
 use super::snapshot::{self, Held, LogState, Point, SnapshotStore};
+use super::{Rules, added};
+use crate::faults;
 use dsa::{Applier, Dsa};
+use env::planted;
 use schema::Schema;
 use std::io;
 use std::sync::Arc;
@@ -102,6 +104,15 @@ impl Data {
     /// When something of it is damaged.
     pub(super) fn rules_of_snapshot(&self) -> Result<Option<Rules>, DataError> {
         Ok(self.base(&self.snapshots()?, None)?.rules)
+    }
+
+    /// By what the first pass goes, where that is not what is wanted: by the rules of the snapshot, if what was added to the schema is another text
+    /// there. The snapshot has entries of definitions that were removed since, which only the schema of its own rules knows. The log has the
+    /// removal behind it, and that it came to pass.
+    pub(super) fn rules_before(&self, base: &Base, wanted: &Rules) -> Option<Rules> {
+        let rules = base.rules.as_ref().filter(|rules| rules.are_whole())?;
+        let is_other = added::text(rules) != added::text(wanted) && !planted::is(faults::RULES_BY_RESTART);
+        (is_other && self.must_know(rules.behaviour()).is_ok()).then(|| rules.clone())
     }
 
     /// Begins a pass with a directory that is made so.

@@ -14,6 +14,7 @@ use dsa::Dsa;
 use dsa::chain::Differs;
 use dsa::settings::Record;
 use env::entropy::Entropy;
+use schema::{ADDED_FILE, Schema, SchemaFile};
 use std::io;
 use std::sync::Arc;
 use wal::snapshot::Snapshots;
@@ -52,7 +53,7 @@ pub struct Wanted<'w> {
     /// refuses.
     pub config: dsa::Config,
     /// The schema.
-    pub schema: Arc<schema::Schema>,
+    pub schema: Arc<Schema>,
     /// Of the log.
     pub log: wal::Settings,
     /// Of the committer.
@@ -94,7 +95,7 @@ impl Data {
         }
         let mut rules =
             Rules::of(&schema, &config.store.suffixes, config.store.schema_check, self.versions.newest);
-        let mut text = self.text_of(&rules)?;
+        let mut rules_text = self.text_of(&rules)?;
         let wall_ms = config.started_ms;
         let mut snapshots = SnapshotStore::new(self.snapshots()?);
         let log_dir = self.log_dir();
@@ -103,63 +104,60 @@ impl Data {
             // The log was begun before the rules were written.
             wal::must_be_there(&*self.disk, &log_dir)?;
         }
-        let known_bytes = match &made {
-            Some(made) => self.added(made)?.map_or(0, |file| file.text.len()),
-            None => 0,
-        };
+        // What files tell of what was added to the schema.
+        let known = made.as_ref().map(|made| self.added(made)).transpose()?.flatten();
+        let known = known.map(|file| file.text).unwrap_or_default();
         let mut wanted = Maker { rules: rules.clone(), schema, config };
         let mut generation = wanted.schema.generation();
         let mut accepted = Accepted { accepts: accept_difference, differences: Vec::new(), records: 0 };
-        let (mut is_settled, mut found_ms) = (false, None);
+        let (mut is_settled, mut is_read, mut found_ms) = (false, false, None);
         let (Pass { dsa, mut replay }, Opened { writer, cut, .. }) = loop {
             let base = self.base_alone(snapshots.snapshots(), made.as_ref())?;
-            if wanted.schema.generation() != generation {
-                // A pass that has ended early has added definitions to it.
-                wanted.schema = self.schema_of(&rules, &wanted.schema)?;
-                generation = wanted.schema.generation();
-            }
-            let mut pass = self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
-            accepted.begin(&mut pass.replay);
-            let disk = Arc::clone(&self.disk);
-            let opened = wal::open(disk, &log_dir, log, entropy, base.from, &mut |record| {
-                pass.replay.apply(record, on_progress)
-            });
-            match (opened, pass.next_rules(self, &rules)?) {
-                (Ok(opened), _) => break (pass, opened),
-                (Err(error), None) => return Err(pass.replay.reason(error.into(), &self.dir)),
-                (Err(_), Some(others)) => {
-                    accepted.end(&mut pass.replay);
-                    let maker = self.maker(&others, &wanted.schema, limits.memory_bytes_max)?;
-                    let mut keep = |pass: &Pass, snapshots: &mut SnapshotStore| {
-                        if !std::mem::replace(&mut is_settled, true) {
-                            self.settle(log, entropy, base.from)?;
-                        }
-                        pass.keep(snapshots)
-                    };
-                    if pass.replay.stopped == Some(Decided::Otherwise) {
-                        keep(&pass, &mut snapshots)?;
-                    }
-                    // There is never more than one directory in memory.
-                    drop(pass);
-                    let by_others =
-                        self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
-                    keep(&by_others, &mut snapshots)?;
-                    let reached = by_others.replay.epochs.rules();
-                    let is_more = added::bytes(reached) > known_bytes;
-                    if is_more && reached.add_to(&rules) {
-                        // More was added to the schema than a file has.
-                        found_ms = Some(by_others.replay.time_ms);
-                        wanted.schema = self.schema_of(reached, &wanted.schema)?;
-                        rules = rules.with_schema(&wanted.schema);
-                        text = self.text_of(&rules)?;
-                        wanted.rules = rules.clone();
+            let others = match self.rules_before(&base, &rules).filter(|_| !is_read) {
+                Some(before) => before,
+                None => {
+                    if wanted.schema.generation() != generation {
+                        // A pass that has ended early has added definitions to it.
+                        wanted.schema = self.schema_of(&rules, &wanted.schema)?;
                         generation = wanted.schema.generation();
-                    } else if is_more {
-                        // The snapshot has it now, and the next start takes it to the files that it names.
-                        let what = "definitions were added to the schema just before the server ended, and this start has another schema: start again";
-                        return Err(DataError::Facts(self.log_dir(), what.to_owned()));
+                    }
+                    let mut pass =
+                        self.begin_pass(&base, snapshots.snapshots(), wanted.clone(), on_progress)?;
+                    accepted.begin(&mut pass.replay);
+                    let disk = Arc::clone(&self.disk);
+                    let opened = wal::open(disk, &log_dir, log, entropy, base.from, &mut |record| {
+                        pass.replay.apply(record, on_progress)
+                    });
+                    match (opened, pass.next_rules(self, &rules)?) {
+                        (Ok(opened), _) => break (pass, opened),
+                        (Err(error), None) => return Err(pass.replay.reason(error.into(), &self.dir)),
+                        (Err(_), Some(others)) => {
+                            accepted.end(&mut pass.replay);
+                            if pass.replay.stopped == Some(Decided::Otherwise) {
+                                self.settle(&mut is_settled, log, entropy, base.from)?;
+                                pass.keep(&mut snapshots)?;
+                            }
+                            // There is never more than one directory in memory: this one goes here.
+                            others
+                        }
                     }
                 }
+            };
+            let maker = self.maker(&others, &wanted.schema, limits.memory_bytes_max)?;
+            let by_others = self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
+            if by_others.replay.records > 0 {
+                self.settle(&mut is_settled, log, entropy, base.from)?;
+                by_others.keep(&mut snapshots)?;
+            }
+            is_read = by_others.replay.stopped.is_none();
+            let reached = by_others.replay.epochs.rules();
+            if let Some(text) = added::served(&added::text(reached), &known, is_read) {
+                wanted.schema = self.schema_now(reached, text, (&rules, &wanted.schema))?;
+                found_ms = Some(by_others.replay.time_ms);
+                rules = rules.with_schema(&wanted.schema);
+                rules_text = self.text_of(&rules)?;
+                wanted.rules = rules.clone();
+                generation = wanted.schema.generation();
             }
         };
         cut.iter().for_each(tell_cut);
@@ -219,7 +217,7 @@ impl Data {
         }
         // Never what the log has added since: without a snapshot the log begins by the rules of the file.
         if !made.is_some_and(|made| made.is_recorded_as(&wanted.rules) && made.are_whole()) {
-            self.write_rules(&text)?;
+            self.write_rules(&rules_text)?;
         }
         committer.copy_additions_to(self.added_file());
         if let Some(Settled { file, record }) = settings {
@@ -249,9 +247,40 @@ impl Data {
         settings::parse(text).map_err(|what| DataError::Facts(self.dir.join("log"), what))
     }
 
+    /// The schema that a start goes by instead of the one that it wanted, of these rules: what was added has this text, for the log came to `reached`.
+    ///
+    /// # Errors
+    /// Where the start names other files: what the next one reads of what was added is what the log has.
+    fn schema_now(
+        &self,
+        reached: &Rules,
+        added: String,
+        (wanted, like): (&Rules, &Schema),
+    ) -> Result<Arc<Schema>, DataError> {
+        if !reached.have_files_of(wanted) {
+            let files = reached.files().unwrap_or_default();
+            added::write(&*self.disk, &self.dir, files)?;
+            self.write_rules(&self.text_of(reached)?)?;
+            let what = "definitions were added to the schema, changed or removed just before the server ended, and this start has another schema: start again";
+            return Err(DataError::Facts(self.log_dir(), what.to_owned()));
+        }
+        let added = SchemaFile { name: ADDED_FILE.into(), text: added.into() };
+        // What the log lacks may not fit what it has.
+        reached.schema_with(like, Some(added)).or_else(|_| self.schema_of(reached, like))
+    }
+
     /// Makes the log after record `from` durable, before a snapshot has something of it: a process that was killed, or whose disk
-    /// failed, may have left records that were never synced, and that power loss takes from the log alone. A torn tail is cut.
-    fn settle(&self, log: wal::Settings, entropy: &mut dyn Entropy, from: Index) -> Result<(), DataError> {
+    /// failed, may have left records that were never synced, and that power loss takes from the log alone. A torn tail is cut. Once is enough.
+    fn settle(
+        &self,
+        is_settled: &mut bool,
+        log: wal::Settings,
+        entropy: &mut dyn Entropy,
+        from: Index,
+    ) -> Result<(), DataError> {
+        if std::mem::replace(is_settled, true) {
+            return Ok(());
+        }
         let disk = Arc::clone(&self.disk);
         let opened = wal::open(disk, &self.log_dir(), log, entropy, from, &mut |_| Ok(()))?;
         // At once: whatever this start comes to, no later one finds it again.
@@ -284,7 +313,7 @@ impl Data {
         &self,
         snapshots: &Snapshots,
         config: dsa::Config,
-        schema: &Arc<schema::Schema>,
+        schema: &Arc<Schema>,
         on_progress: &mut dyn FnMut(Stage),
     ) -> Result<Arc<Dsa>, DataError> {
         let settings = config.store.clone();

@@ -124,6 +124,13 @@ impl Rules {
         files == files_before && added.starts_with(&added_before)
     }
 
+    /// Have they the same files, apart from what was added while they were served?
+    pub(super) fn have_files_of(&self, others: &Rules) -> bool {
+        let is_file = |file: &&SchemaFile| &*file.name != ADDED_FILE;
+        let of = |rules: &Rules| rules.files.iter().flatten().filter(is_file).cloned().collect::<Vec<_>>();
+        of(self) == of(others)
+    }
+
     /// Are the definitions known, and not only a hash of them?
     pub(super) fn are_whole(&self) -> bool {
         self.definitions.is_some()

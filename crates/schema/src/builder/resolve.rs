@@ -1,21 +1,24 @@
 //! From statements to a schema: macros, replacement by OID, names, inheritance.
 
-use super::table::{Placed, Report, Table};
+use super::table::{MEMBER_OF, Placed, Report, SUPERIORS_MAX, Table, check_replaced, name};
 use super::{BuildErrors, Fault, RECORDED};
 use crate::additions::{ADDED_FILE, Additions};
 use crate::builtin;
 use crate::class_set::{ClassSets, ascending};
+use crate::current::{Current, CurrentTraits};
 use crate::definition::{
     AttributeTypeDefinition, ClassKind, ContentRuleDefinition, DefinitionError, NameFormDefinition,
     ObjectClassDefinition, StructureRuleDefinition, SyntaxDefinition, Usage, parse_attribute_type,
     parse_content_rule, parse_name_form, parse_object_class, parse_structure_rule, parse_syntax,
 };
+use crate::dit::DitRules;
 use crate::element::{BinaryTransfer, NamingRules, Traits};
+use crate::macros::Macros;
 use crate::names::NameTable;
 use crate::options::OptionTable;
 use crate::published;
 use crate::schema::initial;
-use crate::source::{Statement, StatementKind};
+use crate::source::{Act, Statement, StatementKind};
 use crate::{AttributeType, ContentRule, ObjectClass, Rule, RuleKind, Schema, Syntax, WellKnown};
 use model::{ClassId, TypeId};
 use std::collections::BTreeMap;
@@ -23,24 +26,11 @@ use std::sync::Arc;
 
 /// Attribute types or object classes of one schema.
 const DEFINITIONS_MAX: usize = 30_000;
-/// Types or classes that one is derived from, near and far. With more of them the work grows with the square of their number.
-const SUPERIORS_MAX: usize = 250;
 /// What a syntax that is defined in a file says of its values.
 const BINARY_EXTENSION: &str = "X-BINARY-TRANSFER-REQUIRED";
-/// Steps from a macro to the OID it stands for.
-const MACRO_STEPS_MAX: usize = 16;
 
 /// OID of groupOfURLs.
 const GROUP_OF_URLS: &str = "2.16.840.1.113730.3.2.33";
-/// Attributes of changes that files of other servers have with fewer rules: changeType, changes, deleteOldRDN and changeTime.
-const CHANGE_LOG: [&str; 4] = [
-    "2.16.840.1.113730.3.1.7",
-    "2.16.840.1.113730.3.1.8",
-    "2.16.840.1.113730.3.1.10",
-    "2.16.840.1.113730.3.1.77",
-];
-/// OIDs of memberOf and isMemberOf.
-const MEMBER_OF: [&str; 2] = ["1.2.840.113556.1.2.102", "1.3.6.1.4.1.42.2.27.9.1.792"];
 
 /// Builds the schema that these files define. `faults` and `warnings` were found when they were read.
 pub(super) fn build(
@@ -65,13 +55,17 @@ pub(super) fn build(
     faults.extend(types.index(|d| &d.names));
     faults.extend(classes.index(|d| &d.names));
     let report = Report { faults, warnings, unknown: 0 };
+    let (type_list, class_list) = (&types.list, &classes.list);
     let mut resolver = Resolver { report, types: &types, classes: &classes, syntaxes: &syntaxes };
     let (types, classes) = (resolver.resolve_types(), resolver.resolve_classes());
     let content_rules = resolver.resolve_content_rules(&all.content_rules.list, &types, &classes);
     let naming = resolver.resolve_naming(&forms, &all.structure_rules.list, &classes);
     let Report { faults, warnings, .. } = resolver.report;
     match faults.is_empty() {
-        true => assemble((types, classes), (content_rules, naming), syntaxes, warnings),
+        true => {
+            let numbered = (numbered(types, type_list), numbered(classes, class_list));
+            assemble(numbered, (content_rules, naming), syntaxes, warnings)
+        }
         false => Err(BuildErrors(faults)),
     }
 }
@@ -80,7 +74,7 @@ pub(super) fn build(
 #[derive(Default)]
 struct Definitions {
     faults: Vec<Fault>,
-    macros: BTreeMap<String, String>,
+    macros: Macros,
     types: Table<AttributeTypeDefinition>,
     classes: Table<ObjectClassDefinition>,
     content_rules: Table<ContentRuleDefinition>,
@@ -95,52 +89,43 @@ impl Definitions {
     }
 
     fn read_macro(&mut self, file: &Arc<str>, statement: &Statement) {
-        let words: Vec<&str> = statement.text.split_whitespace().collect();
-        match words[..] {
-            [name, oid] => {
-                self.macros.insert(name.to_ascii_lowercase(), oid.trim_matches('\'').to_owned());
-            }
-            _ => self.fault(file, statement.line(), "expected 'objectidentifier name oid'".to_owned()),
+        if let Err(message) = self.macros.add(&statement.text) {
+            self.fault(file, statement.line(), message);
         }
-    }
-
-    /// The numeric OID that a word of a definition stands for.
-    fn expand(&self, word: &str) -> Result<String, String> {
-        let mut oid = word.to_owned();
-        for _ in 0..MACRO_STEPS_MAX {
-            if model::oid::is_numeric(oid.as_bytes()) {
-                return Ok(oid);
-            }
-            let (name, suffix) = oid.split_once(':').map_or((oid.as_str(), None), |(n, s)| (n, Some(s)));
-            match (self.macros.get(&name.to_ascii_lowercase()), suffix) {
-                (Some(value), None) => oid = value.clone(),
-                (Some(value), Some(suffix)) => oid = format!("{value}.{suffix}"),
-                // 389 Directory Server writes `name-oid` where no OID was assigned; it is kept as it is.
-                (None, None) if oid.to_ascii_lowercase().ends_with("-oid") => return Ok(oid),
-                (None, _) => {
-                    return Err(format!(
-                        "'{word}' is neither an OID nor a macro that 'objectidentifier' defines"
-                    ));
-                }
-            }
-        }
-        Err(format!("the macro '{word}' leads back to itself"))
     }
 
     fn read(&mut self, file: &Arc<str>, statement: &Statement) {
-        let (text, line) = (&*statement.text, statement.line());
+        let (text, line, act) = (&*statement.text, statement.line(), statement.act);
+        if act != Act::Define && ![ADDED_FILE, RECORDED].contains(&&**file) {
+            let message = format!("'{}' is not the beginning of a definition", act.prefix());
+            return self.fault(file, line, message);
+        }
+        if matches!(act, Act::Remove | Act::Retire) {
+            return match self.take_out(act, statement, Placed::of((), file, line)) {
+                Ok(()) => {}
+                Err(message) => self.fault(file, line, message),
+            };
+        }
         let added = match statement.kind {
             StatementKind::Macro => return,
-            StatementKind::AttributeType => parse_attribute_type(text).map(|d| self.add_type(file, line, d)),
-            StatementKind::ObjectClass => parse_object_class(text).map(|d| self.add_class(file, line, d)),
-            StatementKind::ContentRule => {
-                parse_content_rule(text).map(|d| self.add_content_rule(file, line, d))
-            }
-            StatementKind::NameForm => parse_name_form(text).map(|d| self.add_form(file, line, d)),
-            StatementKind::StructureRule => parse_structure_rule(text).map(|d| {
-                let placed = Placed { definition: d, file: file.clone(), line };
-                self.structure_rules.add(placed.definition.id.to_string(), placed)
+            StatementKind::AttributeType => parse_attribute_type(text).map(|d| {
+                self.resolved_type(d)
+                    .and_then(|d| put(&mut self.types, act, &d.oid.clone(), Placed::of(d, file, line)))
             }),
+            StatementKind::ObjectClass => parse_object_class(text).map(|mut d| {
+                d.oid = self.macros.expand(&d.oid)?;
+                put(&mut self.classes, act, &d.oid.clone(), Placed::of(d, file, line))
+            }),
+            StatementKind::ContentRule => parse_content_rule(text).map(|mut d| {
+                d.oid = self.macros.expand(&d.oid)?;
+                put(&mut self.content_rules, act, &d.oid.clone(), Placed::of(d, file, line))
+            }),
+            StatementKind::NameForm => parse_name_form(text).map(|mut d| {
+                d.oid = self.macros.expand(&d.oid)?;
+                put(&mut self.forms, act, &d.oid.clone(), Placed::of(d, file, line))
+            }),
+            StatementKind::StructureRule => parse_structure_rule(text)
+                .map(|d| put(&mut self.structure_rules, act, &d.id.to_string(), Placed::of(d, file, line))),
             StatementKind::Syntax => parse_syntax(text).map(|d| self.add_syntax(d)),
         };
         match added {
@@ -150,48 +135,50 @@ impl Definitions {
         }
     }
 
-    fn add_type(
-        &mut self,
-        file: &Arc<str>,
-        line: usize,
-        mut d: AttributeTypeDefinition,
-    ) -> Result<(), String> {
-        d.oid = self.expand(&d.oid)?;
-        d.syntax = d.syntax.map(|syntax| self.expand(&syntax)).transpose()?;
-        self.types.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
+    /// Takes a definition out that the server removed, or its place again.
+    fn take_out(&mut self, act: Act, statement: &Statement, placed: Placed<()>) -> Result<(), String> {
+        let oid = statement.text.trim();
+        let Placed { file, line, .. } = placed;
+        match (statement.kind, act) {
+            (StatementKind::AttributeType, Act::Retire) => {
+                let definition = AttributeTypeDefinition { oid: oid.to_owned(), ..Default::default() };
+                self.types.list.push(Placed { definition, is_removed: true, file, line });
+                Ok(())
+            }
+            (StatementKind::ObjectClass, Act::Retire) => {
+                let definition = ObjectClassDefinition { oid: oid.to_owned(), ..Default::default() };
+                self.classes.list.push(Placed { definition, is_removed: true, file, line });
+                Ok(())
+            }
+            (StatementKind::AttributeType, _) => self.types.retire(oid),
+            (StatementKind::ObjectClass, _) => self.classes.retire(oid),
+            (StatementKind::ContentRule, Act::Remove) => self.content_rules.remove(oid),
+            (StatementKind::NameForm, Act::Remove) => self.forms.remove(oid),
+            (StatementKind::StructureRule, Act::Remove) => self.structure_rules.remove(oid),
+            _ => Err("nothing of this kind is removed".to_owned()),
+        }
     }
 
-    fn add_class(
-        &mut self,
-        file: &Arc<str>,
-        line: usize,
-        mut d: ObjectClassDefinition,
-    ) -> Result<(), String> {
-        d.oid = self.expand(&d.oid)?;
-        self.classes.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
-    }
-
-    fn add_content_rule(
-        &mut self,
-        file: &Arc<str>,
-        line: usize,
-        mut d: ContentRuleDefinition,
-    ) -> Result<(), String> {
-        d.oid = self.expand(&d.oid)?;
-        self.content_rules.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
-    }
-
-    fn add_form(&mut self, file: &Arc<str>, line: usize, mut d: NameFormDefinition) -> Result<(), String> {
-        d.oid = self.expand(&d.oid)?;
-        self.forms.add(d.oid.clone(), Placed { definition: d, file: file.clone(), line })
+    fn resolved_type(&self, mut d: AttributeTypeDefinition) -> Result<AttributeTypeDefinition, String> {
+        d.oid = self.macros.expand(&d.oid)?;
+        d.syntax = d.syntax.map(|syntax| self.macros.expand(&syntax)).transpose()?;
+        Ok(d)
     }
 
     fn add_syntax(&mut self, mut d: SyntaxDefinition) -> Result<(), String> {
-        d.oid = self.expand(&d.oid)?;
+        d.oid = self.macros.expand(&d.oid)?;
         if Syntax::find(&d.oid).is_none() {
             self.syntaxes.insert(d.oid.clone(), d);
         }
         Ok(())
+    }
+}
+
+/// Puts a definition to the others, or in the place of one.
+fn put<D>(table: &mut Table<D>, act: Act, oid: &str, placed: Placed<D>) -> Result<(), String> {
+    match act {
+        Act::Change => table.change(oid, placed),
+        _ => table.add(oid.to_owned(), placed),
     }
 }
 
@@ -224,13 +211,19 @@ impl Resolver<'_> {
 
     fn resolve_types(&mut self) -> Vec<AttributeType> {
         let list = &self.types.list;
-        let sups: Vec<Option<usize>> =
-            list.iter().map(|p| self.find_type(p, p.definition.sup.as_ref()?)).collect();
+        let sup = |p: &Placed<AttributeTypeDefinition>| match p.is_removed {
+            true => None,
+            false => self.find_type(p, p.definition.sup.as_ref()?),
+        };
+        let sups: Vec<Option<usize>> = list.iter().map(sup).collect();
         // What comes would take too long.
         let Some(chains) = self.chains(&sups) else { return Vec::new() };
         let mut built = Vec::with_capacity(list.len());
         for (at, placed) in list.iter().enumerate() {
-            built.push(self.resolve_type(placed, sups[at], &chains[at]));
+            built.push(match placed.is_removed {
+                true => removed_type(placed),
+                false => self.resolve_type(placed, sups[at], &chains[at]),
+            });
         }
         for (at, chain) in chains.iter().enumerate() {
             for above in chain {
@@ -238,7 +231,7 @@ impl Resolver<'_> {
             }
         }
         assert_eq!(chains.len(), built.len(), "each type has its list of supertypes");
-        self.check_replaced(&built);
+        check_replaced(self.types, &built, &mut self.report);
         built
     }
 
@@ -306,47 +299,6 @@ impl Resolver<'_> {
             is_own: *placed.file == *builtin::OWN,
             is_setting: *placed.file == *builtin::SETTINGS,
         }
-    }
-
-    /// Nothing that is stored by one matching rule can be looked up by another: a file may replace a definition, but for
-    /// that. The built-in files are made to replace each other.
-    fn check_replaced(&mut self, built: &[AttributeType]) {
-        for (at, former) in &self.types.replaced {
-            let now = &self.types.list[*at];
-            let old = self.former_rule(former);
-            let is_other =
-                old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
-            let is_ours = builtin::text(&now.file).is_some() || *now.file == *super::RECORDED;
-            // What the server works out is stored nowhere.
-            let is_stored = !MEMBER_OF.iter().chain(&CHANGE_LOG).any(|oid| **oid == *now.definition.oid);
-            if is_other && !is_ours && is_stored {
-                let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
-                let message = format!(
-                    "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
-                     give it a name and an OID of its own",
-                    name(&now.definition.names, &now.definition.oid),
-                    now.definition.oid,
-                    rule(built[*at].equality),
-                    rule(old),
-                    former.file,
-                    former.line
-                );
-                self.report.fault(now, message);
-            }
-        }
-    }
-
-    /// The equality rule of a definition that was replaced.
-    fn former_rule(&self, former: &Placed<AttributeTypeDefinition>) -> Option<Rule> {
-        let mut definition = &former.definition;
-        for _ in 0..SUPERIORS_MAX {
-            match (&definition.equality, &definition.sup) {
-                (Some(rule), _) => return Rule::find(rule.as_bytes()),
-                (None, Some(sup)) => definition = &self.types.list[self.types.find(sup)?].definition,
-                (None, None) => return None,
-            }
-        }
-        None
     }
 
     /// Rules of RFC 4512 section 4.1.2 on usage.
@@ -438,7 +390,7 @@ impl Resolver<'_> {
     fn resolve_classes(&mut self) -> Vec<ObjectClass> {
         let list = &self.classes.list;
         let mut built: Vec<ObjectClass> = list.iter().map(|p| self.resolve_class(p)).collect();
-        for (at, placed) in list.iter().enumerate() {
+        for (at, placed) in list.iter().enumerate().filter(|(_, placed)| !placed.is_removed) {
             let Some(superiors) = superiors_of(&built, at) else {
                 self.report.fault(placed, format!("it is derived from more than {SUPERIORS_MAX} others"));
                 break;
@@ -457,7 +409,10 @@ impl Resolver<'_> {
     }
 
     fn resolve_class(&mut self, placed: &Placed<ObjectClassDefinition>) -> ObjectClass {
-        let d = &placed.definition;
+        // Nothing is known any more of what was removed.
+        let oid = placed.definition.oid.clone();
+        let removed = ObjectClassDefinition { oid, ..ObjectClassDefinition::default() };
+        let d = if placed.is_removed { &removed } else { &placed.definition };
         let types = self.types;
         let is_collective =
             |word: &&String| types.find(word).is_some_and(|at| types.list[at].definition.collective);
@@ -499,20 +454,44 @@ impl Resolver<'_> {
     }
 }
 
+/// An attribute type of which the number is left.
+fn removed_type(placed: &Placed<AttributeTypeDefinition>) -> AttributeType {
+    AttributeType {
+        oid: placed.definition.oid.clone(),
+        definition: AttributeTypeDefinition { oid: placed.definition.oid.clone(), ..Default::default() },
+        sup: None,
+        equality: None,
+        ordering: None,
+        substring: None,
+        syntax: Syntax::OctetString,
+        binary: BinaryTransfer::None,
+        length_max: None,
+        subtypes: Vec::new(),
+        is_own: false,
+        is_setting: false,
+    }
+}
+
+/// Definitions in the order of their numbers, and whether each is none any more.
+type Numbered<T> = Vec<(T, bool)>;
+
+fn numbered<T, D>(built: Vec<T>, list: &[Placed<D>]) -> Numbered<T> {
+    built.into_iter().zip(list.iter().map(|placed| placed.is_removed)).collect()
+}
+
 fn assemble(
-    (types, classes): (Vec<AttributeType>, Vec<ObjectClass>),
+    (types, classes): (Numbered<AttributeType>, Numbered<ObjectClass>),
     (content_rules, naming): (Vec<ContentRule>, NamingRules),
     syntaxes: BTreeMap<String, SyntaxDefinition>,
     warnings: Vec<Fault>,
 ) -> Result<Schema, BuildErrors> {
+    let of_types = types.iter().enumerate().filter(|(_, (_, is_removed))| !is_removed);
     let type_names = NameTable::new(
-        types.iter().enumerate().flat_map(|(at, kind)| kind.all_names().map(move |name| (name, at as u16))),
+        of_types.flat_map(|(at, (kind, _))| kind.all_names().map(move |name| (name, at as u16))),
     );
+    let of_classes = classes.iter().enumerate().filter(|(_, (_, is_removed))| !is_removed);
     let class_names = NameTable::new(
-        classes
-            .iter()
-            .enumerate()
-            .flat_map(|(at, class)| class.all_names().map(move |name| (name, at as u16))),
+        of_classes.flat_map(|(at, (class, _))| class.all_names().map(move |name| (name, at as u16))),
     );
     let well_known = WellKnown::find(&type_names, &class_names).map_err(|missing| {
         let message = format!("a file takes away names that the server needs: {}", missing.join(", "));
@@ -520,19 +499,19 @@ fn assemble(
     })?;
     let member_of = MEMBER_OF.map(|oid| {
         let id = type_names.find(oid.as_bytes())?;
-        types[usize::from(id)].definition.no_user_modification.then_some(TypeId(id))
+        types[usize::from(id)].0.definition.no_user_modification.then_some(TypeId(id))
     });
     let group_of_urls = class_names.find(GROUP_OF_URLS.as_bytes()).map(ClassId);
-    let traits: Vec<Traits> = types.iter().map(Traits::of).collect();
-    let names = || types[usize::from(well_known.user_password.0)].all_names().filter(|name| !name.is_empty());
+    let traits = types.iter().map(|(kind, _)| CurrentTraits::new(Traits::of(kind))).collect();
+    let names =
+        || types[usize::from(well_known.user_password.0)].0.all_names().filter(|name| !name.is_empty());
     let password_initials = names().fold(0, |all, name| all | initial(name.as_bytes()[0]));
     let password_name_bytes_min = names().map(str::len).min().expect("it has an OID");
     Ok(Schema {
         traits,
-        types,
-        classes,
-        content_rules,
-        naming,
+        types: types.into_iter().map(|(kind, is_removed)| Current::new(kind, is_removed)).collect(),
+        classes: classes.into_iter().map(|(class, is_removed)| Current::new(class, is_removed)).collect(),
+        dit: DitRules::new(content_rules, naming),
         syntaxes: syntaxes.into_values().collect(),
         type_names,
         class_names,
@@ -555,10 +534,6 @@ fn shown_oid(file: &str, oid: &str) -> String {
     // By its OID, since definitions that were recorded are of another file.
     let short = if file == builtin::SETTINGS || builtin::has(oid) { published::short_oid(oid) } else { None };
     short.unwrap_or_else(|| oid.to_owned())
-}
-
-fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {
-    names.first().map_or(oid, String::as_str)
 }
 
 /// A class and all above it, in order of id; cycles end by themselves. `None` if there are more than [`SUPERIORS_MAX`].

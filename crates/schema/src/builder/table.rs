@@ -1,10 +1,25 @@
 //! Definitions by OID and by name while a schema is built.
 
-use super::Fault;
+use super::{Fault, RECORDED};
+use crate::builtin;
+use crate::definition::AttributeTypeDefinition;
 use crate::names::nearest;
 use crate::published::short_oid;
+use crate::{AttributeType, Rule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Attributes of changes that files of other servers have with fewer rules: changeType, changes, deleteOldRDN and changeTime.
+const CHANGE_LOG: [&str; 4] = [
+    "2.16.840.1.113730.3.1.7",
+    "2.16.840.1.113730.3.1.8",
+    "2.16.840.1.113730.3.1.10",
+    "2.16.840.1.113730.3.1.77",
+];
+/// OIDs of memberOf and isMemberOf.
+pub(super) const MEMBER_OF: [&str; 2] = ["1.2.840.113556.1.2.102", "1.3.6.1.4.1.42.2.27.9.1.792"];
+/// Types or classes that one is derived from, near and far. With more of them the work grows with the square of their number.
+pub(super) const SUPERIORS_MAX: usize = 250;
 
 /// Unknown names for which is looked what may be meant: each costs a look at every name.
 const NEAREST_MAX: usize = 100;
@@ -12,8 +27,16 @@ const NEAREST_MAX: usize = 100;
 /// A definition and where it is.
 pub(super) struct Placed<D> {
     pub(super) definition: D,
+    /// Its place is all that is left of it.
+    pub(super) is_removed: bool,
     pub(super) file: Arc<str>,
     pub(super) line: usize,
+}
+
+impl<D> Placed<D> {
+    pub(super) fn of(definition: D, file: &Arc<str>, line: usize) -> Placed<D> {
+        Placed { definition, is_removed: false, file: file.clone(), line }
+    }
 }
 
 /// What was found wrong so far.
@@ -81,11 +104,34 @@ impl<D> Table<D> {
                 self.replaced.push((*at, former));
             }
         }
-        assert_eq!(
-            self.by_oid.len(),
-            self.list.len(),
+        debug_assert!(
+            self.by_oid.values().all(|at| !self.list[*at].is_removed),
             "each definition has one OID, each OID one definition"
         );
+        Ok(())
+    }
+
+    /// Puts another definition in the place of that with this OID.
+    pub(super) fn change(&mut self, oid: &str, placed: Placed<D>) -> Result<(), String> {
+        let at = self.by_oid.get(&known_as(oid)).ok_or_else(|| format!("{oid} is not defined"))?;
+        self.list[*at] = placed;
+        Ok(())
+    }
+
+    /// Takes the definition with this OID out, and leaves its place.
+    pub(super) fn retire(&mut self, oid: &str) -> Result<(), String> {
+        let at = self.by_oid.remove(&known_as(oid)).ok_or_else(|| format!("{oid} is not defined"))?;
+        self.list[at].is_removed = true;
+        Ok(())
+    }
+
+    /// Takes the definition with this OID out, and its place.
+    pub(super) fn remove(&mut self, oid: &str) -> Result<(), String> {
+        let at = self.by_oid.remove(&known_as(oid)).ok_or_else(|| format!("{oid} is not defined"))?;
+        self.list.remove(at);
+        self.replaced.retain(|(of, _)| *of != at);
+        let later = self.replaced.iter_mut().map(|(of, _)| of).chain(self.by_oid.values_mut());
+        later.filter(|of| **of > at).for_each(|of| *of -= 1);
         Ok(())
     }
 
@@ -94,7 +140,7 @@ impl<D> Table<D> {
         let mut clashes = Vec::new();
         assert!(self.by_name.is_empty(), "names are indexed once, when all definitions are there");
         self.by_name = self.by_oid.clone();
-        for (at, placed) in self.list.iter().enumerate() {
+        for (at, placed) in self.list.iter().enumerate().filter(|(_, placed)| !placed.is_removed) {
             for name in names(&placed.definition) {
                 match self.by_name.insert(name.to_ascii_lowercase(), at) {
                     Some(other) if other != at => {
@@ -116,11 +162,62 @@ impl<D> Table<D> {
 
     /// All names, for what might have been meant.
     pub(super) fn names(&self, of: fn(&D) -> &Vec<String>) -> impl Iterator<Item = &str> {
-        self.list.iter().flat_map(move |p| of(&p.definition)).map(String::as_str)
+        self.list.iter().filter(|p| !p.is_removed).flat_map(move |p| of(&p.definition)).map(String::as_str)
     }
 }
 
 /// The OID that stands for this one, where two stand for the same: what was published can be read again.
 fn known_as(oid: &str) -> String {
     short_oid(oid).unwrap_or_else(|| oid.to_owned())
+}
+
+pub(super) fn name<'d>(names: &'d [String], oid: &'d str) -> &'d str {
+    names.first().map_or(oid, String::as_str)
+}
+
+/// Nothing that is stored by one matching rule can be looked up by another: a file may replace a definition, but for
+/// that. The built-in files are made to replace each other.
+pub(super) fn check_replaced(
+    types: &Table<AttributeTypeDefinition>,
+    built: &[AttributeType],
+    report: &mut Report,
+) {
+    for (at, former) in &types.replaced {
+        let now = &types.list[*at];
+        let old = former_rule(types, former);
+        let is_other = old.is_some_and(|old| built[*at].equality.is_none_or(|new| !old.compares_like(new)));
+        let is_ours = builtin::text(&now.file).is_some() || *now.file == *RECORDED;
+        // What the server works out is stored nowhere.
+        let is_stored = !MEMBER_OF.iter().chain(&CHANGE_LOG).any(|oid| **oid == *now.definition.oid);
+        if is_other && !is_ours && is_stored {
+            let rule = |rule: Option<Rule>| rule.map_or("no equality rule", Rule::name);
+            let message = format!(
+                "'{}' ({}) has {} here and {} at {}:{}; what is stored by one is not found by the other: leave it out, or \
+                 give it a name and an OID of its own",
+                name(&now.definition.names, &now.definition.oid),
+                now.definition.oid,
+                rule(built[*at].equality),
+                rule(old),
+                former.file,
+                former.line
+            );
+            report.fault(now, message);
+        }
+    }
+}
+
+/// The equality rule of a definition that was replaced.
+fn former_rule(
+    types: &Table<AttributeTypeDefinition>,
+    former: &Placed<AttributeTypeDefinition>,
+) -> Option<Rule> {
+    let mut definition = &former.definition;
+    for _ in 0..SUPERIORS_MAX {
+        match (&definition.equality, &definition.sup) {
+            (Some(rule), _) => return Rule::find(rule.as_bytes()),
+            (None, Some(sup)) => definition = &types.list[types.find(sup)?].definition,
+            (None, None) => return None,
+        }
+    }
+    None
 }

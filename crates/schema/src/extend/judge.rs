@@ -1,32 +1,34 @@
-//! What may be added to a schema that is in use.
+//! What may be added to a schema that is in use, and what of it may not be removed.
 
-use crate::additions::{ADDED_BYTES_MAX, ADDED_MAX};
+use super::changes::Element;
+use crate::Schema;
 use crate::definition::{
-    AttributeTypeDefinition, ObjectClassDefinition, parse_attribute_type, parse_object_class,
+    AttributeTypeDefinition, ObjectClassDefinition, parse_attribute_type, parse_content_rule,
+    parse_name_form, parse_object_class, parse_structure_rule,
 };
-use crate::{BuildErrors, Schema};
+use model::{ClassId, TypeId};
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
-/// Definitions that may be added.
-pub(super) struct Addition {
-    /// The schema that has them, with other ids.
-    pub(super) larger: Schema,
-    /// They themselves, as a schema file.
-    pub(super) added: String,
-}
-
-/// Why definitions are not added.
+/// Why definitions are not added, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAdded {
     /// A definition cannot be read.
     Syntax(String),
     /// It is there already.
     Exists(String),
+    /// It is not there.
+    Missing(String),
     /// It would change an attribute type that is there.
     ChangesType(String),
     /// It would change an object class that is there.
     ChangesClass(String),
+    /// It would change a rule that is there.
+    ChangesRule(String),
+    /// It is none that can be changed or removed.
+    Fixed(String),
+    /// Another definition needs it.
+    Needed(String),
     /// It does not fit what is there: a name that is taken, a superior, syntax or rule that is not there.
     Unfit(String),
     /// There are too many.
@@ -37,161 +39,308 @@ impl fmt::Display for NotAdded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (NotAdded::Syntax(text)
         | NotAdded::Exists(text)
+        | NotAdded::Missing(text)
         | NotAdded::ChangesType(text)
         | NotAdded::ChangesClass(text)
+        | NotAdded::ChangesRule(text)
+        | NotAdded::Fixed(text)
+        | NotAdded::Needed(text)
         | NotAdded::Unfit(text)
         | NotAdded::TooMany(text)) = self;
         f.write_str(text)
     }
 }
 
-impl Schema {
-    /// Could these definitions be added now? As [`Schema::add`], and nothing is changed.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn judge(&self, types: &[&[u8]], classes: &[&[u8]]) -> Result<(), NotAdded> {
-        let text = self.added.text().clone();
-        self.judge_with(&text, types, classes).map(|_| ())
-    }
+/// What is to be done with one that is there.
+const DELETE_TOO: &str = "to change it, delete it and add it in one modify";
 
-    /// `text` is what was added before.
-    pub(super) fn judge_with(
-        &self,
-        text: &str,
-        types: &[&[u8]],
-        classes: &[&[u8]],
-    ) -> Result<Addition, NotAdded> {
-        let (mut added, mut oids) = (String::new(), BTreeSet::new());
-        for value in types {
-            let definition =
-                parse_attribute_type(utf8(value)?).map_err(|e| unread("attribute type", e.reason))?;
-            self.judge_type(&definition)?;
-            once(&mut oids, &definition.oid)?;
-            statement("attributetype", &definition, &mut added);
-        }
-        for value in classes {
-            let definition =
-                parse_object_class(utf8(value)?).map_err(|e| unread("object class", e.reason))?;
-            self.judge_class(&definition)?;
-            once(&mut oids, &definition.oid)?;
-            statement("objectclass", &definition, &mut added);
-        }
-        // Each statement is one line.
-        if added.lines().count() != types.len() + classes.len()
-            || added.contains(|c: char| c.is_control() && c != '\n')
-        {
-            return Err(NotAdded::Syntax("a definition has a control character".to_owned()));
-        }
-        if text.lines().count() + added.lines().count() > ADDED_MAX {
-            let text = format!(
-                "no more than {ADDED_MAX} definitions can be added while the server runs; give them in a schema file"
-            );
-            return Err(NotAdded::TooMany(text));
-        }
-        if text.len() + added.len() > ADDED_BYTES_MAX {
-            let text = format!(
-                "definitions that are added while the server runs have {ADDED_BYTES_MAX} bytes at most; give them in a schema file"
-            );
-            return Err(NotAdded::TooMany(text));
-        }
-        let larger = self.with_text(&added).build().map_err(|BuildErrors(faults)| {
-            NotAdded::Unfit(faults.into_iter().next().map(|fault| fault.message).unwrap_or_default())
-        })?;
-        // A file may name a syntax or rule that is not known. Here it is most likely a mistake, and could never be corrected.
-        if let Some(warning) = larger.warnings().iter().find(|warning| &*warning.file == super::ADDED_FILE) {
-            return Err(NotAdded::Unfit(warning.message.clone()));
-        }
-        Ok(Addition { larger, added })
-    }
+/// A definition that was read.
+pub(super) struct Judged {
+    /// Its OID, or the number of a rule.
+    pub(super) oid: String,
+    pub(super) names: Vec<String>,
+    pub(super) definition: Read,
+}
 
-    fn judge_type(&self, definition: &AttributeTypeDefinition) -> Result<(), NotAdded> {
-        let AttributeTypeDefinition { oid, names, .. } = definition;
-        let kind = Kind { name: "attribute type", other: "object class", changes: NotAdded::ChangesType };
-        let there = self.find_type(oid.as_bytes()).map(|id| self.attribute_type(id));
-        let there = there.map(|there| (there.name(), there.definition.to_string()));
-        let is_other = self.find_class(oid.as_bytes()).is_some();
-        let is_taken = |name: &[u8]| self.find_type(name).is_some();
-        kind.judge((oid, names, definition), there, is_other, &is_taken)
-    }
+/// The same, by its kind.
+pub(super) enum Read {
+    Type(AttributeTypeDefinition),
+    Class(ObjectClassDefinition),
+    /// Of a rule only the text counts.
+    Rule(String),
+}
 
-    fn judge_class(&self, definition: &ObjectClassDefinition) -> Result<(), NotAdded> {
-        let ObjectClassDefinition { oid, names, .. } = definition;
-        let kind = Kind { name: "object class", other: "attribute type", changes: NotAdded::ChangesClass };
-        let there = self.find_class(oid.as_bytes()).map(|id| self.class(id));
-        let there = there.map(|there| (there.name(), there.definition.to_string()));
-        let is_other = self.find_type(oid.as_bytes()).is_some();
-        let is_taken = |name: &[u8]| self.find_class(name).is_some();
-        kind.judge((oid, names, definition), there, is_other, &is_taken)
+impl fmt::Display for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Read::Type(definition) => definition.fmt(f),
+            Read::Class(definition) => definition.fmt(f),
+            Read::Rule(text) => f.write_str(text),
+        }
     }
 }
 
-/// What a definition is of, and what it is called if it would change one that is there.
-struct Kind {
-    name: &'static str,
-    other: &'static str,
-    changes: fn(String) -> NotAdded,
-}
-
-impl Kind {
-    /// May a definition with this OID and these names join others? `there`: name and text of the one with its OID; `is_other`: that is one of the
-    /// other kind.
-    fn judge(
-        &self,
-        (oid, names, definition): (&str, &[String], &dyn fmt::Display),
-        there: Option<(&str, String)>,
-        is_other: bool,
-        is_taken: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<(), NotAdded> {
-        let Kind { name: kind, other, changes } = self;
-        numeric(oid)?;
-        if let Some((name, text)) = there {
-            return Err(match text == definition.to_string() {
-                true => NotAdded::Exists(format!("the {kind} {} exists", shown(names, oid))),
-                false => changes(format!("{oid} is the {kind} '{name}': {ONLY_ADDITIONS}")),
-            });
-        }
-        if is_other {
-            return Err(NotAdded::Unfit(format!("{oid} is an {other}")));
-        }
-        let taken = names.iter().find(|name| is_taken(name.as_bytes()));
-        taken.map_or(Ok(()), |name| {
-            Err(NotAdded::Unfit(format!("the name '{name}' of {oid} is that of another {kind}")))
-        })
+/// Reads a definition.
+///
+/// # Errors
+/// When it is none, or has no numeric OID.
+pub(super) fn read(element: Element, value: &[u8]) -> Result<Judged, NotAdded> {
+    let text =
+        std::str::from_utf8(value).map_err(|_| NotAdded::Syntax("a definition is not UTF-8".to_owned()))?;
+    let judged = match element {
+        Element::AttributeType => parse_attribute_type(text).map(|d| Judged {
+            oid: d.oid.clone(),
+            names: d.names.clone(),
+            definition: Read::Type(d),
+        }),
+        Element::ObjectClass => parse_object_class(text).map(|d| Judged {
+            oid: d.oid.clone(),
+            names: d.names.clone(),
+            definition: Read::Class(d),
+        }),
+        Element::ContentRule => parse_content_rule(text).map(|d| rule(d.oid.clone(), &d.names, &d)),
+        Element::NameForm => parse_name_form(text).map(|d| rule(d.oid.clone(), &d.names, &d)),
+        Element::StructureRule => parse_structure_rule(text).map(|d| rule(d.id.to_string(), &d.names, &d)),
+    };
+    let judged = judged.map_err(|error| {
+        NotAdded::Syntax(format!("the definition of an {} cannot be read: {}", element.name(), error.reason))
+    })?;
+    match element == Element::StructureRule || model::oid::is_numeric(judged.oid.as_bytes()) {
+        true => Ok(judged),
+        false => Err(NotAdded::Syntax(format!("'{}' is no numeric OID", judged.oid))),
     }
 }
 
-/// What is to be done where something is no addition.
-pub const ONLY_ADDITIONS: &str = "only additions to the schema are possible while the server runs; for other changes export and import the directory";
+fn rule(oid: String, names: &[String], definition: &dyn fmt::Display) -> Judged {
+    Judged { oid, names: names.to_vec(), definition: Read::Rule(definition.to_string()) }
+}
 
+/// A definition for a text: `'taste' (1.2.3)`.
 fn shown(names: &[String], oid: &str) -> String {
     names.first().map_or_else(|| oid.to_owned(), |name| format!("'{name}' ({oid})"))
 }
 
-/// Notes the OID of a definition, which no other one has with which it comes.
-fn once(oids: &mut BTreeSet<String>, oid: &str) -> Result<(), NotAdded> {
-    match oids.insert(oid.to_owned()) {
-        true => Ok(()),
-        false => Err(NotAdded::Exists(format!("{oid} is defined twice in this request"))),
+/// What names definitions, and what they name.
+struct Definition {
+    element: Element,
+    oid: String,
+    shown: String,
+    types: Vec<TypeId>,
+    classes: Vec<ClassId>,
+    /// OIDs of name forms and numbers of structure rules.
+    others: Vec<(Element, String)>,
+}
+
+impl Schema {
+    /// A definition that is there, for a text.
+    pub(super) fn name_of(&self, element: Element, oid: &str) -> Option<String> {
+        self.there(element, oid).map(|(shown, _)| shown)
     }
-}
 
-fn numeric(oid: &str) -> Result<(), NotAdded> {
-    match model::oid::is_numeric(oid.as_bytes()) {
-        true => Ok(()),
-        false => Err(NotAdded::Syntax(format!("'{oid}' is no numeric OID"))),
+    /// The text of a definition that is there.
+    pub(super) fn text_of(&self, element: Element, oid: &str) -> Option<String> {
+        self.there(element, oid).map(|(_, text)| text)
     }
-}
 
-fn utf8(value: &[u8]) -> Result<&str, NotAdded> {
-    std::str::from_utf8(value).map_err(|_| NotAdded::Syntax("a definition is not UTF-8".to_owned()))
-}
+    /// A definition that is there, for a text, and its own text.
+    fn there(&self, element: Element, oid: &str) -> Option<(String, String)> {
+        let rules = self.dit.now();
+        match element {
+            Element::AttributeType => {
+                let kind = self.attribute_type(self.find_type(oid.as_bytes())?);
+                Some((shown(&kind.definition.names, oid), kind.definition.to_string()))
+            }
+            Element::ObjectClass => {
+                let class = self.class(self.find_class(oid.as_bytes())?);
+                Some((shown(&class.definition.names, oid), class.definition.to_string()))
+            }
+            Element::ContentRule => {
+                let class = self.find_class(oid.as_bytes())?;
+                let rule = rules.content.iter().find(|rule| rule.class == class)?;
+                Some((shown(&rule.definition.names, oid), rule.definition.to_string()))
+            }
+            Element::NameForm => {
+                let form = rules.naming.forms.iter().find(|form| form.definition.oid == oid)?;
+                Some((shown(&form.definition.names, oid), form.definition.to_string()))
+            }
+            Element::StructureRule => {
+                let id: u32 = oid.parse().ok()?;
+                let rule = rules.naming.rules.iter().find(|rule| rule.definition.id == id)?;
+                Some((shown(&rule.definition.names, oid), rule.definition.to_string()))
+            }
+        }
+    }
 
-fn unread(what: &str, reason: String) -> NotAdded {
-    NotAdded::Syntax(format!("the definition of an {what} cannot be read: {reason}"))
-}
+    /// May a definition join those that are there, apart from what is removed with it?
+    pub(super) fn judge_new(
+        &self,
+        element: Element,
+        judged: &Judged,
+        removed: &BTreeSet<(Element, String)>,
+    ) -> Result<(), NotAdded> {
+        let (kind, oid) = (element.name(), &*judged.oid);
+        if let Some((name, text)) = self.there(element, oid) {
+            if text == judged.definition.to_string() {
+                return Err(NotAdded::Exists(format!("the {kind} {} exists", shown(&judged.names, oid))));
+            }
+            let changes = match element {
+                Element::AttributeType => NotAdded::ChangesType,
+                Element::ObjectClass => NotAdded::ChangesClass,
+                _ => NotAdded::ChangesRule,
+            };
+            return Err(changes(format!("{oid} is the {kind} {name}: {DELETE_TOO}")));
+        }
+        let others: &[Element] = match element {
+            Element::AttributeType => &[Element::ObjectClass, Element::NameForm],
+            Element::ObjectClass => &[Element::AttributeType, Element::NameForm],
+            Element::NameForm => &[Element::AttributeType, Element::ObjectClass],
+            Element::ContentRule | Element::StructureRule => &[],
+        };
+        for other in others {
+            let is_there = self.there(*other, oid).is_some() && !removed.contains(&(*other, oid.to_owned()));
+            if is_there {
+                return Err(NotAdded::Unfit(format!("{oid} is an {}", other.name())));
+            }
+        }
+        let owner = |name: &String| match element {
+            Element::AttributeType => {
+                self.find_type(name.as_bytes()).map(|id| self.attribute_type(id).definition.oid.clone())
+            }
+            Element::ObjectClass => {
+                self.find_class(name.as_bytes()).map(|id| self.class(id).definition.oid.clone())
+            }
+            // The other names have one owner in one file, which is judged there.
+            _ => None,
+        };
+        let is_taken = |name: &&String| owner(name).is_some_and(|owner| !removed.contains(&(element, owner)));
+        judged.names.iter().find(is_taken).map_or(Ok(()), |name| {
+            Err(NotAdded::Unfit(format!("the name '{name}' of {oid} is that of another {kind}")))
+        })
+    }
 
-/// A statement of a schema file.
-fn statement(keyword: &str, definition: &dyn std::fmt::Display, out: &mut String) {
-    let _ = writeln!(out, "{keyword} {definition}");
+    /// Does a definition of what is there mean the same to values and entries that have it, apart from what can be looked for in them?
+    /// Then it keeps its number.
+    pub(super) fn is_same_meaning(&self, judged: &Judged) -> bool {
+        let keeps = |before: &[String], after: &[String]| {
+            before.iter().all(|name| after.iter().any(|other| other.eq_ignore_ascii_case(name)))
+        };
+        match &judged.definition {
+            Read::Type(after) => {
+                let Some(id) = self.find_type(judged.oid.as_bytes()) else { return false };
+                let before = &self.attribute_type(id).definition;
+                let same = AttributeTypeDefinition {
+                    names: before.names.clone(),
+                    description: before.description.clone(),
+                    obsolete: before.obsolete,
+                    length_max: before.length_max,
+                    single_value: before.single_value,
+                    no_user_modification: before.no_user_modification,
+                    extensions: before.extensions.clone(),
+                    ..after.clone()
+                };
+                same == *before && keeps(&before.names, &after.names)
+            }
+            Read::Class(after) => {
+                let Some(id) = self.find_class(judged.oid.as_bytes()) else { return false };
+                let before = &self.class(id).definition;
+                after.kind == before.kind && after.sup == before.sup && keeps(&before.names, &after.names)
+            }
+            Read::Rule(_) => true,
+        }
+    }
+
+    /// What else names one of these definitions, in a sentence. `rebuilt` are those that the request defines anew: what they name is judged with
+    /// the whole.
+    pub(super) fn user_of(
+        &self,
+        removed: &BTreeSet<(Element, String)>,
+        rebuilt: &BTreeSet<(Element, String)>,
+    ) -> Option<String> {
+        if removed.is_empty() {
+            return None;
+        }
+        let stays = |definition: &Definition| {
+            let key = (definition.element, definition.oid.clone());
+            !removed.contains(&key) && !rebuilt.contains(&key)
+        };
+        let all = self.definitions();
+        for (element, oid) in removed {
+            let names = |definition: &&Definition| match element {
+                Element::AttributeType => {
+                    self.find_type(oid.as_bytes()).is_some_and(|id| definition.types.contains(&id))
+                }
+                Element::ObjectClass => {
+                    self.find_class(oid.as_bytes()).is_some_and(|id| definition.classes.contains(&id))
+                }
+                _ => definition.others.contains(&(*element, oid.clone())),
+            };
+            // One that is put in its place is there for the others, but of another meaning.
+            let is_replaced = rebuilt.contains(&(*element, oid.clone()));
+            if let Some(user) = all.iter().filter(|definition| stays(definition)).find(names) {
+                let (kind, name) =
+                    (element.name(), self.name_of(*element, oid).unwrap_or_else(|| oid.clone()));
+                let what = if is_replaced { "cannot be changed so" } else { "cannot be removed" };
+                return Some(format!(
+                    "the {kind} {name} {what}: the {} {} names it",
+                    user.element.name(),
+                    user.shown
+                ));
+            }
+        }
+        None
+    }
+
+    /// All definitions that name others.
+    fn definitions(&self) -> Vec<Definition> {
+        let types = self.attribute_types().map(|(_, kind)| Definition {
+            element: Element::AttributeType,
+            oid: kind.definition.oid.clone(),
+            shown: shown(&kind.definition.names, &kind.oid),
+            types: kind.sup.into_iter().collect(),
+            classes: Vec::new(),
+            others: Vec::new(),
+        });
+        let classes = self.classes().map(|(_, class)| Definition {
+            element: Element::ObjectClass,
+            oid: class.definition.oid.clone(),
+            shown: shown(&class.definition.names, &class.oid),
+            types: class.must.iter().chain(&class.may).copied().collect(),
+            classes: class.sup.clone(),
+            others: Vec::new(),
+        });
+        let rules = self.dit.now();
+        let content = rules.content.iter().map(|rule| Definition {
+            element: Element::ContentRule,
+            oid: rule.definition.oid.clone(),
+            shown: shown(&rule.definition.names, &rule.definition.oid),
+            types: rule.attributes().chain(rule.not.iter().copied()).collect(),
+            classes: rule.auxiliary.iter().copied().chain([rule.class]).collect(),
+            others: Vec::new(),
+        });
+        let forms = rules.naming.forms.iter().map(|form| Definition {
+            element: Element::NameForm,
+            oid: form.definition.oid.clone(),
+            shown: shown(&form.definition.names, &form.definition.oid),
+            types: form.must.iter().chain(&form.may).copied().collect(),
+            classes: vec![form.class],
+            others: Vec::new(),
+        });
+        let of_structure = rules.naming.rules.iter().map(|rule| {
+            let id = rule.definition.id;
+            let superiors = rule.definition.superiors.iter().filter(|above| **above != id);
+            let form = rules.naming.forms[rule.form].definition.oid.clone();
+            Definition {
+                element: Element::StructureRule,
+                oid: id.to_string(),
+                shown: shown(&rule.definition.names, &id.to_string()),
+                types: Vec::new(),
+                classes: Vec::new(),
+                others: superiors
+                    .map(|above| (Element::StructureRule, above.to_string()))
+                    .chain([(Element::NameForm, form)])
+                    .collect(),
+            }
+        });
+        types.chain(classes).chain(content).chain(forms).chain(of_structure).collect()
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::additions::{ADDED_BYTES_MAX, ADDED_MAX};
+use crate::additions::ADDED_BYTES_MAX;
+use crate::slots::ADDED_MAX;
 use crate::{CheckOptions, DefinitionKind};
 use model::Description;
 use model::entry::Entry;
@@ -11,6 +12,26 @@ const WINE: &[u8] =
 
 fn standard() -> Schema {
     Builder::new().standard().build().expect("it is sound")
+}
+
+fn plan(schema: &Schema, types: &[&[u8]], classes: &[&[u8]]) -> Result<Plan, NotAdded> {
+    change(schema, &[], types, classes)
+}
+
+fn add(schema: &Schema, types: &[&[u8]], classes: &[&[u8]]) -> Result<(), NotAdded> {
+    plan(schema, types, classes).map(|plan| schema.put(plan))
+}
+
+/// Types and classes that are added, and what is removed with that.
+fn change(
+    schema: &Schema,
+    removed: &[(Element, &[u8])],
+    types: &[&[u8]],
+    classes: &[&[u8]],
+) -> Result<Plan, NotAdded> {
+    let types = types.iter().map(|value| (Element::AttributeType, *value));
+    let classes = classes.iter().map(|value| (Element::ObjectClass, *value));
+    schema.plan(&Changes { removed: removed.to_vec(), added: types.chain(classes).collect() })
 }
 
 fn rules(schema: &Schema) -> String {
@@ -26,7 +47,7 @@ fn what_was_added_is_as_if_it_had_always_been_there() {
     let before = (schema.type_count(), schema.class_count(), schema.generation());
     // The class comes before its types in the request of a client, and types before those that they are derived from.
     let sweet: &[u8] = b"( 1.3.6.1.4.1.99999.1.3 NAME 'sweetness' SUP taste )";
-    schema.add(&[sweet, SCORE, TASTE], &[WINE]).expect("they are sound");
+    add(&schema, &[sweet, SCORE, TASTE], &[WINE]).expect("they are sound");
     assert_eq!((schema.type_count(), schema.class_count()), (before.0 + 3, before.1 + 1));
     assert!(schema.generation() > before.2);
     let find = |text: &str| schema.find_type(text.as_bytes()).expect("it was added");
@@ -59,7 +80,8 @@ fn what_was_added_is_as_if_it_had_always_been_there() {
         assert_eq!(all(&again), all(&schema), "{kind:?}");
     }
     // A second addition is derived from the first.
-    schema.add(&[], &[b"( 1.3.6.1.4.1.99999.2.2 NAME 'port' SUP wine MAY sweetness )"]).expect("it is sound");
+    add(&schema, &[], &[b"( 1.3.6.1.4.1.99999.2.2 NAME 'port' SUP wine MAY sweetness )"])
+        .expect("it is sound");
     let port = schema.find_class(b"port").expect("it was added");
     assert!(schema.is_subclass(port, schema.find_class(b"wine").expect("it was added")));
     assert_eq!(schema.files()[0].text.lines().count(), 5);
@@ -86,7 +108,7 @@ fn entries_are_checked_by_what_was_added() {
     };
     // The set of classes is remembered from before the addition.
     assert!(extensible(&schema, "l").is_ok());
-    schema.add(&[TASTE, SCORE], &[WINE]).expect("they are sound");
+    add(&schema, &[TASTE, SCORE], &[WINE]).expect("they are sound");
     assert!(extensible(&schema, "score").is_ok());
     let check = |attributes: &[(&str, &str)]| {
         let checked = schema.check(entry(&schema, attributes), CheckOptions::default());
@@ -102,11 +124,11 @@ fn entries_are_checked_by_what_was_added() {
 #[test]
 fn what_is_no_addition_changes_nothing() {
     let schema = standard();
-    schema.add(&[TASTE], &[]).expect("it is sound");
+    add(&schema, &[TASTE], &[]).expect("it is sound");
     let before = rules(&schema);
     let refused = |types: &[&[u8]], classes: &[&[u8]]| {
-        let refused = schema.add(types, classes).expect_err("it is no addition");
-        assert_eq!(schema.judge(types, classes).expect_err("it is none either"), refused);
+        let refused = add(&schema, types, classes).expect_err("it is no addition");
+        assert_eq!(plan(&schema, types, classes).map(drop).expect_err("it is none either"), refused);
         assert_eq!((rules(&schema), schema.generation()), (before.clone(), 1));
         refused
     };
@@ -160,17 +182,17 @@ fn additions_have_bounds() {
     let types: Vec<String> =
         (0..=ADDED_MAX).map(|at| format!("( 1.3.6.1.4.1.99999.3.{at} NAME 'added{at}' SUP name )")).collect();
     let bytes: Vec<&[u8]> = types.iter().map(String::as_bytes).collect();
-    assert!(matches!(schema.add(&bytes, &[]), Err(NotAdded::TooMany(_))));
-    assert_eq!(schema.add(&bytes[1..], &[]), Ok(()));
-    assert!(matches!(schema.add(&bytes[..1], &[]), Err(NotAdded::TooMany(_))));
+    assert!(matches!(add(&schema, &bytes, &[]), Err(NotAdded::TooMany(_))));
+    assert_eq!(add(&schema, &bytes[1..], &[]), Ok(()));
+    assert!(matches!(add(&schema, &bytes[..1], &[]), Err(NotAdded::TooMany(_))));
     let long = format!("( 1.2.3.4 NAME 'a' DESC '{}' SUP name )", "x".repeat(ADDED_BYTES_MAX));
-    assert!(matches!(standard().add(&[long.as_bytes()], &[]), Err(NotAdded::TooMany(_))));
+    assert!(matches!(add(&standard(), &[long.as_bytes()], &[]), Err(NotAdded::TooMany(_))));
 }
 
 #[test]
 fn definitions_that_a_file_has_by_now_are_those_of_the_file() {
     let schema = standard();
-    schema.add(&[TASTE, SCORE], &[]).expect("they are sound");
+    add(&schema, &[TASTE, SCORE], &[]).expect("they are sound");
     let other = SchemaFile {
         name: "wines.schema".into(),
         text: "attributetype ( 1.3.6.1.4.1.99999.1.1 NAME 'taste' DESC 'of wine' SUP name )".into(),
@@ -183,5 +205,213 @@ fn definitions_that_a_file_has_by_now_are_those_of_the_file() {
     let taste = both.attribute_type(both.find_type(b"taste").expect("it is there"));
     assert_eq!(taste.definition.description.as_deref(), Some("of wine"));
     assert!(both.files()[1].text.contains("score") && !both.files()[1].text.contains("taste"));
-    assert_eq!(both.add(&[TASTE], &[]).map_err(|why| matches!(why, NotAdded::ChangesType(_))), Err(true));
+    assert_eq!(add(&both, &[TASTE], &[]).map_err(|why| matches!(why, NotAdded::ChangesType(_))), Err(true));
+}
+
+/// What a schema says of itself, and what a start makes of the same files and of the record.
+fn is_the_same_at_a_start(schema: &Schema) {
+    let again = schema.files().into_iter().fold(Builder::new().standard(), Builder::with_file);
+    let again = again.build().unwrap_or_else(|errors| panic!("{errors}"));
+    let differing = |other: &Schema| {
+        let (ours, theirs) = (rules(schema), rules(other));
+        let lines = ours.lines().map(Some).chain([None]).zip(theirs.lines().map(Some).chain([None]));
+        let found = { lines }.find(|(ours, theirs)| ours != theirs);
+        found.map(|(ours, theirs)| format!("{ours:?} is {theirs:?}"))
+    };
+    assert_eq!(differing(&again), None);
+    let recorded = Builder::recorded(&rules(schema)).settings(schema.settings()).listing(schema.files());
+    let recorded = recorded.build().unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(differing(&recorded), None);
+    let numbers = |schema: &Schema| {
+        let types = schema.attribute_types().map(|(id, kind)| (kind.definition.oid.clone(), id.0));
+        types.collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(numbers(&again), numbers(schema));
+    assert_eq!(numbers(&recorded), numbers(schema));
+    // And either can be changed in the same way.
+    for other in [&again, &recorded] {
+        add(other, &[b"( 1.2.3.99 NAME 'later' SUP name )"], &[]).expect("it is sound");
+        assert_eq!(other.find_type(b"later").map(|id| usize::from(id.0)), Some(schema.type_count()));
+    }
+}
+
+const WITH: Element = Element::AttributeType;
+
+#[test]
+fn what_is_removed_leaves_its_number_to_nobody() {
+    let schema = standard();
+    let sweet: &[u8] = b"( 1.3.6.1.4.1.99999.1.3 NAME 'sweetness' SUP taste )";
+    add(&schema, &[TASTE, SCORE, sweet], &[WINE]).expect("they are sound");
+    let id = |name: &str| schema.find_type(name.as_bytes());
+    let (taste, score) = (id("taste").unwrap(), id("score").unwrap());
+    // A class and a subtype name it.
+    let refused = |removed: &[(Element, &[u8])]| {
+        let NotAdded::Needed(text) = change(&schema, removed, &[], &[]).map(drop).unwrap_err() else {
+            panic!("something else")
+        };
+        text
+    };
+    let text = refused(&[(WITH, TASTE)]);
+    assert_eq!(
+        text,
+        "the attribute type 'taste' (1.3.6.1.4.1.99999.1.1) cannot be removed: the attribute type 'sweetness' (1.3.6.1.4.1.99999.1.3) names it"
+    );
+    assert!(
+        refused(&[(WITH, TASTE), (WITH, sweet)])
+            .ends_with("the object class 'wine' (1.3.6.1.4.1.99999.2.1) names it")
+    );
+    let all: [(Element, &[u8]); 3] = [(WITH, TASTE), (WITH, sweet), (Element::ObjectClass, WINE)];
+    let plan = change(&schema, &all, &[], &[]).expect("nothing else names them");
+    assert_eq!(plan.effects().types.len(), 2);
+    assert_eq!(plan.effects().classes, [schema.find_class(b"wine").unwrap()]);
+    assert!(plan.effects().type_names.contains(&"sweetness".to_owned()) && !plan.effects().are_none());
+    schema.put(plan);
+    assert!(
+        id("taste").is_none()
+            && id("1.3.6.1.4.1.99999.1.1").is_none()
+            && schema.find_class(b"wine").is_none()
+    );
+    assert_eq!(id("score"), Some(score));
+    assert!(schema.attribute_types().all(|(_, kind)| kind.name() != "taste"));
+    assert!(!schema.subtypes(id("name").unwrap()).contains(&taste));
+    is_the_same_at_a_start(&schema);
+    // The same again is something else, to the values of before.
+    add(&schema, &[TASTE], &[]).expect("it is there no more");
+    assert!(id("taste").unwrap() > score && id("taste") != Some(taste));
+    assert!(matches!(add(&schema, &[TASTE], &[]), Err(NotAdded::Exists(_))));
+    is_the_same_at_a_start(&schema);
+}
+
+#[test]
+fn what_was_built_in_a_start_is_removed_like_what_was_added_since() {
+    let first = standard();
+    add(&first, &[TASTE, SCORE], &[WINE]).expect("they are sound");
+    let again = first.files().into_iter().fold(Builder::new().standard(), Builder::with_file);
+    let schema = again.build().expect("it is sound");
+    let taste = schema.find_type(b"taste").unwrap();
+    let plan =
+        change(&schema, &[(WITH, TASTE), (Element::ObjectClass, WINE)], &[], &[]).expect("it was added");
+    schema.put(plan);
+    assert!(schema.find_type(b"taste").is_none() && schema.find_class(b"wine").is_none());
+    add(&schema, &[b"( 1.2.3.4 NAME 'taste' SUP name )"], &[]).expect("the name is free");
+    assert_ne!(schema.find_type(b"taste"), Some(taste));
+    assert_eq!(schema.find_type(b"taste"), schema.find_type(b"1.2.3.4"));
+    is_the_same_at_a_start(&schema);
+}
+
+#[test]
+fn what_was_not_added_stays() {
+    let schema = standard();
+    let cn: &[u8] = b"( 2.5.4.3 NAME 'cn' SUP name )";
+    assert!(matches!(change(&schema, &[(WITH, cn)], &[], &[]), Err(NotAdded::Fixed(_))));
+    assert!(matches!(change(&schema, &[(WITH, cn)], &[cn], &[]), Err(NotAdded::Fixed(_))));
+    assert!(matches!(change(&schema, &[(WITH, TASTE)], &[], &[]), Err(NotAdded::Missing(_))));
+    assert!(matches!(change(&schema, &[(WITH, b"cn")], &[], &[]), Err(NotAdded::Syntax(_))));
+    assert_eq!(schema.generation(), 0);
+}
+
+#[test]
+fn a_change_keeps_the_number_if_values_mean_what_they_did() {
+    let schema = standard();
+    add(&schema, &[TASTE, SCORE], &[WINE]).expect("they are sound");
+    let id = |name: &str| schema.find_type(name.as_bytes());
+    let (taste, score, wine) =
+        (id("taste").unwrap(), id("score").unwrap(), schema.find_class(b"wine").unwrap());
+    let kept = schema.attribute_type(taste);
+    let other: &[u8] =
+        b"( 1.3.6.1.4.1.99999.1.1 NAME ( 'flavour' 'taste' ) DESC 'of wine' SUP name SINGLE-VALUE )";
+    let plan = change(&schema, &[(WITH, TASTE)], &[other], &[]).expect("it may be so");
+    assert_eq!(plan.effects().single, [taste]);
+    schema.put(plan);
+    assert_eq!((id("taste"), id("FLAVOUR")), (Some(taste), Some(taste)));
+    assert_eq!(schema.attribute_type(taste).definition.description.as_deref(), Some("of wine"));
+    assert_eq!(kept.name(), "taste", "who has it reads on");
+    let two = entry(&schema, &[("taste", "a")]);
+    let check = |count: usize| {
+        let values = [&b"a"[..], b"b"];
+        let values = values[..count].iter().copied();
+        schema.check_attribute_values(two.description(0), values, CheckOptions::default())
+    };
+    assert!(check(1).is_ok() && check(2).is_err());
+    is_the_same_at_a_start(&schema);
+    // One name less, or another rule: the values of before mean something else.
+    for other in [
+        &b"( 1.3.6.1.4.1.99999.1.2 NAME 'score' EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )"
+            [..],
+        b"( 1.3.6.1.4.1.99999.1.2 NAME ( 'score' 'points' ) SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )",
+    ] {
+        let why = change(&schema, &[(WITH, SCORE)], &[other], &[]).map(drop).unwrap_err();
+        assert!(why.to_string().contains("cannot be changed so: the object class 'wine'"), "{why}");
+        let class = [(WITH, SCORE), (Element::ObjectClass, WINE)];
+        let both = change(
+            &schema,
+            &class,
+            &[other],
+            &[b"( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top STRUCTURAL MUST cn MAY score )"],
+        );
+        let plan = both.expect("the class is judged anew");
+        assert_eq!(plan.effects().types, [score]);
+        assert_eq!(plan.effects().narrowed.keys().collect::<Vec<_>>(), [&wine]);
+    }
+    // Without less there is nothing to look for.
+    let more: &[u8] = b"( 1.3.6.1.4.1.99999.2.1 NAME ( 'wine' 'vin' ) DESC 'red' SUP top STRUCTURAL MUST cn MAY ( taste $ score $ l ) )";
+    let plan = change(&schema, &[(Element::ObjectClass, WINE)], &[], &[more]).expect("it may be so");
+    assert!(plan.effects().are_none());
+    schema.put(plan);
+    assert_eq!(schema.find_class(b"vin"), Some(wine));
+    assert!(schema.class(wine).all_may.contains(&id("l").unwrap()));
+    is_the_same_at_a_start(&schema);
+}
+
+#[test]
+fn rules_are_added_changed_and_removed() {
+    let schema = standard();
+    add(&schema, &[TASTE], &[WINE_OF_TASTE]).expect("they are sound");
+    let rule: &[u8] = b"( 1.3.6.1.4.1.99999.2.1 NAME 'wineRule' MUST description NOT seeAlso )";
+    let form: &[u8] = b"( 1.3.6.1.4.1.99999.3.1 NAME 'wineForm' OC wine MUST cn )";
+    let of_root: &[u8] = b"( 1 FORM wineForm )";
+    let below: &[u8] = b"( 2 FORM wineForm SUP ( 1 2 ) )";
+    let all = vec![
+        (Element::StructureRule, below),
+        (Element::StructureRule, of_root),
+        (Element::NameForm, form),
+        (Element::ContentRule, rule),
+    ];
+    let plan = schema.plan(&Changes { added: all.clone(), ..Changes::default() }).expect("they are sound");
+    assert!(plan.effects().are_none(), "entries that are there stay as they are");
+    schema.put(plan);
+    assert!(schema.judges_names() && schema.has_structure_rules());
+    let wine = entry(&schema, &[("objectClass", "wine"), ("cn", "x"), ("taste", "good")]);
+    assert!(schema.check(wine, CheckOptions::default()).is_err(), "the content rule asks for a description");
+    is_the_same_at_a_start(&schema);
+    let removed = |removed: &[(Element, &'static [u8])]| {
+        schema.plan(&Changes { removed: removed.to_vec(), ..Changes::default() })
+    };
+    let needed = |list: &[(Element, &'static [u8])]| match removed(list) {
+        Err(NotAdded::Needed(text)) => text,
+        other => panic!("{:?}", other.map(drop)),
+    };
+    assert!(needed(&[(Element::NameForm, form)]).ends_with("the structure rule 1 names it"));
+    assert!(needed(&[(Element::StructureRule, of_root)]).ends_with("the structure rule 2 names it"));
+    assert!(needed(&[(Element::ObjectClass, WINE_OF_TASTE)]).contains("the content rule 'wineRule'"));
+    let other: &[u8] = b"( 1.3.6.1.4.1.99999.2.1 NAME 'wineRule' MAY description )";
+    let changes = Changes { removed: vec![all[3]], added: vec![(Element::ContentRule, other)] };
+    schema.put(schema.plan(&changes).expect("a rule may be another"));
+    let wine = entry(&schema, &[("objectClass", "wine"), ("cn", "x"), ("taste", "good")]);
+    assert!(schema.check(wine, CheckOptions::default()).is_ok());
+    is_the_same_at_a_start(&schema);
+    schema.put(removed(&all).expect("nothing else names them"));
+    assert!(!schema.judges_names() && !schema.has_structure_rules());
+    is_the_same_at_a_start(&schema);
+    assert!(matches!(removed(&all[..1]), Err(NotAdded::Missing(_))));
+}
+
+const WINE_OF_TASTE: &[u8] = b"( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top STRUCTURAL MUST ( cn $ taste ) )";
+
+#[test]
+fn a_file_has_no_word_that_only_the_server_writes() {
+    for text in ["removed-attributetype 2.5.4.3\n", "retired-objectclass 1.2.3\n"] {
+        let built = Builder::new().standard().file("mine.schema", text).build();
+        assert!(built.unwrap_err().to_string().contains("is not the beginning of a definition"), "{text}");
+    }
 }

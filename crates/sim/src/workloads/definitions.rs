@@ -1,5 +1,5 @@
 //! Sessions add attribute types and object classes to the schema, and use them at once: entries are of such a class, and have the attribute that it
-//! asks for, which an index on its supertype holds.
+//! asks for, which an index on its supertype holds. They remove them again, which is refused as long as an entry uses them.
 
 use crate::random::Random;
 use crate::requests::{Bundle, SUFFIX, Sent};
@@ -7,7 +7,7 @@ use crate::view::View;
 use crate::workload::Workload;
 use proto::op::ModifyKind;
 
-/// Additions of a session.
+/// Definitions of a session.
 const MADE_MAX: u64 = 12;
 /// Entries of a session.
 const ENTRIES: u64 = 6;
@@ -45,12 +45,15 @@ fn names(session: usize, number: u64) -> [String; 2] {
     [format!("{TYPE}{session}-{number}"), format!("class{session}-{number}")]
 }
 
-/// Adds a type and a class that asks for it.
-fn define(session: usize, number: u64, to: &mut Bundle) {
+/// Adds a type and a class that asks for it, or removes them.
+fn define(session: usize, number: u64, to: &mut Bundle, is_removed: bool) {
     let ([kind, class], arc) = (names(session, number), format!("1.3.6.1.4.1.99999.{session}.{number}"));
     let kind_of = format!("( {arc}.1 NAME '{kind}' SUP {SUPERTYPE} )");
     let class_of = format!("( {arc}.2 NAME '{class}' SUP top STRUCTURAL MUST ( cn $ {kind} ) )");
-    to.define(&[&kind_of], &[&class_of]);
+    match is_removed {
+        true => to.undefine(&[&kind_of], &[&class_of]),
+        false => to.define(&[&kind_of], &[&class_of]),
+    }
 }
 
 impl Workload for Definitions {
@@ -64,10 +67,12 @@ impl Workload for Definitions {
         let made = self.made[session];
         if made == 0 || (made < MADE_MAX && random.chance(120)) {
             self.made[session] += 1;
-            define(session, made + 1, to);
+            define(session, made + 1, to, false);
         } else if random.chance(60) {
             // It is there, unless it was lost: then it is made after all.
-            define(session, 1 + random.below(made), to);
+            define(session, 1 + random.below(made), to, false);
+        } else if random.chance(80) {
+            define(session, 1 + random.below(made), to, true);
         }
         // Not always of one's own.
         let of = if random.chance(700) { session } else { random.below(self.made.len() as u64) as usize };

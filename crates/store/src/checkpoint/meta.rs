@@ -93,8 +93,9 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
         push_bytes(&mut out, shard.names.at(number).expect("a name that was counted"));
     }
     // Numbers may have gaps: shapes that no entry had were dropped at the last start, and records name shapes by number. A shape that has
-    // come into such a gap since may be of classes and types that the schema of this moment did not have.
-    let is_there = |number: &u32| checkpoint.free_shapes.binary_search(number).is_err();
+    // come into such a gap since may be of classes and types that the schema of this moment did not have. Those of definitions that were removed
+    // before have names that mean nothing, or something else.
+    let is_there = |number: &u32| checkpoint.no_shapes.binary_search(number).is_err();
     let numbers = (0..checkpoint.shapes).filter(is_there);
     let shapes: Vec<&Shape> = numbers.filter_map(|number| shard.shapes.find(number)).collect();
     push_u32(&mut out, shapes.len() as u32);
@@ -121,13 +122,14 @@ fn push_dead(out: &mut Vec<u8>, dead: &DeadIds) {
 /// A shape without its number. What follows from the rest (kind, stored stamps, beginning of the RDN) is made anew.
 fn push_shape(out: &mut Vec<u8>, point: ReadPoint<'_>, shape: &Shape) {
     let schema = &point.shard.schema;
-    push_bytes(out, shape.structural.map_or("", |class| schema.class(class).name()).as_bytes());
+    // The definitions may have changed since the point: what is written is what they were called then, too.
+    push_bytes(out, shape.structural.map_or("", |class| schema.lasting_class_name(class)).as_bytes());
     push_u32(out, shape.class_values.len() as u32);
     shape.class_values.iter().for_each(|value| push_bytes(out, value));
     push_u32(out, shape.slots.len() as u32);
     for slot in &shape.slots {
         out.push(slot.form as u8);
-        push_bytes(out, schema.describe(slot.description).as_bytes());
+        push_bytes(out, schema.describe_lastingly(slot.description).as_bytes());
     }
     push_u32(out, shape.naming.len() as u32);
     shape.naming.iter().for_each(|at| push_u32(out, u32::from(*at)));
