@@ -179,7 +179,7 @@ fn a_snapshot_is_written_while_what_it_has_is_removed() {
     assert!(!knows(&node, 0));
 }
 
-/// The power takes the removal from a log that is not synced, and leaves the copy that has it: nothing was removed. What was added in vain stays, since
+/// The power takes the removal from a log that is not synced, and leaves the copy that has it: nothing was removed. An addition that the log has lost stays, since
 /// settings may name it.
 #[test]
 fn a_removal_that_the_log_has_lost_was_not_made() {
