@@ -191,7 +191,7 @@ impl Templates {
         }
         // The value was compared with what the client sent, so the text of the name need not be looked up.
         let parts = match name {
-            Some(name) => Some(read_point.dn_with(entry, name, cache)),
+            Some(name) => read_point.dn_with(entry, name, cache),
             None => read_point.dn_parts(entry, cache),
         };
         let Some(parts) = parts.filter(|parts| parts.len() <= BARE_DN_MAX) else { return false };

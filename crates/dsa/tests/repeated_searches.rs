@@ -11,6 +11,7 @@ use proto::Request;
 use proto::control::{Control, manage_dsa_it};
 use proto::op::modify::Changes;
 use proto::op::{Modify, ModifyDn, ModifyKind};
+use store::{IndexKind, IndexSettings};
 
 const PEOPLE: usize = 6;
 
@@ -140,5 +141,21 @@ proptest! {
             }
             prop_assert_eq!(together.len(), apart.len());
         }
+    }
+}
+
+/// The root of a naming context of several RDNs has no superior here, and all of its name.
+#[test]
+fn the_root_of_a_naming_context_has_its_whole_name_each_time() {
+    let mut config = common::config();
+    config.store.suffixes = vec!["dc=example,dc=com".to_owned()];
+    config.store.indexes.push(IndexSettings::of("dc", [IndexKind::Equality]));
+    let mut client = Client::empty(config);
+    client.bind_root();
+    client.must_add("dc=example,dc=com", &[("objectClass", &["domain"])]);
+    for _ in 0..3 {
+        let found = client.search("dc=example,dc=com", Scope::Subtree, "(dc=example)", &["1.1"]);
+        let names: Vec<&str> = found.entries.iter().map(|(dn, _)| dn.as_str()).collect();
+        assert_eq!(names, ["dc=example,dc=com"]);
     }
 }

@@ -425,21 +425,28 @@ impl<'a> ReadPoint<'a> {
     where
         'a: 'c,
     {
-        if entry.parent().0 == 0 {
-            return None;
-        }
         let (_, value) = entry.only_name()?;
-        dn::is_plain_value(value).then(|| self.dn_with(entry, value, cache))
+        if dn::is_plain_value(value) { self.dn_with(entry, value, cache) } else { None }
     }
 
-    /// The DN of an entry that is below another and named by this one value, which needs no escapes.
+    /// The DN of an entry that is named by this one value, which needs no escapes. `None` of the root of a naming context: of what is above it
+    /// there is no entry.
     #[inline(always)]
-    pub fn dn_with<'c>(self, entry: &EntryRef<'a>, value: &'a [u8], cache: &'c mut DnCache) -> DnParts<'c>
+    pub fn dn_with<'c>(
+        self,
+        entry: &EntryRef<'a>,
+        value: &'a [u8],
+        cache: &'c mut DnCache,
+    ) -> Option<DnParts<'c>>
     where
         'a: 'c,
     {
-        let superior = self.superior_text(entry.parent().0, cache);
-        DnParts { rdn_start: &entry.shape.rdn_start, value, superior }
+        let superior = entry.parent().0;
+        if superior == 0 {
+            return None;
+        }
+        let superior = self.superior_text(superior, cache);
+        Some(DnParts { rdn_start: &entry.shape.rdn_start, value, superior })
     }
 
     /// A comma and the DN of a superior.
