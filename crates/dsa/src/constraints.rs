@@ -8,6 +8,7 @@
 //! rule      a constraint as it is configured, from text and back
 //! subtree   which entries a constraint is about; class: of which object class
 //! in_force  the constraints by the numbers of the schema, shared by all threads
+//! concerned the types that they are about, worked out once
 //! directory what a judge looks at: the directory, or one with the overlay of a transaction over it
 //! judge     judges what an update makes of an entry
 //! values    what the values of attributes must be; judge_values: whether they are
@@ -21,6 +22,7 @@
 //! imports, which `docs/constraints.md` says.
 
 mod class;
+mod concerned;
 mod directory;
 mod existing;
 mod given;

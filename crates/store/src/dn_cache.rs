@@ -19,7 +19,9 @@ const CACHE_DN_BYTES_MAX: usize = 512;
 
 /// What one thread remembers of DNs. Any rename or delete makes it forget.
 ///
-/// Id 0 is no entry's: it marks a place without a name.
+/// Id 0 is no entry's: it marks a place without a name. The places are made when there is something to remember: many a cache is made for one
+/// question, or for a batch that asks none.
+#[derive(Default)]
 pub struct DnCache {
     /// Sequence of the read point that it was refreshed for last. All that is remembered is true there.
     valid_from: u64,
@@ -35,20 +37,6 @@ pub struct DnCache {
     last_superior: (Vec<u8>, u32),
     /// The base resolved last, and its id: searches that follow each other have the same one.
     last_base: (Vec<u8>, u32),
-}
-
-impl Default for DnCache {
-    fn default() -> DnCache {
-        DnCache {
-            valid_from: 0,
-            superiors: vec![(Vec::new(), 0); CACHE_SLOTS],
-            texts: vec![(0, Vec::new()); CACHE_SLOTS],
-            value: Vec::new(),
-            last_type: (Vec::new(), None),
-            last_superior: (Vec::new(), 0),
-            last_base: (Vec::new(), 0),
-        }
-    }
 }
 
 /// Can an entry that was there at `known` not have been added yet at `sequence`?
@@ -103,7 +91,7 @@ impl DnCache {
     /// The entry with this DN, if that is remembered.
     #[inline]
     pub(crate) fn superior(&self, dn: &[u8]) -> Option<u32> {
-        let (text, id) = &self.superiors[DnCache::slot(dn)];
+        let (text, id) = self.superiors.get(DnCache::slot(dn))?;
         (*id != 0 && text == dn).then_some(*id)
     }
 
@@ -129,7 +117,7 @@ impl DnCache {
     pub(crate) fn remember(&mut self, dn: &[u8], id: u32) {
         assert!(id != 0, "a name that is remembered is an entry's");
         if dn.len() <= CACHE_DN_BYTES_MAX {
-            let (text, slot_id) = &mut self.superiors[DnCache::slot(dn)];
+            let (text, slot_id) = place(&mut self.superiors, DnCache::slot(dn));
             dn.clone_into(text);
             *slot_id = id;
         }
@@ -163,7 +151,7 @@ impl DnCache {
     /// Is the text of a superior remembered?
     #[inline]
     pub(crate) fn has_text(&self, superior: u32) -> bool {
-        self.texts[superior as usize % CACHE_SLOTS].0 == superior
+        self.texts.get(superior as usize % CACHE_SLOTS).is_some_and(|(id, _)| *id == superior)
     }
 
     /// A comma and the DN of a superior whose text is remembered.
@@ -177,6 +165,15 @@ impl DnCache {
     /// Remembers a comma and the DN of a superior.
     pub(crate) fn remember_text(&mut self, superior: u32, text: Vec<u8>) {
         assert!(superior != 0, "the root of a naming context is written without what is above it");
-        self.texts[superior as usize % CACHE_SLOTS] = (superior, text);
+        *place(&mut self.texts, superior as usize % CACHE_SLOTS) = (superior, text);
     }
+}
+
+/// The place of what is remembered next. The first time all of them are made.
+#[inline]
+fn place<T: Clone + Default>(slots: &mut Vec<T>, at: usize) -> &mut T {
+    if slots.is_empty() {
+        slots.resize(CACHE_SLOTS, T::default());
+    }
+    &mut slots[at]
 }

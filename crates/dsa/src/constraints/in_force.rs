@@ -1,6 +1,7 @@
 //! The constraints that are in force, by the numbers of the schema.
 
 use super::class::class;
+use super::concerned::{Concern, Concerned};
 use super::references::References;
 use super::subtree::{Subtree, normal};
 use super::values::ValueRule;
@@ -23,6 +24,8 @@ pub(crate) struct InForce {
     pub(super) values: Vec<ValueRule>,
     pub(super) defaults: Vec<Default>,
     pub(super) references: Vec<References>,
+    /// The types that they are about.
+    concerned: Concerned,
 }
 
 /// Entries that are added without an attribute.
@@ -82,6 +85,7 @@ impl InForce {
             }
             all.add(rule, schema).map_err(|what| (at, what))?;
         }
+        all.concerned = Concerned::of(schema, |id| all.concern_by_rules(schema, id));
         Ok(all)
     }
 
@@ -90,6 +94,7 @@ impl InForce {
     fn known(rules: &[ConstraintRule], schema: &Schema) -> InForce {
         let mut all = InForce::default();
         rules.iter().for_each(|rule| _ = all.add(rule, schema));
+        all.concerned = Concerned::of(schema, |id| all.concern_by_rules(schema, id));
         all
     }
 
@@ -149,7 +154,7 @@ impl InForce {
 
     /// Is there nothing?
     fn is_empty(&self) -> bool {
-        let InForce { unique, sequences, values, defaults, references } = self;
+        let InForce { unique, sequences, values, defaults, references, concerned: _ } = self;
         unique.is_empty()
             && sequences.is_empty()
             && values.is_empty()
@@ -163,14 +168,29 @@ impl InForce {
     }
 
     /// Is there a constraint on values of this type?
+    #[inline]
     pub(crate) fn concerns(&self, schema: &Schema, attribute_type: TypeId) -> bool {
+        self.concern(schema, attribute_type).is_judged
+    }
+
+    /// What they have to do with values of a type: one load for nearly all updates.
+    #[inline]
+    pub(super) fn concern(&self, schema: &Schema, attribute_type: TypeId) -> Concern {
+        let known = self.concerned.of_type(schema, attribute_type);
+        known.unwrap_or_else(|| self.concern_by_rules(schema, attribute_type))
+    }
+
+    /// As [`InForce::concern`], by a look at all rules.
+    fn concern_by_rules(&self, schema: &Schema, attribute_type: TypeId) -> Concern {
         // Which values are judged may hang on the class.
         let is_class = attribute_type == schema.well_known().object_class;
-        let is_judged =
+        let judges =
             |rule: &ValueRule| rule.has(schema, attribute_type) || (is_class && rule.class.is_some());
-        self.unique.iter().any(|unique| unique.has(schema, attribute_type))
-            || self.values.iter().any(is_judged)
-            || self.references.iter().any(|rule| rule.must_exist && rule.has(schema, attribute_type))
+        let is_judged = self.unique.iter().any(|unique| unique.has(schema, attribute_type))
+            || self.values.iter().any(judges)
+            || self.references.iter().any(|rule| rule.must_exist && rule.has(schema, attribute_type));
+        let is_looked_up = self.indexed().any(|(_, of)| schema.is_subtype(attribute_type, of));
+        Concern { is_judged, is_looked_up }
     }
 
     /// The types that need an equality index, with the names of their constraints.
@@ -298,5 +318,65 @@ impl Constraints {
             return None;
         }
         Some(Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner).1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::Builder;
+
+    fn schema() -> Schema {
+        Builder::new().standard().build().expect("the standard schema")
+    }
+
+    fn in_force(lines: &[&str], schema: &Schema) -> InForce {
+        let rules = lines.iter().map(|line| ConstraintRule::parse(line).expect("a constraint"));
+        InForce::new(&rules.collect::<Vec<_>>(), schema).expect("the schema knows its attributes")
+    }
+
+    #[test]
+    fn types_are_concerned_as_the_rules_say() {
+        let schema = schema();
+        let rules = [
+            "name=a unique=\"name,mail\"",
+            "name=b sequence=uidNumber counter=cn=x next=serialNumber",
+            "name=c values=telephoneNumber max-count=1 class=person",
+            "name=d values=l url=\"ldap:///dc=x?ou?one?(ou=*)\"",
+            "name=e references=member",
+            "name=f references=owner absent=refuse",
+            "name=g default=loginShell value=/bin/sh",
+        ];
+        let in_force = in_force(&rules, &schema);
+        let agrees = || {
+            schema
+                .attribute_types()
+                .all(|(id, _)| in_force.concern(&schema, id) == in_force.concern_by_rules(&schema, id))
+        };
+        assert!(agrees());
+        let concern = |name: &str| {
+            let id = schema.find_type(name.as_bytes()).expect("a standard type");
+            let Concern { is_judged, is_looked_up } = in_force.concern(&schema, id);
+            (is_judged, is_looked_up)
+        };
+        for (name, expected) in [
+            ("cn", (true, true)),
+            ("objectClass", (true, false)),
+            ("telephoneNumber", (true, false)),
+            ("owner", (true, true)),
+            ("member", (false, true)),
+            ("uidNumber", (false, true)),
+            ("l", (true, true)),
+            ("ou", (true, true)),
+            ("loginShell", (false, false)),
+            ("description", (false, false)),
+        ] {
+            assert_eq!(concern(name), expected, "{name}");
+        }
+        // A type that comes later may be a subtype of one that a rule names.
+        schema.add(&[b"( 1.3.6.1.4.1.99999.1 NAME 'nick' SUP name )"], &[]).expect("it is sound");
+        assert!(agrees());
+        assert_eq!(concern("nick"), (true, true));
+        assert_eq!(concern("description"), (false, false));
     }
 }

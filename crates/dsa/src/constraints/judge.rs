@@ -283,15 +283,16 @@ impl<'j> Judging<'j> {
 impl Judge for Judging<'_> {
     /// Is a constraint on this attribute? In an overlay also: are others judged by its values?
     fn concerns(&self, attribute_type: TypeId) -> bool {
-        let is_noted = |(_, of)| self.schema.is_subtype(attribute_type, of);
-        !self.is_done
-            && (self.in_force.concerns(self.schema, attribute_type)
-                || (self.below.is_some() && self.in_force.indexed().any(is_noted)))
+        let concern = self.in_force.concern(self.schema, attribute_type);
+        !self.is_done && (concern.is_judged || (self.below.is_some() && concern.is_looked_up))
     }
 
     /// Judges an entry as an update has made it, before the update is seen by anybody.
     fn judge(&self, made: &Made<'_>, at: ReadPoint<'_>) -> Result<(), Refused> {
-        if self.is_done {
+        // An entry that stays where it is has values of other attributes only: no rule asks
+        // anything, whatever its subtree or class is.
+        let stays = made.old.is_some_and(|old| old.parent() == made.parent);
+        if self.is_done || (stays && !made.touches(&|of| self.concerns(of))) {
             return Ok(());
         }
         self.note_values(made)?;
