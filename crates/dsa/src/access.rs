@@ -11,6 +11,7 @@
 //! bounds              and what it may take of the server
 //! class               the rules that are left for a class, and the decision
 //! places, facts       what is true of an entry, as far as a class asks
+//! group_terms         the types and classes that make a group of an entry
 //! member_urls         groups of what searches find
 //! memberships         which groups an entry is in, and who is in a group, as far as one may know of it
 //! views               the rights of a class on entries of which the same is true, remembered
@@ -20,6 +21,7 @@ mod bounds;
 mod candidate;
 mod class;
 mod facts;
+mod group_terms;
 mod groups;
 mod in_force;
 mod member_urls;

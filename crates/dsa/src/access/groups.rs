@@ -12,6 +12,7 @@
 //! the name of a group, the groups in it are the same. All members are looked at once, when rules first name the group.
 
 use super::candidate::{Candidate, MEMBER_UID, MEMBERS, each_value};
+use super::group_terms::GroupTerms;
 use super::member_urls::MEMBER_URL;
 use model::{Csn, EntryId, TypeId};
 use schema::{Rule, Schema};
@@ -19,9 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::search::evaluate::{Evaluator, Truth};
 use store::{DnCache, EntryRef, ReadPoint, ValueSet, Values};
 
-/// Classes of groups.
-const CLASSES: [&str; 5] =
-    ["groupOfNames", "groupOfMembers", "groupOfUniqueNames", "posixGroup", "groupOfURLs"];
 /// Groups that are known though no rule names them.
 const NAMED_MAX: usize = 256;
 /// Levels of groups in groups.
@@ -76,7 +74,8 @@ impl Known {
         // A group that is moved with its superior is another member by name, though no group was changed.
         let names_hold = before < sequence && read_point.names_hold_since(before);
         let found = read_point.resolve(self.name.as_bytes(), cache).ok().and_then(|id| read_point.entry(id));
-        let found = found.filter(|entry| is_group(entry, read_point.shard().schema()));
+        let schema = read_point.shard().schema();
+        let found = found.filter(|entry| GroupTerms::of(schema).is_group(entry, schema));
         let kept = match (&found, &mut self.versions) {
             (None, None) => Kept::Same,
             // A member that is no entry becomes a group by an add, or by a rename. Most updates are neither.
@@ -425,9 +424,10 @@ impl Groups {
 /// Classes are compared by their names and superclasses, which is dear for a million members; all of these have a few shapes.
 pub(super) struct Kinds<'s> {
     schema: &'s Schema,
-    /// Attributes of members.
-    members: Vec<TypeId>,
-    /// By number of a shape: are its entries groups? The members of a large group have a few shapes.
+    terms: GroupTerms,
+    /// The number of the last shape, and whether its entries are groups. Often there is one.
+    last: Option<(u32, bool)>,
+    /// The same of those before it. The members of a large group have a few shapes.
     of_shapes: BTreeMap<u32, bool>,
 }
 
@@ -441,13 +441,26 @@ struct Members {
 
 impl<'s> Kinds<'s> {
     pub(super) fn new(schema: &'s Schema) -> Kinds<'s> {
-        let members = MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect();
-        Kinds { schema, members, of_shapes: BTreeMap::new() }
+        Kinds::by(GroupTerms::of(schema), schema)
+    }
+
+    /// As [`Kinds::new`], by terms that were looked up before.
+    pub(super) fn by(terms: GroupTerms, schema: &'s Schema) -> Kinds<'s> {
+        Kinds { schema, terms, last: None, of_shapes: BTreeMap::new() }
     }
 
     /// Does its shape have a class of groups? It is worked out once for each shape.
     pub(super) fn is_group(&mut self, entry: &EntryRef<'_>) -> bool {
-        *self.of_shapes.entry(entry.shape.number).or_insert_with(|| is_group(entry, self.schema))
+        let shape = entry.shape.number;
+        if let Some((_, is_group)) = self.last.filter(|(last, _)| *last == shape) {
+            return is_group;
+        }
+        self.of_shapes.extend(self.last);
+        let Kinds { terms, schema, .. } = *self;
+        let known = self.of_shapes.get(&shape).copied();
+        let is_group = known.unwrap_or_else(|| terms.is_group(entry, schema));
+        self.last = Some((shape, is_group));
+        is_group
     }
 
     /// The group with this name.
@@ -459,7 +472,7 @@ impl<'s> Kinds<'s> {
     /// The groups among the members of a group, by rising id.
     fn members(&mut self, entry: &EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache) -> Members {
         let mut found = Members { groups: Vec::new(), looked_at: 0, is_dangling: false };
-        for attribute_type in self.members.clone() {
+        for attribute_type in self.terms.members() {
             each_value(entry, attribute_type, read_point, &mut |dn| {
                 found.looked_at += 1;
                 let member = read_point.resolve(dn, cache).ok().and_then(|id| read_point.entry(id));
@@ -477,7 +490,7 @@ impl<'s> Kinds<'s> {
     /// The sets of members; none if some members are in no set.
     fn sets(&self, entry: &EntryRef<'_>) -> Option<Vec<ValueSet>> {
         let slots = entry.shape.slots.iter().zip(entry.slots());
-        let of_members = slots.filter(|(slot, _)| self.members.contains(&slot.description.attribute_type));
+        let of_members = slots.filter(|(slot, _)| self.terms.lists_in(slot.description.attribute_type));
         let set = |(_, values)| match values {
             Values::Set(set) => Some(set),
             Values::Inline(_) => None,
@@ -499,15 +512,6 @@ impl<'s> Kinds<'s> {
         }
         (before.len() == now.len()).then_some(all)
     }
-}
-
-/// Is an entry a group? One of another class is none, whatever attributes it has.
-/// Its classes and their superclasses are asked, so that a class of one's own below groupOfNames counts.
-fn is_group(entry: &EntryRef<'_>, schema: &Schema) -> bool {
-    let known = CLASSES.iter().filter_map(|name| schema.find_class(name.as_bytes()));
-    let own = entry.shape.class_values.iter().filter_map(|name| schema.find_class(name));
-    own.flat_map(|own| known.clone().map(move |known| (own, known)))
-        .any(|(own, known)| schema.is_subclass(own, known))
 }
 
 /// A group and the groups in it.

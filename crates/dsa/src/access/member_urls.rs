@@ -6,7 +6,7 @@
 use super::candidate::each_value;
 use ::access::Reach;
 use ::access::group::MemberUrl;
-use model::{EntryId, Scope, TypeId};
+use model::{EntryId, Scope};
 use store::search::members::MayTest;
 use store::{EntryRef, ReadPoint};
 
@@ -39,10 +39,4 @@ pub(crate) fn scope(url: &MemberUrl) -> Scope {
         Reach::Subtree => Scope::Subtree,
         Reach::Children => Scope::Subordinates,
     }
-}
-
-/// Has an entry an attribute with URLs? The shape says so, without a look at values.
-pub(in crate::access) fn has_urls(group: &EntryRef<'_>, read_point: ReadPoint<'_>) -> bool {
-    let member_url: Option<TypeId> = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
-    group.shape.slots.iter().any(|slot| Some(slot.description.attribute_type) == member_url)
 }

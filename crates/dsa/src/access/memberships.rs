@@ -29,11 +29,11 @@
 
 mod dynamic;
 
-use super::candidate::MEMBERS;
 use super::class::Action;
 use super::class::on_values::{Own, OwnName};
+use super::group_terms::GroupTerms;
 use super::groups::{GROUPS_MAX, Kinds, NESTED_MAX};
-use super::member_urls::{MEMBER_URL, UrlSearch};
+use super::member_urls::UrlSearch;
 use super::requester::Requester;
 use super::views::{ViewId, Views};
 use crate::faults::holes;
@@ -128,7 +128,7 @@ impl<'a> Memberships<'_, 'a> {
             }
             MembersQuery::AnyGroup => self.of_any_group(),
             MembersQuery::Groups { attribute_type, member } => {
-                self.attributes().contains(&attribute_type).then_some(())?;
+                self.terms().lists_in(attribute_type).then_some(())?;
                 let (schema, cache) = (self.read_point.shard().schema(), &mut self.evaluator.cache);
                 // In the spelling of its entry, if it has one.
                 let entry =
@@ -156,17 +156,27 @@ impl<'a> Memberships<'_, 'a> {
         self.groups_of(dn, in_chain).unwrap_or_default()
     }
 
-    /// The attributes that list members. Both count in groups of all classes, as for access rules.
-    fn attributes(&self) -> Vec<TypeId> {
+    /// What makes a group of an entry.
+    fn terms(&mut self) -> GroupTerms {
+        self.views.group_terms(self.read_point.shard().schema())
+    }
+
+    /// Tells groups from other entries.
+    fn kinds(&mut self) -> Kinds<'a> {
+        Kinds::by(self.terms(), self.read_point.shard().schema())
+    }
+
+    /// Is it an attribute that lists members, or a subtype of one?
+    fn lists_in(&mut self, attribute_type: TypeId) -> bool {
         let schema = self.read_point.shard().schema();
-        MEMBERS.iter().filter_map(|name| schema.find_type(name.as_bytes())).collect()
+        self.terms().members().any(|of| schema.is_subtype(attribute_type, of))
     }
 
     /// The groups that list a name; with `in_chain` those that list these as well, and so on. `None` if they cannot be found.
     /// Each is met once, so circles end by themselves. It is breadth first, as downwards: the depth that is allowed is counted in rounds, and a
     /// membership through so many groups is found from both sides or from none.
     fn groups_of(&mut self, dn: Vec<u8>, in_chain: bool) -> Option<Vec<EntryId>> {
-        let mut kinds = Kinds::new(self.read_point.shard().schema());
+        let mut kinds = self.kinds();
         let (mut found, mut level) = (BTreeSet::new(), vec![dn]);
         let mut dynamic = self.finding(&level[0], true);
         for _ in 0..=NESTED_MAX {
@@ -195,7 +205,7 @@ impl<'a> Memberships<'_, 'a> {
             return Some(Vec::new());
         };
         let (mut found, mut is_known) = (Vec::new(), false);
-        for attribute_type in self.attributes() {
+        for attribute_type in self.terms().members() {
             let candidates = read_point.may_have_value(attribute_type, name.key());
             let candidates =
                 candidates.or_else(|| read_point.may_have_attribute(attribute_type, LOOKED_MAX, LOOKED_MAX));
@@ -223,10 +233,10 @@ impl<'a> Memberships<'_, 'a> {
     /// The view comes after the value: candidates of an index may be no members, and to work out a view takes longer than a look into a set.
     fn lists(&mut self, group: &EntryRef<'a>, name: &OwnName) -> bool {
         let (schema, read_point) = (self.read_point.shard().schema(), self.read_point);
-        let (attributes, mut form) = (self.attributes(), Vec::new());
+        let mut form = Vec::new();
         for (slot, values) in group.shape.slots.iter().zip(group.slots()) {
             let description = slot.description;
-            if !attributes.iter().any(|of| schema.is_subtype(description.attribute_type, *of)) {
+            if !self.lists_in(description.attribute_type) {
                 continue;
             }
             let mut is_it = |value: &[u8]| name.is(schema, description, value, &mut form);
@@ -281,7 +291,7 @@ impl<'a> Memberships<'_, 'a> {
         let (read_point, mut all) = (self.read_point, Collected::default());
         let id = read_point.resolve(group, &mut self.evaluator.cache).ok();
         let Some(first) = id.and_then(|id| read_point.entry(id)) else { return Some(Collected::default()) };
-        if !Kinds::new(read_point.shard().schema()).is_group(&first) {
+        if !self.terms().is_group(&first, read_point.shard().schema()) {
             return Some(Collected::default());
         }
         if !in_chain {
@@ -320,10 +330,9 @@ impl<'a> Memberships<'_, 'a> {
     /// It is the only item for which all groups are looked at. Clients ask it with another item that has an index, if at all.
     fn of_any_group(&mut self) -> Option<Collected> {
         let (read_point, mut all, mut is_known) = (self.read_point, Collected::default(), false);
-        let mut kinds = Kinds::new(read_point.shard().schema());
+        let (mut kinds, terms) = (self.kinds(), self.terms());
         let mut groups = BTreeSet::new();
-        let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
-        for attribute_type in self.attributes().into_iter().chain(member_url) {
+        for attribute_type in terms.members().chain(terms.member_url()) {
             if let Some(ids) = read_point.may_have_attribute(attribute_type, LOOKED_MAX, LOOKED_MAX) {
                 is_known = true;
                 groups.extend(ids);
@@ -341,11 +350,10 @@ impl<'a> Memberships<'_, 'a> {
     /// Names of small groups are resolved here: an entry is then compared by its id. Those of a large group are not, for they may be a million.
     fn collect(&mut self, group: &EntryRef<'a>, all: &mut Collected) {
         let (schema, read_point) = (self.read_point.shard().schema(), self.read_point);
-        let attributes = self.attributes();
         all.searches.extend(self.searches(group));
         for (slot, values) in group.shape.slots.iter().zip(group.slots()) {
             let description = slot.description;
-            if !attributes.iter().any(|of| schema.is_subtype(description.attribute_type, *of)) {
+            if !self.lists_in(description.attribute_type) {
                 continue;
             }
             let Some(view) = self.view(group) else { return };

@@ -23,6 +23,7 @@ use super::bounds::Bounds;
 use super::class::on_values::{OnValues, OwnName};
 use super::class::{Action, Class, Facts, Item, Match, OfValues, OnAttribute, Searchable, hash};
 use super::facts::Finder;
+use super::group_terms::GroupTerms;
 use super::groups::Groups;
 use super::in_force::Access;
 use super::requester::{Asking, ClassId, Connection, Proof, Requester};
@@ -109,6 +110,8 @@ pub(crate) struct Views {
     views: Vec<View>,
     view_of: HashTable<u64>,
     groups: Groups,
+    /// What makes a group of an entry, and the generation of the schema in which it was looked up.
+    group_terms: Option<(u64, GroupTerms)>,
     finder: Finder,
     collections: Collections,
     /// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
@@ -133,6 +136,7 @@ impl Default for Views {
             views: Vec::new(),
             view_of: HashTable::new(),
             groups: Groups::default(),
+            group_terms: None,
             finder: Finder::default(),
             collections: Collections::default(),
             own_name: None,
@@ -376,6 +380,15 @@ impl Views {
     /// What the thread knows of groups.
     pub(crate) fn groups(&mut self) -> &mut Groups {
         &mut self.groups
+    }
+
+    /// What makes a group of an entry.
+    pub(in crate::access) fn group_terms(&mut self, schema: &schema::Schema) -> GroupTerms {
+        let generation = schema.generation();
+        match self.group_terms {
+            Some((of, terms)) if of == generation => terms,
+            _ => self.group_terms.insert((generation, GroupTerms::of(schema))).1,
+        }
     }
 
     /// A class, if it is known here.

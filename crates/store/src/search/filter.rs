@@ -32,6 +32,13 @@ pub struct Found {
     pub searches: Vec<MemberSearch>,
 }
 
+impl Found {
+    /// Is it nobody?
+    fn is_empty(&self) -> bool {
+        self.searches.is_empty() && self.members.any.is_none() && self.members.len() == 0
+    }
+}
+
 /// A search that finds members.
 pub struct MemberSearch {
     /// Where it begins.
@@ -332,14 +339,17 @@ impl<'c> Compiling<'c> {
             return None;
         }
         let normal =
-            normalised(|out| self.schema.normalise_equality_assertion(found.0, assertion.value, out))?;
+            || normalised(|out| self.schema.normalise_equality_assertion(found.0, assertion.value, out));
         if self.is_member_of(found.0, &found.1) {
-            return self.membership(
-                found.0,
-                assertion.value,
-                MembersQuery::Members { group: assertion.value, in_chain: false },
-            );
+            let group = assertion.value;
+            let members = (self.find?)(MembersQuery::Members { group, in_chain: false })?;
+            // What has members is the name of an entry. Any other value may be no name at all, and then the item is undefined.
+            if members.is_empty() {
+                normal()?;
+            }
+            return Some(self.of_found(found.0, group, members));
         }
+        let normal = normal()?;
         // Groups whose members are found by searches list none of them.
         if let Some(find) = self.find
             && found.0 == self.schema.well_known().member

@@ -13,8 +13,7 @@
 
 use super::{Judge, LOOKED_MAX, Memberships};
 use crate::access::class::Action;
-use crate::access::groups::Kinds;
-use crate::access::member_urls::{MEMBER_URL, UrlSearch, has_urls, scope, urls};
+use crate::access::member_urls::{UrlSearch, scope, urls};
 use crate::access::views::ViewId;
 use crate::access::views::on_values::{Tester, ValueJudge};
 use ::access::Name;
@@ -33,7 +32,7 @@ impl<'a> Memberships<'_, 'a> {
     /// A base that is not there is left out: no entry lies below it.
     pub(super) fn searches(&mut self, group: &EntryRef<'a>) -> Vec<UrlSearch> {
         let (read_point, member) = (self.read_point, self.member());
-        if !has_urls(group, read_point) {
+        if !self.terms().has_urls(group) {
             return Vec::new();
         }
         let Some(view) = self.view(group) else { return Vec::new() };
@@ -53,7 +52,7 @@ impl<'a> Memberships<'_, 'a> {
     /// says so and they are few. `None` if neither is possible.
     pub(super) fn finding(&mut self, dn: &[u8], without_index: bool) -> Option<Vec<EntryRef<'a>>> {
         let (read_point, schema) = (self.read_point, self.read_point.shard().schema());
-        let member_url = schema.find_type(MEMBER_URL.as_bytes())?;
+        let member_url = self.terms().member_url()?;
         let most = if without_index { LOOKED_MAX } else { 0 };
         let groups = read_point.may_have_attribute(member_url, DYNAMIC_MAX, most)?;
         let entry = read_point.resolve(dn, &mut self.evaluator.cache).ok();
@@ -61,13 +60,13 @@ impl<'a> Memberships<'_, 'a> {
         let name = name.and_then(|dn| Name::parse(schema, dn.as_bytes()));
         let (Some(entry), Some(name)) = (entry, name) else { return Some(Vec::new()) };
         // Each is asked in turn. Their URLs are read anew: what was read before may be of another version of the group.
-        let (mut kinds, mut found) = (Kinds::new(schema), Vec::new());
+        let (mut kinds, terms, mut found) = (self.kinds(), self.terms(), Vec::new());
         let mut groups_left = groups.len() as u64;
         for group in groups {
             let share = self.work / groups_left;
             groups_left -= 1;
             let Some(group) = read_point.entry(group) else { continue };
-            if !has_urls(&group, read_point) || !kinds.is_group(&group) {
+            if !terms.has_urls(&group) || !kinds.is_group(&group) {
                 continue;
             }
             let (view, member) = (self.view(&group), self.member());
