@@ -6,10 +6,11 @@
 use crate::bundle;
 use crate::monitor::count;
 use crate::op::extended::start_tls;
-use crate::op::search::Progress;
+use crate::op::search::{Progress, SuspendedSearch};
 use crate::session::security::Tls;
 use crate::session::{Feed, Phase, Session, State};
 use crate::turns::LEAST_WORK;
+use crate::wakes::Sleeper;
 use crate::worker::Worker;
 use model::limits::OUT_BYTES_SOFT_MAX;
 use std::sync::Arc;
@@ -133,6 +134,12 @@ impl Session {
         Poll::Ready(state)
     }
 
+    /// To be called while it is busy and nothing more can be sent to its client: searches that follow changes hold no old versions for a client
+    /// that does not read.
+    pub fn wait_behind_backlog(&mut self) {
+        self.searches.iter_mut().for_each(SuspendedSearch::give_up_read_point);
+    }
+
     /// Appends the answers to the updates that it waits for, once they are durable and applied.
     pub fn poll_updates(
         &mut self,
@@ -195,7 +202,8 @@ impl Session {
         }
         // Woken from now on, it misses nothing that happens after it has looked.
         self.transactions.wake_with(cx.waker());
-        self.searches.iter_mut().for_each(|search| search.look_for_events(Some(cx.waker())));
+        let mut sleeper = Sleeper::new(&worker.wakes, self.number, cx.waker());
+        self.searches.iter_mut().for_each(|search| search.look_for_events(Some(&mut sleeper)));
         bundle::transaction::abort_some(self, &worker.dsa, worker.now.monotonic_ns, out);
         self.written(worker, &out[before..]);
         self.state()

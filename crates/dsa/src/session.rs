@@ -537,6 +537,7 @@ impl Session {
     pub fn close(mut self, worker: &mut Worker) {
         self.searches.clear();
         self.mixed = Mixed::default();
+        worker.wakes.forget(self.number);
         self.count_searches(worker);
         count(&worker.counters.connections_closed, 1);
     }

@@ -1,8 +1,12 @@
-//! Wakes sessions whose updates were answered. The thread that answers them hands their wakers over to the thread of the sessions,
+//! Wakes sessions whose updates were answered, and those that wait for changes. The thread that answers them hands their wakers over to the thread of the sessions,
 //! which wakes them itself. So a thread is woken once for many sessions: to wake a task of another thread costs a system call.
+//!
+//! Those that wait for changes are with their thread as well: who publishes a batch wakes each thread that has some, once, and does no work for each
+//! of them.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
+use std::task::{Context, Wake, Waker};
 
 /// The sessions of one thread that are to be woken. No more than wait, each once.
 #[derive(Debug, Default)]
@@ -11,6 +15,10 @@ pub(crate) struct Wakes(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     sessions: Vec<Waker>,
+    /// Those that wait for the next change, by number.
+    sleepers: BTreeMap<u64, Waker>,
+    /// Something was changed.
+    is_rung: bool,
     /// The task of the thread that wakes them, while it waits for some.
     task: Option<Waker>,
     /// Whether there is such a task. Without one the one that answers wakes the sessions.
@@ -30,6 +38,10 @@ impl Wakes {
     pub(crate) fn poll(&self, cx: &mut Context<'_>, due: &mut Vec<Waker>) {
         let mut state = self.lock();
         state.has_task = true;
+        if std::mem::take(&mut state.is_rung) {
+            let sleepers = std::mem::take(&mut state.sleepers);
+            state.sessions.extend(sleepers.into_values());
+        }
         if state.sessions.is_empty() {
             state.task = Some(cx.waker().clone());
             return;
@@ -50,6 +62,58 @@ impl Wakes {
         if let Some(task) = task {
             task.wake();
         }
+    }
+}
+
+/// What who publishes changes has of a thread: its bell.
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        let mut state = self.lock();
+        if state.sleepers.is_empty() {
+            return;
+        }
+        if state.has_task {
+            state.is_rung = true;
+            let task = state.task.take();
+            drop(state);
+            return task.into_iter().for_each(Waker::wake);
+        }
+        let sleepers = std::mem::take(&mut state.sleepers);
+        drop(state);
+        sleepers.into_values().for_each(Waker::wake);
+    }
+}
+
+impl Wakes {
+    /// A session is gone.
+    pub(crate) fn forget(&self, session: u64) {
+        self.lock().sleepers.remove(&session);
+    }
+}
+
+/// A session that may wait for changes.
+pub(crate) struct Sleeper<'a> {
+    wakes: &'a Arc<Wakes>,
+    session: u64,
+    waker: &'a Waker,
+}
+
+impl<'a> Sleeper<'a> {
+    /// With its thread, number and waker.
+    pub(crate) fn new(wakes: &'a Arc<Wakes>, session: u64, waker: &'a Waker) -> Sleeper<'a> {
+        Sleeper { wakes, session, waker }
+    }
+
+    /// Waits, unless `has_more` says that there is no need to: it is given the bell to be rung. The same is returned.
+    /// The lock is held meanwhile, so that the bell is not rung between the two. Who rings it must hold no lock that `has_more` takes.
+    pub(crate) fn sleep(&mut self, has_more: impl FnOnce(&Waker) -> bool) -> bool {
+        let mut state = self.wakes.lock();
+        let bell = Waker::from(Arc::clone(self.wakes));
+        let has_more = has_more(&bell);
+        if !has_more {
+            state.sleepers.entry(self.session).or_insert_with(|| self.waker.clone()).clone_from(self.waker);
+        }
+        has_more
     }
 }
 

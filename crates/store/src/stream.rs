@@ -126,10 +126,8 @@ pub(crate) struct Ring {
     pub(crate) alone_bytes: usize,
     /// The state behind the batch that was put last.
     pub(crate) reached: Reached,
-    /// Who is to be woken, by number of the follower.
-    pub(crate) wakers: Vec<(u64, Waker)>,
-    /// Number of the next follower.
-    pub(crate) next: u64,
+    /// Who is to be woken, each once: as many as threads have followers.
+    pub(crate) wakers: Vec<Waker>,
 }
 
 impl Ring {
@@ -220,6 +218,6 @@ impl Stream {
         ring.shown = ring.end();
         let wakers = std::mem::take(&mut ring.wakers);
         drop(ring);
-        wakers.into_iter().for_each(|(_, waker)| waker.wake());
+        wakers.into_iter().for_each(Waker::wake);
     }
 }

@@ -13,7 +13,15 @@ use store::{Add, IndexKind, IndexSettings, Settings, Stamp};
 pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Session) {
     let mut worker = Worker::new(dsa).expect("a reader slot");
     worker.tick(clock.now());
-    let mut session = Session::new(&mut worker);
+    let session = bind(&mut worker, clock);
+    (worker, session)
+}
+
+/// Another session of the worker that may do everything.
+#[allow(dead_code, reason = "most examples have one session")]
+pub(crate) fn bind(worker: &mut Worker, clock: &SystemClock) -> Session {
+    worker.tick(clock.now());
+    let mut session = Session::new(worker);
     let bind = Request::Bind(Bind {
         version: 3,
         name: b"cn=root",
@@ -21,8 +29,8 @@ pub(crate) fn bound_session(dsa: &Arc<Dsa>, clock: &SystemClock) -> (Worker, Ses
     });
     let (mut input, mut out) = (Vec::new(), Vec::new());
     bind.encode(&mut input, 1, &[]);
-    session.feed(&mut worker, &input, &mut out);
-    (worker, session)
+    session.feed(worker, &input, &mut out);
+    session
 }
 
 /// `dc=com` with so many entries `uid=N` below it, uid and member indexed; and with ordering indexes on these attributes.

@@ -237,6 +237,11 @@ impl Cursor {
         self.slice.clear();
     }
 
+    /// Is it in the middle of an entry? Then it must go on at the read point that it began with.
+    pub fn is_within_entry(&self) -> bool {
+        self.paused.is_begun()
+    }
+
     /// Is it at its end because it was to look at no more entries?
     pub fn is_cut(&self) -> bool {
         self.is_cut

@@ -43,11 +43,10 @@ impl Shard {
             return None;
         }
         ring.followers += 1;
-        ring.next += 1;
         // Events of a batch that is not published yet are still to come.
-        let (number, position, began) = (ring.next, ring.shown, ring.reached);
+        let (position, began) = (ring.shown, ring.reached);
         drop(ring);
-        Some(Follower { shard: Arc::clone(self), number, position, began, reached: began })
+        Some(Follower { shard: Arc::clone(self), position, began, reached: began })
     }
 
     /// Makes a batch visible, with its events: not before these are in the ring, so that a reader of the batch finds them there.
@@ -73,7 +72,6 @@ impl Shard {
 /// One who follows the stream. It keeps its place and nothing else.
 pub struct Follower {
     shard: Arc<Shard>,
-    number: u64,
     position: u64,
     began: Reached,
     /// The state up to which it has all events.
@@ -141,15 +139,20 @@ impl Follower {
         lock(&self.shard.stream.ring).shown > self.position
     }
 
+    /// Are events forgotten that it has not taken?
+    pub fn is_behind(&self) -> bool {
+        lock(&self.shard.stream.ring).first > self.position
+    }
+
     /// Wakes this one with the next event. Whether there is one already: then nobody is woken.
+    /// Several that are woken by the same waker cost who publishes no more than one, and it is kept until it is called.
     pub fn wake_with(&self, waker: &Waker) -> bool {
         let mut ring = lock(&self.shard.stream.ring);
         if ring.shown > self.position {
             return true;
         }
-        match ring.wakers.iter_mut().find(|(number, _)| *number == self.number) {
-            Some((_, known)) => known.clone_from(waker),
-            None => ring.wakers.push((self.number, waker.clone())),
+        if !ring.wakers.iter().any(|known| known.will_wake(waker)) {
+            ring.wakers.push(waker.clone());
         }
         false
     }
@@ -158,7 +161,6 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         let mut ring = lock(&self.shard.stream.ring);
-        ring.wakers.retain(|(number, _)| *number != self.number);
         ring.followers -= 1;
         ring.alone_bytes = 0;
     }

@@ -9,7 +9,7 @@
 use super::renames::{COMPARED_NAME, NORMALISED_NAME, Name, Rename, Renames};
 use crate::faults::LEFT_NOT_REPORTED;
 use env::planted;
-use model::EntryId;
+use model::{Csn, EntryId};
 use roaring::RoaringBitmap;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,18 +30,20 @@ const RENAMES_MAX: usize = 1 << 10;
 /// What changed of an entry. It has no content: that is looked up when the batch runs.
 ///
 /// Of several changes one stays: that it was added, that it was renamed, or the first.
-pub(super) struct Changed {
+pub(super) struct Changed<'b> {
     pub(super) kind: EntryChangeKind,
     /// After a rename: the name that the client knows, if it has the entry. Only kept for a search that tells of it.
-    pub(super) previous: Option<Box<[u8]>>,
+    pub(super) previous: Option<&'b [u8]>,
 }
 
 /// What is known of the changes of a batch.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Of entries that were changed themselves, by id.
-    changed: BTreeMap<u32, Changed>,
-    /// Those, and the entries below renamed ones.
+    /// Entries that were changed themselves. A bit or two bytes each: a client may read slowly, and they may be half a million.
+    changed: RoaringBitmap,
+    /// Those of them that were added.
+    added: RoaringBitmap,
+    /// Those that were changed, and the entries below renamed ones; complete when all events were taken.
     candidates: RoaringBitmap,
     /// Those that were renamed, whatever else was done to them.
     renamed: RoaringBitmap,
@@ -49,7 +51,9 @@ pub(super) struct Batch {
     pub(super) found: RoaringBitmap,
     /// Names before and after. Only kept for a search that tells of names.
     renames: Renames,
-    /// Bytes of names that the client knows.
+    /// Names that the client knows, of renamed entries. Only kept for a search that tells of names.
+    previous: BTreeMap<u32, Box<[u8]>>,
+    /// Bytes of these names.
     bytes: usize,
     /// All events were taken. The state that they lead to.
     reached: Option<Reached>,
@@ -93,30 +97,26 @@ impl Batch {
         self.reached
     }
 
-    /// Notes what changed of an entry, if it says more than what is known of it.
-    pub(super) fn note(&mut self, id: EntryId, changed: Changed) {
-        self.candidates.insert(id.0);
-        let bytes = |changed: &Changed| changed.previous.as_ref().map_or(0, |previous| previous.len());
-        match self.changed.entry(id.0) {
-            Entry::Occupied(known) if rank(known.get().kind) <= rank(changed.kind) => {}
-            Entry::Occupied(mut known) => {
-                self.bytes += bytes(&changed);
-                self.bytes -= bytes(&known.insert(changed));
-            }
-            Entry::Vacant(place) => {
-                self.bytes += bytes(&changed);
-                place.insert(changed);
-            }
+    /// Notes what changed of an entry, and the name before that its client knows, if it is to be notified of it.
+    pub(super) fn note(&mut self, id: EntryId, kind: EntryChangeKind, previous: Option<Vec<u8>>) {
+        self.changed.insert(id.0);
+        if kind == EntryChangeKind::Add {
+            self.added.insert(id.0);
+        }
+        if let Some(previous) = previous.filter(|_| !self.added.contains(id.0))
+            && let Entry::Vacant(place) = self.previous.entry(id.0)
+        {
+            self.bytes += previous.len();
+            place.insert(previous.into());
         }
     }
 
     /// An entry was deleted: it is no candidate.
     pub(super) fn forget(&mut self, id: EntryId) {
-        self.candidates.remove(id.0);
-        self.renamed.remove(id.0);
-        if let Some(Changed { previous: Some(previous), .. }) = self.changed.remove(&id.0) {
-            self.bytes -= previous.len();
+        for of in [&mut self.changed, &mut self.added, &mut self.renamed] {
+            of.remove(id.0);
         }
+        self.bytes -= self.previous.remove(&id.0).map_or(0, |previous| previous.len());
     }
 
     /// Notes a rename, if it concerns a search with this base. Does it?
@@ -163,21 +163,30 @@ impl Batch {
         if !is_done {
             return Ok(None);
         }
-        self.candidates |= std::mem::take(below).into_ids();
+        self.candidates = std::mem::take(below).into_ids() | &self.changed;
         Ok(Some(self.candidates.clone()))
     }
 
     /// What changed of a candidate: `Some(None)` if an entry above it was renamed and it was not changed itself.
-    pub(super) fn of(&self, id: EntryId) -> Option<Option<&Changed>> {
-        self.candidates.contains(id.0).then(|| self.changed.get(&id.0))
+    pub(super) fn of(&self, id: EntryId) -> Option<Option<Changed<'_>>> {
+        let changed = || {
+            let kind = match id.0 {
+                id if self.added.contains(id) => EntryChangeKind::Add,
+                id if self.renamed.contains(id) => EntryChangeKind::Rename,
+                _ => EntryChangeKind::Modify,
+            };
+            Changed { kind, previous: self.previous.get(&id.0).map(|previous| &**previous) }
+        };
+        self.candidates.contains(id.0).then(|| self.changed.contains(id.0).then(changed))
     }
 
     /// Takes what was not found out of the content. Are the entryUUIDs of what is gone complete?
     /// Nothing says why an entry has left it: it was changed, moved out of the scope, or hidden.
+    /// `behind`: what was changed later is left to the next batch ([`super::follow::Following::behind`]).
     pub(super) fn leave(
         &mut self,
         content: &mut RoaringBitmap,
-        read_point: ReadPoint<'_>,
+        (read_point, behind): (ReadPoint<'_>, Option<Csn>),
         work: &mut u64,
     ) -> bool {
         let left = self.left.get_or_insert_with(|| (&self.candidates & &*content) - &self.found);
@@ -187,9 +196,13 @@ impl Batch {
             }
             *work = work.saturating_sub(LEFT_ENTRY);
             left.remove(id);
+            // That an entry was deleted is an event of this batch, so it is there; or of the next one.
+            let entry = read_point.entry(EntryId(id));
+            if behind.is_some_and(|csn| entry.as_ref().is_none_or(|entry| read_point.changed(entry) > csn)) {
+                continue;
+            }
             content.remove(id);
-            // That an entry was deleted is an event of this batch, so it is there.
-            let entry = read_point.entry(EntryId(id)).filter(|_| !planted::is(LEFT_NOT_REPORTED));
+            let entry = entry.filter(|_| !planted::is(LEFT_NOT_REPORTED));
             self.gone.extend(entry.map(|entry| read_point.uuid(&entry)));
         }
         true
@@ -198,8 +211,10 @@ impl Batch {
     /// Bytes that it takes.
     pub(super) fn heap_bytes(&self) -> usize {
         /// Of an entry of the map: what a node has for it, if half of the nodes is free.
-        const OF_CHANGED: usize = 2 * (size_of::<u32>() + size_of::<Changed>());
-        self.changed.len() * OF_CHANGED
+        const OF_NAME: usize = 2 * size_of::<(u32, Box<[u8]>)>();
+        self.previous.len() * OF_NAME
+            + self.changed.serialized_size()
+            + self.added.serialized_size()
             + self.bytes
             + self.gone.len() * 2 * size_of::<[u8; 16]>()
             + self.renames.heap_bytes()
@@ -208,15 +223,5 @@ impl Batch {
             + self.found.serialized_size()
             + self.below.as_ref().map_or(0, Below::heap_bytes)
             + self.left.as_ref().map_or(0, RoaringBitmap::serialized_size)
-    }
-}
-
-/// Which event of an entry stays: the one with the least number.
-/// A rename counts more than a modify, for it has the former name, and leads to the entries below.
-fn rank(kind: EntryChangeKind) -> u8 {
-    match kind {
-        EntryChangeKind::Add => 0,
-        EntryChangeKind::Rename => 1,
-        EntryChangeKind::Modify | EntryChangeKind::Delete => 2,
     }
 }

@@ -173,6 +173,7 @@ fn open(
         own: context.identity.own_entry(now).map(|entry| entry.id),
         peer: context.peer.client(),
         said: false,
+        has_moved: false,
     };
     if let Wanted::Sync(sync) = wanted
         && let Err(()) = following.take_cookie(shard, sync.cookie)

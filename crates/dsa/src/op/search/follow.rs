@@ -25,7 +25,7 @@
 //!
 //! When the rules or the groups of the requester have changed, what is known of the content holds no more: the client is to begin anew.
 
-use super::batch::{Batch, Changed, Lost};
+use super::batch::{Batch, Lost};
 use super::by_log::ByLog;
 use super::cookie::Cookie;
 use super::renames::{NORMALISED_NAME, Name, Rename};
@@ -140,6 +140,8 @@ pub(super) struct Following {
     pub(super) peer: Option<PeerAddress>,
     /// Was anything said in this batch?
     pub(super) said: bool,
+    /// The batch goes on at a later read point than the one that it was gathered for.
+    pub(super) has_moved: bool,
 }
 
 impl Following {
@@ -174,6 +176,10 @@ impl Following {
             if !scratch.views.on_attribute(view, uuid, schema).every.has(Right::Read) {
                 return false;
             }
+        }
+        // Changed since the batch: its event comes with the next one.
+        if self.behind().is_some_and(|csn| read_point.changed(entry) > csn) {
+            return false;
         }
         let id = entry.id.0;
         let is_new = self.content.insert(id);
@@ -213,7 +219,7 @@ impl Following {
                         self.notice = Some(Notice::State(state, read_point.uuid(entry)));
                     }
                     Form::Changes(changes) => {
-                        let change = match changed.map(|changed| changed.kind) {
+                        let change = match changed.as_ref().map(|changed| changed.kind) {
                             Some(EntryChangeKind::Add) => ChangeType::Add,
                             Some(EntryChangeKind::Rename) | None => ChangeType::ModDn,
                             Some(EntryChangeKind::Modify | EntryChangeKind::Delete) => ChangeType::Modify,
@@ -223,8 +229,7 @@ impl Following {
                         }
                         if changes.returns_notifications {
                             // Only to those who have seen it under that name.
-                            let previous =
-                                changed.filter(|_| !is_new).and_then(|changed| changed.previous.as_deref());
+                            let previous = changed.filter(|_| !is_new).and_then(|changed| changed.previous);
                             let value = persistent_search::notification_value(change, previous);
                             self.notice = Some(Notice::Change(value));
                         }
@@ -356,7 +361,7 @@ impl Following {
                 self.content.remove(id.0);
                 continue;
             }
-            self.batch.note(id, Changed { kind, previous: name.map(Vec::into_boxed_slice) });
+            self.batch.note(id, kind, name);
             if let Some(rename) = rename.filter(|_| tells_names) {
                 self.batch.keep_rename(rename)?;
             }
@@ -390,7 +395,8 @@ impl Following {
         work: &mut u64,
         out: &mut Vec<u8>,
     ) -> Next {
-        if !self.batch.leave(&mut self.content, read_point, work) {
+        let behind = self.behind();
+        if !self.batch.leave(&mut self.content, (read_point, behind), work) {
             return Next::More;
         }
         if let (Form::Sync { .. }, Stage::Batch(reached)) = (&self.form, self.stage)
@@ -409,7 +415,30 @@ impl Following {
         // What was large is given back: the search may wait for hours.
         self.batch = Batch::default();
         self.stage = Stage::Parked;
+        self.has_moved = false;
         Next::Park
+    }
+
+    /// The batch goes on at a later read point than the one that it was gathered for: the last CSN that the latter shows.
+    ///
+    /// What was changed since then is not looked at: its events come with the next batch. All else is as it was, but for what was renamed above it
+    /// or hidden from its client, which the next batch finds as it is by then. So what is said of this batch is true, and its cookie names a
+    /// state from which a refresh brings what was left out.
+    fn behind(&self) -> Option<Csn> {
+        match self.stage {
+            Stage::Batch(reached) if self.has_moved => Some(reached.csn),
+            _ => None,
+        }
+    }
+
+    /// May it give up its read point, since its client does not read? Not in a refresh: no event says what that has not seen.
+    /// Nor while it looks for what lies below renamed entries.
+    pub(super) fn may_move(&self) -> bool {
+        match self.stage {
+            Stage::Refresh => false,
+            Stage::Gather => self.batch.reached().is_none(),
+            Stage::Batch(_) | Stage::Parked => true,
+        }
     }
 
     /// The client has a state of before, and its requester may read everything: goes by the change log if that reaches as far.

@@ -13,12 +13,12 @@ use super::suspended::{Progress, SuspendedSearch};
 use crate::access::Requester;
 use crate::engine::Dsa;
 use crate::monitor::Counters;
+use crate::wakes::Sleeper;
 use crate::worker::{Scratch, Worker};
 use model::ResultCode;
 use std::sync::Arc;
-use std::task::Waker;
 use store::search::Cursor;
-use store::{Holder, ReadPoint, Reader, RevocableReadPoint, Shard};
+use store::{Follower, Holder, ReadPoint, Reader, RevocableReadPoint, Shard};
 
 /// One text for all reasons.
 const LOST: &str = "what the client has is not known any more";
@@ -42,6 +42,11 @@ fn has_rights_of(worker: &mut Worker, who: Requester, read_point: &mut Revocable
 }
 
 impl Running {
+    /// Ends it since what its client has is not known any more.
+    pub(super) fn end_lost(&self, out: &mut Vec<u8>) -> Progress {
+        self.end_following(LOST, out)
+    }
+
     /// Ends a search that follows changes, for it cannot go on. Its client is to begin anew.
     /// It gets no cookie: the last one that it has is still good, or is refused when it comes.
     fn end_following(&self, text: &str, out: &mut Vec<u8>) -> Progress {
@@ -65,17 +70,29 @@ impl SuspendedSearch {
         self.read_point.is_none() && !self.is_due
     }
 
-    /// A waker is kept by the stream until the next event, and no longer.
-    /// Something may have been changed: looks whether it has to go on. If not, it is woken by what is changed next.
-    pub(crate) fn look_for_events(&mut self, waker: Option<&Waker>) {
+    /// Something may have been changed: looks whether it has to go on. If not, the sleeper is woken by what is changed next.
+    pub(crate) fn look_for_events(&mut self, sleeper: Option<&mut Sleeper<'_>>) {
         if !self.is_parked() {
             return;
         }
         let follower = self.running.following.as_ref().and_then(|following| following.follower.as_ref());
-        self.is_due = follower.is_some_and(|follower| match waker {
-            Some(waker) => follower.wake_with(waker),
+        self.is_due = follower.is_some_and(|follower| match sleeper {
+            Some(sleeper) => sleeper.sleep(|bell| follower.wake_with(bell)),
             None => follower.has_more(),
         });
+    }
+
+    /// Its client does not read what it was sent: gives up the read point, so that old versions are not kept for it. It goes on at another one
+    /// when the client has read, or ends if it is too far behind by then.
+    pub(crate) fn give_up_read_point(&mut self) {
+        if let Some(following) = &self.running.following
+            && following.may_move()
+            && self.large.is_none()
+            && !self.running.is_within_entry()
+            && self.read_point.take().is_some()
+        {
+            self.is_due = true;
+        }
     }
 
     /// Before a slice: gathers what was changed, if it was parked. `Some` if the slice ends with that.
@@ -97,7 +114,11 @@ impl SuspendedSearch {
             return Some(progress);
         }
         let following = self.running.following.as_mut()?;
-        if following.stage == Stage::Parked {
+        if self.read_point.is_none() {
+            // It has given up the one that it had, and will not be able to go on behind this batch.
+            if following.follower.as_ref().is_some_and(Follower::is_behind) {
+                return Some(self.running.end_lost(out));
+            }
             let holder = Holder { since_ns: worker.now.monotonic_ns, peer: following.peer };
             let Some(mut read_point) = newest(&worker.dsa.shard, holder) else {
                 self.running.end_with(out, ResultCode::Busy, TOO_MANY);
@@ -112,10 +133,14 @@ impl SuspendedSearch {
                 && let Some(entered) = read_point.enter()
                 && !leads_to((&mut worker.scratch, entered.read_point()), who, name, self.running.base.id)
             {
-                return Some(self.running.end_following(LOST, out));
+                return Some(self.running.end_lost(out));
             }
             (self.read_point, self.is_due) = (Some(read_point), false);
-            (following.stage, following.said) = (Stage::Gather, false);
+            match following.stage {
+                Stage::Parked => (following.stage, following.said) = (Stage::Gather, false),
+                Stage::Batch(_) => following.has_moved = true,
+                Stage::Refresh | Stage::Gather => {}
+            }
             self.running.began_ns = worker.now.monotonic_ns;
         }
         if following.stage != Stage::Gather {
@@ -124,7 +149,7 @@ impl SuspendedSearch {
         // If the cleaner has taken the read point away, the search is ended as any other.
         let entered = self.read_point.as_mut()?.enter()?;
         match following.gather((self.running.id, entered.read_point()), work, out) {
-            Err(Lost) => Some(self.running.end_following(LOST, out)),
+            Err(Lost) => Some(self.running.end_lost(out)),
             Ok(None) => {
                 drop(entered);
                 Some(self.pause(&worker.counters, out))

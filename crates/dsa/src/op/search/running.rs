@@ -429,6 +429,11 @@ impl Running {
         self.contents.iter_mut().for_each(|contents| contents.forget());
     }
 
+    /// Was it paused in the middle of an entry?
+    pub(super) fn is_within_entry(&self) -> bool {
+        self.cursor.is_within_entry() || self.restricted.paused.is_some()
+    }
+
     /// Bytes that are kept for the client besides what every search keeps.
     /// An estimate is good enough: it is compared with a bound of megabytes.
     pub(super) fn bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 //! It is given the requester of its session anew with each slice, so that a bind or a change of rules holds from then on; only one that acts
 //! as somebody else keeps that identity. Nothing is half done between two slices but an entry that is too long for the output buffer.
 
-use super::follow::Next;
+use super::follow::{Next, Stage};
 use super::running::{Rest, Running};
 use super::share::{Allowance, Share, TOO_MANY};
 use crate::access::Requester;
@@ -150,6 +150,10 @@ impl SuspendedSearch {
     fn end_revoked(&self, now_ns: u64, out: &mut Vec<u8>) -> Progress {
         if self.large.is_some() {
             return Progress::Broken;
+        }
+        // What has come of the batch is not known to be all of it.
+        if self.running.following.as_ref().is_some_and(|following| following.stage != Stage::Refresh) {
+            return self.running.end_lost(out);
         }
         let bytes = self.read_point.as_ref().and_then(RevocableReadPoint::revoked_bytes).unwrap_or(0);
         let text = outcome::revoked_text(bytes, now_ns.saturating_sub(self.running.began_ns));
