@@ -202,6 +202,36 @@ mod tests {
     }
 
     #[test]
+    fn who_changes_something_wakes_a_thread_once() {
+        let (task, session) = (Arc::<Count>::default(), Arc::<Count>::default());
+        let (of_task, of_session) = (Waker::from(Arc::clone(&task)), Waker::from(Arc::clone(&session)));
+        let (wakes, mut due, mut bells) = (Arc::<Wakes>::default(), Vec::new(), Vec::new());
+        let mut sleep = |number, has_more| {
+            Sleeper::new(&wakes, number, &of_session).sleep(|bell| {
+                bells.push(bell.clone());
+                has_more
+            })
+        };
+        assert!(!sleep(1, false) && sleep(2, true));
+        let bell = bells.pop().expect("it was given one");
+        assert!(bells.iter().all(|other| other.will_wake(&bell)), "a thread has one");
+        bell.wake_by_ref();
+        assert_eq!(session.taken(), 1, "nobody else does it, and one does not wait");
+        let mut look = || wakes.poll(&mut Context::from_waker(&of_task), &mut due);
+        look();
+        bell.wake_by_ref();
+        assert_eq!(task.taken(), 0, "nobody waits");
+        let sleep = |number| Sleeper::new(&wakes, number, &of_session).sleep(|_| false);
+        assert!((0..100).chain(0..100).all(|number| !sleep(number)));
+        wakes.forget(7);
+        bell.wake_by_ref();
+        bell.wake_by_ref();
+        assert_eq!((task.taken(), session.taken()), (1, 0));
+        look();
+        assert_eq!(session.taken(), 99, "each once, and not who is gone");
+    }
+
+    #[test]
     fn two_who_answer_do_not_wait_for_each_other() {
         let (task, session) = (Arc::<Count>::default(), Arc::<Count>::default());
         let (of_task, of_session) = (Waker::from(Arc::clone(&task)), Waker::from(Arc::clone(&session)));
