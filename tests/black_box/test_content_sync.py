@@ -3,12 +3,15 @@
 import os
 import re
 import select
+import socket
 import subprocess
 import time
 
 import ldap
 
-from conftest import PATIENCE, SUFFIX, connect, run
+from ber import integer, tlv
+from conftest import PATIENCE, SUFFIX, connect, run, wait_for
+from test_searches import bound, fill, search
 
 PEOPLE = f"ou=People,{SUFFIX}"
 
@@ -92,3 +95,43 @@ def test_ldapsearch_is_notified_of_changes(fresh):
     admin.delete_s(f"cn=other,{PEOPLE}")
     following.until("persistentSearch: delete\n")
     following.end()
+
+
+def test_clients_that_do_not_read_hold_little_and_are_sent_away(server, tmp_path):
+    """Each client has a connection that is full, in the middle of what was changed. When it reads again the search ends with e-syncRefreshRequired."""
+    config = tmp_path / "pando.toml"
+    config.write_text('[limits]\nchange-memory = "64KiB"\n')
+    here = server("--config", config)
+    people = 1500
+    fill(here, people, 8000)
+    sync = tlv(0xA0, tlv(0x30, tlv(4, b"1.3.6.1.4.1.4203.1.9.1.1"), tlv(1, b"\xff"), tlv(4, tlv(0x30, tlv(10, b"\x03")))))
+    asked = tlv(0x30, integer(2), search(PEOPLE, tlv(0x87, b"sn")), sync)
+    # A message of information ends the refresh.
+    clients = [bound(here) for _ in range(8)]
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        client.sendall(asked)
+        last = b""
+        while b"1.3.6.1.4.1.4203.1.9.1.4" not in last:
+            last = last[-100:] + client.recv(1 << 20)
+    admin = connect(here)
+    for text in (b"one", b"two", b"three", b"four", b"five", b"six"):
+        sent = [admin.modify(f"uid=f{n},{PEOPLE}", [(ldap.MOD_REPLACE, "title", [text])]) for n in range(people)]
+        for message in sent:
+            admin.result(message)
+
+    def shown(name, attribute):
+        found = admin.search_s(name, ldap.SCOPE_BASE, attrlist=[attribute])
+        return int(found[0][1][attribute][0])
+
+    # The connection gives up what it holds when it has seen that it is full.
+    wait_for(lambda: shown("cn=Held,cn=Memory,cn=Monitor", "monitorCounter") == 0)
+    assert shown("cn=client-memory,cn=Limits,cn=Monitor", "monitoredInfo") < len(clients) << 20
+    for client in clients:
+        with client:
+            last = b""
+            while not (end := re.search(rb"\x02\x01\x02\x65.(.{4})", last, re.DOTALL)):
+                piece = client.recv(1 << 20)
+                assert piece, last[-200:]
+                last = last[-100:] + piece
+            assert end[1] == b"\x0a\x02\x10\x00", last[-200:]
