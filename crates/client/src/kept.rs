@@ -90,7 +90,8 @@ impl KeptLinks {
     }
 
     /// Keeps a connection on which nothing is in progress. The oldest goes if there are too many.
-    pub(crate) fn keep(&self, link: Link) {
+    pub(crate) fn keep(&self, mut link: Link) {
+        link.shrink();
         let mut idle = self.idle();
         if idle.len() as u64 >= CHAINS_OF_SERVER {
             idle.remove(0);

@@ -173,6 +173,12 @@ impl Link {
         is_done && matches!(self.channel.read(&mut [0; 1]), Progress::Later)
     }
 
+    /// Gives back memory that a long request or answer took, while nothing is in progress.
+    pub(crate) fn shrink(&mut self) {
+        self.out.shrink_to(READ_BYTES);
+        self.input.shrink_to(READ_BYTES);
+    }
+
     /// The connection, for another use. What it said beyond the replies that were received is lost, and so is TLS.
     pub fn into_connection(self) -> Connection {
         self.channel.into_connection()

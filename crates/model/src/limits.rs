@@ -91,6 +91,8 @@ pub const CHAIN_PROBE_SECONDS: u64 = 2;
 pub const CHAIN_SEARCHES_MAX: usize = 16;
 /// Bytes of answers of other servers after which the rest is left out.
 pub const CHAIN_BYTES_MAX: usize = 4 << 20;
+/// Bytes of the text of another server's result that are passed on.
+pub const CHAIN_TEXT_BYTES_MAX: usize = 1024;
 /// Jobs of passwords that wait for the pool; one more is answered busy.
 pub const PASSWORD_JOBS_MAX: u64 = 1024;
 /// Jobs of the clients of one address that are worked on at once.

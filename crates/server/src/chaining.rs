@@ -32,7 +32,7 @@ impl Chains {
     /// The number of the server that a URL names.
     fn position(&self, url: &[u8]) -> Option<usize> {
         let named = ChainedServer::place(str::from_utf8(url).ok()?)?;
-        self.0.iter().position(|(server, _)| server.place == named)
+        self.0.iter().position(|(server, target)| server.place == named && target.is_for(url))
     }
 }
 
@@ -57,7 +57,11 @@ fn target(server: &ChainedServer) -> Result<Target, String> {
             Some((name.clone(), password))
         }
     };
-    Ok(Target::new(Server { host, port, credentials, security }, server.is_proxied))
+    let target = Target::new(Server { host, port, credentials, security }, server.is_proxied);
+    Ok(match &server.base {
+        Some(base) => target.below(base),
+        None => target,
+    })
 }
 
 impl Chaining for Chains {
@@ -69,7 +73,10 @@ impl Chaining for Chains {
         let Question { places, is_each, superiors, message, who, .. } = question;
         let asking = Asking { message, who, places, superiors, is_each: *is_each };
         let found = follow(&asking, &|url: &[u8]| self.position(url).map(|at| &self.0[at].1));
-        let client::Followed { parts, code, text, urls, unmatched } = found;
+        let client::Followed { parts, code, text, urls, unmatched, failures } = found;
+        failures
+            .iter()
+            .for_each(|why| tracing::warn!("a server that is asked for clients has failed: {why}"));
         let part = |client::Part { messages, bases, is_whole }| Part { messages, bases, is_whole };
         Answer { parts: parts.into_iter().map(part).collect(), code, text, urls, unmatched }
     }

@@ -1,7 +1,9 @@
 //! What is asked, what comes of it, and the time that it may take.
 
+use super::target::Target;
 use env::clock::{Clock, SystemClock};
 use model::ResultCode;
+use model::limits::{CHAIN_SEARCHES_MAX, CHAIN_TEXT_BYTES_MAX};
 use proto::result::LdapResult;
 
 /// A request, and where it goes on.
@@ -37,12 +39,14 @@ pub struct Followed {
     pub parts: Vec<Part>,
     /// Number of the result code.
     pub code: u32,
-    /// The text of the result.
+    /// The text of the result. That of another server, if it was asked in the name of the client: what it says to this server may be for this server alone.
     pub text: String,
     /// URLs of a referral that was not followed.
     pub urls: Vec<Vec<u8>>,
     /// By how many RDNs matchedDN is shorter than the name that was asked for. Known of a server that was asked in the name of the client.
     pub unmatched: Option<usize>,
+    /// Which servers could not be asked that could be before, and why: for the operator.
+    pub failures: Vec<String>,
 }
 
 impl Followed {
@@ -71,6 +75,23 @@ impl Time {
     pub(super) fn seconds_left(&self) -> u64 {
         self.end_ns.saturating_sub(self.clock.monotonic_ns()).div_ceil(1_000_000_000).max(1)
     }
+}
+
+/// What a client gets of a server that cannot be asked, as the text of the result.
+pub(super) const UNAVAILABLE: &str = "another server cannot be asked";
+
+/// URLs of a list that are kept, no more than can be asked.
+pub(super) fn kept<'u>(urls: impl Iterator<Item = &'u [u8]>) -> Vec<Vec<u8>> {
+    urls.take(CHAIN_SEARCHES_MAX).map(<[u8]>::to_vec).collect()
+}
+
+/// The text of a result, or its beginning.
+pub(super) fn text_of(result: &LdapResult<'_>, target: &Target) -> String {
+    if !target.is_proxied {
+        return String::new();
+    }
+    let text = result.diagnostic;
+    String::from_utf8_lossy(&text[..text.len().min(CHAIN_TEXT_BYTES_MAX)]).into_owned()
 }
 
 /// The code of a result as its client gets it. One that says nothing to a client of this server, or that no such request has, is `other`

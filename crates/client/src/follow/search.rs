@@ -1,6 +1,6 @@
 //! A search that goes on at other servers.
 
-use super::question::{Asking, Followed, Part, Time, passed_on};
+use super::question::{Asking, Followed, Part, Time, UNAVAILABLE, kept, passed_on, text_of};
 use super::target::{Target, Targets, named};
 use super::url;
 use crate::error::ClientError;
@@ -46,7 +46,7 @@ struct Following<'a, 't> {
     entries: u32,
     /// Entries and references that came, of all servers.
     said: u64,
-    /// Bytes of the parts before.
+    /// Bytes of the parts before, and of the places that were still to be searched.
     bytes: usize,
     /// Where it was searched.
     visited: BTreeSet<Vec<u8>>,
@@ -62,8 +62,10 @@ enum End {
     Done,
     /// With this code and text, which end everything.
     Result(u32, String),
-    /// It cannot be asked now; nothing came of it.
+    /// It cannot be asked now; nothing came of it. Why, for the operator.
     Unavailable(String),
+    /// It failed in the middle of its answer; why, for the operator.
+    Broken(String),
 }
 
 impl Following<'_, '_> {
@@ -117,6 +119,9 @@ impl Following<'_, '_> {
             let Some((base, scope)) = url::place(url) else { continue };
             // A URL without a name is about the name that was asked for (RFC 4511 section 4.1.10).
             let base = base.unwrap_or_else(|| former.to_vec());
+            if !target.covers(&base) {
+                continue;
+            }
             if !self.visited.insert(url.to_ascii_lowercase()) {
                 why = (ResultCode::LoopDetect, "the referrals lead in a circle".to_owned());
                 continue;
@@ -130,11 +135,22 @@ impl Following<'_, '_> {
             self.part.bases.push(base.clone());
             target.asked.fetch_add(1, Ordering::Relaxed);
             match self.at(target, &base, scope) {
-                End::Done => return None,
-                End::Result(code, text) => return Some((code, text)),
+                End::Done => {
+                    target.has_answered();
+                    return None;
+                }
+                End::Result(code, text) => {
+                    target.has_answered();
+                    return Some((code, text));
+                }
                 End::Unavailable(reason) => {
-                    target.fails();
-                    why.1 = reason;
+                    target.fails(reason, &mut self.followed.failures);
+                    why.1 = UNAVAILABLE.to_owned();
+                }
+                // Another server would say again what this one has said.
+                End::Broken(reason) => {
+                    target.fails(reason, &mut self.followed.failures);
+                    return Some((ResultCode::Unavailable as u32, partial(UNAVAILABLE)));
                 }
             }
         }
@@ -168,8 +184,7 @@ impl Following<'_, '_> {
     fn broken(&self, why: String, before: u64) -> End {
         match self.said == before {
             true => End::Unavailable(why),
-            // Another server would say again what this one has said.
-            false => End::Result(ResultCode::Unavailable as u32, partial(&why)),
+            false => End::Broken(why),
         }
     }
 
@@ -202,7 +217,7 @@ impl Following<'_, '_> {
                 return Ok((End::Result(ResultCode::TimeLimitExceeded as u32, text), false));
             }
             let taken = link.receive(|reply| match reply.id == id {
-                true => Ok(self.take(reply, base)),
+                true => Ok(self.take(reply, base, target)),
                 false => Err(ClientError::Malformed("an answer to something else")),
             })?;
             if let Some(end) = taken? {
@@ -212,14 +227,11 @@ impl Following<'_, '_> {
     }
 
     /// Takes a reply; how the search ended, if it is the last, or the last that is taken.
-    fn take(&mut self, reply: &Reply<'_>, base: &[u8]) -> Option<(End, bool)> {
+    fn take(&mut self, reply: &Reply<'_>, base: &[u8], target: &Target) -> Option<(End, bool)> {
         let result = |code: ResultCode, text| Some((End::Result(code as u32, text), false));
         if self.bytes + self.part.messages.len() > CHAIN_BYTES_MAX {
             return result(ResultCode::AdminLimitExceeded, partial("the answer is too long to be kept"));
         }
-        let has_target = |urls: &[Vec<u8>]| {
-            urls.iter().any(|url| (self.targets)(url).is_some() && url::place(url).is_some())
-        };
         match reply.response {
             Response::SearchEntry(entry) => {
                 if self.has_enough() {
@@ -231,35 +243,43 @@ impl Following<'_, '_> {
                 None
             }
             Response::SearchReference(urls) => {
-                let urls: Vec<Vec<u8>> = urls.iter().map(<[u8]>::to_vec).collect();
                 self.said += 1;
-                match has_target(&urls) && self.waiting.len() < CHAIN_SEARCHES_MAX {
-                    true => self.waiting.push_back((urls, base.to_vec())),
-                    false => {
-                        let urls = urls.iter().map(Vec::as_slice);
-                        encode_reference(&mut self.part.messages, 1, urls, &[]);
-                    }
+                if !self.waits(urls.iter(), base) {
+                    encode_reference(&mut self.part.messages, 1, urls.iter(), &[]);
                 }
                 None
             }
             _ => reply.result().map(|result| {
-                let urls: Vec<Vec<u8>> = result.referral.iter().map(<[u8]>::to_vec).collect();
-                let said = String::from_utf8_lossy(result.diagnostic).into_owned();
                 let end = match result.result_code() {
                     Some(ResultCode::Success) => End::Done,
-                    Some(ResultCode::Busy | ResultCode::Unavailable) => End::Unavailable(said),
-                    Some(ResultCode::Referral) if has_target(&urls) => {
-                        self.waiting.push_back((urls, base.to_vec()));
-                        End::Done
+                    Some(code @ (ResultCode::Busy | ResultCode::Unavailable)) => {
+                        End::Unavailable(named(&target.server, format_args!("it answers {code:?}")))
                     }
+                    Some(ResultCode::Referral) if self.waits(result.referral.iter(), base) => End::Done,
                     _ => {
-                        self.followed.urls = urls;
-                        End::Result(passed_on(&result, false), said)
+                        let code = passed_on(&result, false);
+                        // No other result has URLs (RFC 4511 section 4.1.10).
+                        if code == ResultCode::Referral as u32 {
+                            self.followed.urls = kept(result.referral.iter());
+                        }
+                        End::Result(code, text_of(&result, target))
                     }
                 };
                 (end, true)
             }),
         }
+    }
+
+    /// Notes where the search goes on, by those of the URLs that lead to a server that may be asked. `false` if none does.
+    fn waits<'u>(&mut self, urls: impl Iterator<Item = &'u [u8]>, base: &[u8]) -> bool {
+        let leads = |url: &&[u8]| (self.targets)(url).is_some() && url::place(url).is_some();
+        let urls = kept(urls.filter(leads));
+        if urls.is_empty() || self.waiting.len() >= CHAIN_SEARCHES_MAX {
+            return false;
+        }
+        self.bytes += base.len() + urls.iter().map(Vec::len).sum::<usize>();
+        self.waiting.push_back((urls, base.to_vec()));
+        true
     }
 }
 

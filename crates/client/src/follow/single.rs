@@ -3,7 +3,7 @@
 //! An update is sent to one server at most, once. What fails before it is sent is tried at the next URL; what fails after that has an outcome that nobody
 //! knows, and the client is answered so. A compare changes nothing, so it is repeated as a search is.
 
-use super::question::{Asking, Followed, Time, passed_on};
+use super::question::{Asking, Followed, Time, UNAVAILABLE, kept, passed_on, text_of};
 use super::target::{Target, Targets, named};
 use super::url;
 use crate::error::ClientError;
@@ -20,13 +20,24 @@ use std::sync::atomic::Ordering;
 enum End {
     /// Its result.
     Result(Followed),
-    /// It was not asked, or cannot have done anything.
+    /// It was not asked, or cannot have done anything; why, for the operator.
     Unasked(String),
-    /// It was sent an update, and nothing is known of what became of it.
+    /// It was sent an update, and nothing is known of what became of it; why, for the operator.
     Unknown(String),
 }
 
 pub(super) fn follow<'t>(request: Request<'_>, asking: &Asking<'_>, targets: &Targets<'t>) -> Followed {
+    let mut failures = Vec::new();
+    let followed = go_on(request, asking, targets, &mut failures);
+    Followed { failures, ..followed }
+}
+
+fn go_on<'t>(
+    request: Request<'_>,
+    asking: &Asking<'_>,
+    targets: &Targets<'t>,
+    failures: &mut Vec<String>,
+) -> Followed {
     let time = Time::of(CHAIN_SECONDS_MAX);
     let (Some(urls), Some(name)) = (asking.places.first(), target_of(&request)) else {
         return Followed::failed(ResultCode::OperationsError, "it has no place".to_owned());
@@ -40,6 +51,9 @@ pub(super) fn follow<'t>(request: Request<'_>, asking: &Asking<'_>, targets: &Ta
             let (Some(target), Some((base, _))) = (targets(url), url::place(url)) else { continue };
             let base = base.unwrap_or_else(|| name.clone());
             let superior = superiors.get(at).and_then(|url| url::place(url)).and_then(|(dn, _)| dn);
+            if !target.covers(&base) || superior.as_deref().is_some_and(|superior| !target.covers(superior)) {
+                continue;
+            }
             let Some(there) = renamed(&request, &base, superior.as_deref()) else { continue };
             if !visited.insert(url.to_ascii_lowercase()) || visited.len() > CHAIN_SEARCHES_MAX {
                 let text = "the referrals lead in a circle, or through too many servers";
@@ -52,17 +66,18 @@ pub(super) fn follow<'t>(request: Request<'_>, asking: &Asking<'_>, targets: &Ta
             target.asked.fetch_add(1, Ordering::Relaxed);
             match at_one(target, asking.who, &there, &time) {
                 End::Result(followed) => {
+                    target.has_answered();
                     next = Some((followed, base));
                     break;
                 }
-                End::Unasked(text) => {
-                    target.fails();
-                    why.text = text;
+                End::Unasked(reason) => {
+                    target.fails(reason, failures);
+                    why.text = UNAVAILABLE.to_owned();
                 }
-                End::Unknown(text) => {
-                    target.fails();
-                    let text = format!("{text}: the outcome is unknown");
-                    return Followed::failed(ResultCode::Unavailable, text);
+                End::Unknown(reason) => {
+                    target.fails(reason, failures);
+                    let text = "another server has not answered: the outcome is unknown";
+                    return Followed::failed(ResultCode::Unavailable, text.to_owned());
                 }
             }
         }
@@ -181,10 +196,13 @@ fn result_of(reply: &Reply<'_>, target: &Target, name: Option<&[u8]>, is_compare
     let Some(result) = reply.result() else { return Followed::default() };
     let rdns = |name: &[u8]| dn::parse(name).map(|rdns| rdns.len()).ok();
     let unmatched = name.and_then(rdns).zip(rdns(result.matched_dn));
+    let code = passed_on(&result, is_compare);
+    // No other result has URLs (RFC 4511 section 4.1.10).
+    let is_referral = code == ResultCode::Referral as u32;
     Followed {
-        code: passed_on(&result, is_compare),
-        text: String::from_utf8_lossy(result.diagnostic).into_owned(),
-        urls: result.referral.iter().map(<[u8]>::to_vec).collect(),
+        code,
+        text: text_of(&result, target),
+        urls: if is_referral { kept(result.referral.iter()) } else { Vec::new() },
         // What there is on the way may be for this server alone, if it asks as itself.
         unmatched: unmatched
             .and_then(|(all, matched)| all.checked_sub(matched))

@@ -374,7 +374,10 @@ mod tests {
             assert_eq!(concern(name), expected, "{name}");
         }
         // A type that comes later may be a subtype of one that a rule names.
-        schema.add(&[b"( 1.3.6.1.4.1.99999.1 NAME 'nick' SUP name )"], &[]).expect("it is sound");
+        let nick: &[u8] = b"( 1.3.6.1.4.1.99999.1 NAME 'nick' SUP name )";
+        let changes =
+            schema::Changes { removed: Vec::new(), added: vec![(schema::Element::AttributeType, nick)] };
+        schema.put(schema.plan(&changes).expect("it is sound"));
         assert!(agrees());
         assert_eq!(concern("nick"), (true, true));
         assert_eq!(concern("description"), (false, false));

@@ -151,6 +151,9 @@ env::faults! {
     /// A filter is sent to other servers with attributes that may not be tested (row X3).
     /// A client would learn values of a hidden attribute by guesses.
     CHAINED_FILTER_NOT_JUDGED = "chained-filter-not-judged";
+    /// A filter is sent to other servers though a subtype of what it names may not be tested (row X3).
+    /// A client would learn values of a hidden attribute by guesses on a more general one.
+    CHAINED_SUBTYPES_NOT_JUDGED = "chained-subtypes-not-judged";
     /// An update is sent to other servers without the rights that it needs on the referral object (row X6).
     /// Who may know that it is there would change all that the server itself may change at the other one.
     CHAINED_UPDATE_NOT_JUDGED = "chained-update-not-judged";

@@ -147,19 +147,25 @@ fn lead(
         let read_point = reading.read_point;
         // What may not be disclosed is not there, for chaining as for referrals.
         let found = read_point.resolve(dn, &mut reading.scratch.evaluator.cache);
+        let mut named = None;
         let nearest = match visible(reading, who, found) {
             // That the name is taken is said by the one that would add it.
             Ok(id) if is_add => read_point.entry(id)?.parent(),
-            Ok(id) | Err(Unresolved::NoSuchObject(Some(id))) => id,
+            Ok(id) => *named.insert(id),
+            Err(Unresolved::NoSuchObject(Some(id))) => id,
             Err(_) => return None,
         };
         if nearest.0 == 0 || hidden_referral(reading, (who, operation), nearest).is_some() {
             return None;
         }
         let object = read_point.referral_above(nearest)?.id;
-        Some((object, Referral::met(read_point, nearest, dn, None)?))
+        Some((object, Referral::met(read_point, nearest, dn, None)?, named == Some(object)))
     };
-    let (object, referral) = met(dn, is_add)?;
+    let (object, referral, is_itself) = met(dn, is_add)?;
+    // The other entry would lose a value of the name that it has there, for which nobody has judged the right, and the URL would lead nowhere.
+    if is_itself && matches!(request, Request::ModifyDn(_)) {
+        return None;
+    }
     // It becomes a name of the same server, or the entry cannot go there.
     let superior = match request {
         Request::ModifyDn(request) => Some(request.new_superior.map(|superior| met(superior, false))),
@@ -169,7 +175,7 @@ fn lead(
     let server = outward.chaining.server_of(referral.uris())?;
     Some(match superior {
         None | Some(None) => Ok(Lead { object, referral, server, superior: None }),
-        Some(Some(Some((other, superior)))) if other == object => {
+        Some(Some(Some((other, superior, _)))) if other == object => {
             Ok(Lead { object, referral, server, superior: Some(superior) })
         }
         Some(Some(_)) => Err(OTHER_SUPERIOR),

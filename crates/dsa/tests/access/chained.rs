@@ -117,6 +117,34 @@ fn x3_what_other_servers_answer_is_judged_as_the_referral_object() {
     });
 }
 
+/// An item of a filter tests subtypes and options of what it names, at the other server too.
+#[test]
+fn x3_a_filter_is_not_sent_on_for_hidden_subtypes() {
+    let no = [
+        format!("no: base=\"{AWAY}\" attrs=title; users; deny=search"),
+        format!("tag: base=\"{AWAY}\" attrs=\"mail;x-private\"; users; deny=search"),
+    ];
+    as_ada_chaining(&no.each_ref().map(String::as_str), |mut client, elsewhere| {
+        // Options are those that entries here have.
+        let entry: Given<'_> =
+            &[("objectClass", &["device", "extensibleObject"]), ("mail;x-private", &["x"])];
+        client.root().must_add("cn=options,dc=example", entry);
+        for (filter, code) in [
+            ("(cn=x)", SizeLimitExceeded),
+            ("(mail;x-open=x)", InsufficientAccessRights),
+            ("(mail=x*)", InsufficientAccessRights),
+            ("(name=b*)", InsufficientAccessRights),
+            ("(sn=b*)", SizeLimitExceeded),
+        ] {
+            assert_eq!(client.search(AWAY, Scope::Subtree, filter, &["*"]).end.code, code, "{filter}");
+        }
+        assert_eq!(elsewhere.0.lock().unwrap().len(), 2);
+        // The URL would lead nowhere, and which value the other name loses nobody has judged.
+        assert_eq!(client.root().rename(AWAY, "ou=other", true, None).code, Referral);
+        assert_eq!(elsewhere.0.lock().unwrap().len(), 2);
+    });
+}
+
 #[test]
 fn x3_a_compare_is_asked_by_who_may_compare_the_attribute_of_the_object() {
     let no = format!("no: base=\"{AWAY}\" attrs=title; users; deny=compare");

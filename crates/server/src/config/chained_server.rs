@@ -14,6 +14,9 @@ pub struct ChainedServer {
     pub ca_file: Option<PathBuf>,
     /// As whom it is asked, and the file with the password; else as nobody.
     pub identity: Option<(String, PathBuf)>,
+    /// It is asked about names at or below this one; of any without. It is needed where the server asks as itself: a client that may write the URL of a referral
+    /// object chooses the name, and what the server may do there.
+    pub base: Option<String>,
     /// Is it asked in the name of the client (RFC 4370)?
     pub is_proxied: bool,
 }
@@ -55,7 +58,7 @@ impl ChainedServer {
 /// # Errors
 /// What is wrong with it.
 pub(super) fn parse(line: &str) -> Result<ChainedServer, String> {
-    let (mut place, mut ca_file, mut name, mut password) = (None, None, None, None);
+    let (mut place, mut ca_file, mut name, mut password, mut base) = (None, None, None, None, None);
     let (mut is_proxied, mut is_tls) = (false, true);
     for (word, value) in words::parse(line)? {
         match &word[..] {
@@ -68,11 +71,12 @@ pub(super) fn parse(line: &str) -> Result<ChainedServer, String> {
             "ca-file" => ca_file = Some(path(&value)?),
             "bind-dn" => name = Some(dn(&value)?),
             "password-file" => password = Some(path(&value)?),
+            "base" => base = Some(dn(&value)?),
             "proxied" => is_proxied = switch(&value)?,
             "tls" => is_tls = switch(&value)?,
             _ => {
                 return Err(format!(
-                    "`{word}` is none of `url`, `ca-file`, `bind-dn`, `password-file`, `proxied` and `tls`"
+                    "`{word}` is none of `url`, `ca-file`, `bind-dn`, `password-file`, `base`, `proxied` and `tls`"
                 ));
             }
         }
@@ -90,7 +94,12 @@ pub(super) fn parse(line: &str) -> Result<ChainedServer, String> {
         (None, None) => return Err("who asks in the name of others needs `bind-dn`".to_owned()),
         _ => return Err("`bind-dn` and `password-file` need each other".to_owned()),
     };
-    Ok(ChainedServer { place, ca_file, identity, is_proxied })
+    if identity.is_some() && !is_proxied && base.is_none() {
+        return Err("a server that is not asked in the name of the client (`proxied`) needs `base`, at or below which \
+                    it may be asked"
+            .to_owned());
+    }
+    Ok(ChainedServer { place, ca_file, identity, base, is_proxied })
 }
 
 /// A server as it is read.
@@ -104,6 +113,9 @@ pub(super) fn show(server: &ChainedServer) -> String {
     if let Some((name, password)) = &server.identity {
         words::put(&mut line, "bind-dn", name);
         words::put(&mut line, "password-file", &password.display().to_string());
+    }
+    if let Some(base) = &server.base {
+        words::put(&mut line, "base", base);
     }
     if server.is_proxied {
         words::put(&mut line, "proxied", "on");
@@ -121,6 +133,7 @@ mod tests {
             "url=ldaps://a.example:636 ca-file=/ca.crt",
             "url=ldap://a.example:389 tls=off",
             "url=ldap://[::1]:10389 ca-file=/ca.crt bind-dn=\"cn=chain,dc=example\" password-file=/p proxied=on",
+            "url=ldap://a.example:389 ca-file=/ca.crt bind-dn=\"cn=chain,dc=example\" password-file=/p base=\"ou=a,dc=example\"",
         ] {
             assert_eq!(parse(line).map(|server| show(&server)), Ok(line.to_owned()));
         }
@@ -136,6 +149,8 @@ mod tests {
             ("url=ldaps://a tls=off", "`ldaps://` is TLS"),
             ("url=ldaps://a ca-file=/x bind-dn=dc=x", "need each other"),
             ("url=ldaps://a ca-file=/x proxied=on", "in the name of others"),
+            ("url=ldaps://a ca-file=/x bind-dn=dc=x password-file=/p", "needs `base`"),
+            ("url=ldaps://a ca-file=/x base=x", "`x`"),
             ("url=ldaps://a ca-file=/x depth=1", "none of `url`"),
         ] {
             let error = parse(line).unwrap_err();

@@ -441,12 +441,12 @@ const ROWS: &[Row<Config>] = &[
     },
     Row {
         name: "chaining",
-        form: "url=URL ca-file=FILE|tls=off bind-dn=DN password-file=FILE proxied=on|off",
+        form: "url=URL ca-file=FILE|tls=off bind-dn=DN password-file=FILE base=DN proxied=on|off",
         values: Values::Tables,
         scope: Scope::Node,
         default: "none: clients are referred to other servers",
         text: "A server that may be asked for clients: a request that meets a referral object with its URL is [answered](referrals.md#chaining) by asking \
-               it, over TLS by certificates of the authorities in `ca-file`, as `bind-dn` or as nobody, with `proxied` in the name of the client.",
+               it, over TLS by certificates of the authorities in `ca-file`, as `bind-dn` or as nobody, about names at or below `base`, with `proxied` in the name of the client.",
         set: |c, v| each(&mut c.chained, v, chained_server::parse),
         show: |c| c.chained.iter().map(chained_server::show).collect(),
     },

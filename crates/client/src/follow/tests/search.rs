@@ -27,7 +27,9 @@ fn what_one_server_has_said_no_other_says_again() {
             assert_eq!(found.code, ResultCode::Unavailable as u32);
             assert_eq!(found.parts[0].messages, entry(1, "dc=x"));
             assert!(found.text.ends_with("a part of the answer"), "{}", found.text);
-            assert_eq!((first.1.counts().failed, second.1.counts().asked), (0, 0));
+            // It gave no clear result, and the operator gets the reason once.
+            assert_eq!((first.1.counts().failed, second.1.counts().asked), (1, 0));
+            assert_eq!(found.failures.len(), 1);
             drop(first);
         });
     }
@@ -70,7 +72,9 @@ fn a_reply_that_is_longer_than_an_answer_may_be_is_not_read() {
             panic!("it was read on");
         });
         let found = ask(&search(5), &[&long]);
-        assert!(found.text.contains("longer than may be"), "{}", found.text);
+        // Why is for the operator, and may name what is for him alone.
+        assert_eq!(found.text, "another server cannot be asked");
+        assert!(found.failures[0].contains("longer than may be"), "{:?}", found.failures);
     });
 }
 
@@ -131,5 +135,58 @@ fn a_url_without_a_name_is_about_the_same_name() {
         let found = ask(&search(5), &[&first, &last]);
         assert_eq!((found.code, &found.parts[0].bases[..]), (0, &[b"dc=x".to_vec(), b"dc=x".to_vec()][..]));
         drop((first, last));
+    });
+}
+
+/// Of the references of a server that says more than a search may follow those are kept that can be followed, and no more.
+#[test]
+fn a_long_reference_takes_little_memory() {
+    scope(|threads| {
+        let many = server(threads, false, |served| {
+            let request = served.request().unwrap();
+            let id = proto::message::Message::decode(&request).unwrap().id;
+            let mut said = Vec::new();
+            let urls = (0..50_000).map(|_| &b"x"[..]).chain([&b"ldap://127.0.0.1:1/dc=x"[..]]);
+            proto::op::search::encode_reference(&mut said, id, urls, &[]);
+            said.extend(done(&request, ResultCode::Success));
+            served.say(&said);
+            false
+        });
+        let gone = known(1, false);
+        let found = ask(&search(5), &[&many, &gone]);
+        assert_eq!(found.code, ResultCode::Unavailable as u32, "{}", found.text);
+        assert!(found.parts[0].messages.is_empty(), "it was followed, and is not passed on");
+        drop((many, gone));
+    });
+}
+
+/// Another server chooses no name that this one may not be asked about, and its text is not for the client of a server that asks as itself.
+#[test]
+fn a_server_is_asked_about_names_at_or_below_its_base() {
+    scope(|threads| {
+        let (url, target) = known(1, false);
+        let closed = (url, target.below("ou=a, DC=X"));
+        for (name, is_covered) in [
+            ("ou=A,dc=x", true),
+            ("cn=\\62,ou=a,dc=x", true),
+            ("dc=x", false),
+            ("ou=b,dc=x", false),
+            ("ou=a+l=b,dc=x", false),
+            ("ou=a", false),
+            ("", false),
+            ("no name", false),
+        ] {
+            assert_eq!(closed.1.covers(name.as_bytes()), is_covered, "{name}");
+        }
+        let url = closed.0.clone();
+        let refers = server(threads, false, move |served| {
+            while let Some(request) = served.request() {
+                served.say(&referral(&request, &url));
+            }
+            false
+        });
+        let found = ask(&search(5), &[&refers, &closed]);
+        assert_eq!((found.code, closed.1.counts().asked), (ResultCode::Unavailable as u32, 0));
+        drop(refers);
     });
 }

@@ -174,3 +174,32 @@ fn codes_that_mean_nothing_here_are_other() {
         });
     }
 }
+
+/// The text of a result is for whom the server was asked, and a result other than a referral has no URLs.
+#[test]
+fn what_is_passed_on_of_a_result() {
+    for is_proxied in [true, false] {
+        scope(|threads| {
+            let says = server(threads, is_proxied, |served| {
+                while let Some(request) = served.request() {
+                    let message = Message::decode(&request).unwrap();
+                    let urls = proto::list::octet_list([&b"ldap://elsewhere.example/"[..]]);
+                    let result = proto::result::LdapResult {
+                        diagnostic: &[b'x'; 5000],
+                        referral: proto::list::Octets::parse(&urls).unwrap(),
+                        ..proto::result::LdapResult::new(ResultCode::NoSuchAttribute)
+                    };
+                    let mut out = Vec::new();
+                    let tag = proto::tag::response_to(message.request.tag()).unwrap();
+                    proto::result::encode_response(&mut out, message.id, tag, &result, |_| {}, &[]);
+                    served.say(&out);
+                }
+                false
+            });
+            let found = ask(&compare(), &[&says]);
+            assert_eq!(found.code, ResultCode::NoSuchAttribute as u32);
+            assert_eq!((found.text.len(), found.urls.len()), (if is_proxied { 1024 } else { 0 }, 0));
+            drop(says);
+        });
+    }
+}

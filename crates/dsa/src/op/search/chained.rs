@@ -18,7 +18,7 @@ use crate::referral::{self, Referral};
 use ::access::{Operation, Right};
 use env::planted;
 use model::limits::CHAIN_SEARCHES_MAX;
-use model::{Description, EntryId, ResultCode};
+use model::{Description, EntryId, OptionsId, ResultCode};
 use proto::list::{Attributes, Octets, attribute_list, octet_list};
 use proto::message::{Frame, Reply, Request, Response, frame};
 use proto::op::Search;
@@ -86,12 +86,29 @@ fn may_test(reading: &mut Reading<'_>, view: ViewId, request: &Search<'_>) -> bo
     }
     let schema = reading.dsa.shard.schema();
     let views = std::cell::RefCell::new(&mut reading.scratch.views);
-    let is_hidden = |attribute: &[u8]| {
-        let description = schema.find_description(attribute);
-        let has = |description| views.borrow_mut().on_attribute(view, description, schema).every;
-        !description.is_some_and(|description| has(description).has(Right::Search))
+    let may = |attribute_type, options| {
+        let description = Description { attribute_type, options };
+        views.borrow_mut().on_attribute(view, description, schema).every.has(Right::Search)
     };
-    !request.filter.mentions(&is_hidden)
+    // An item on `name` tests `sn` too, and one on `mail` also `mail;x-private`: all that rules here can be about.
+    let option_sets = 0..u32::try_from(schema.option_sets()).unwrap_or(u32::MAX);
+    let is_open = |attribute: &[u8]| {
+        let (Some((general, wanted)), Some(named)) =
+            (schema.find_wanted(attribute), schema.find_description(attribute))
+        else {
+            return false;
+        };
+        let types = schema.subtypes(general);
+        let mut tested = types.iter().flat_map(|attribute_type| {
+            let sets = option_sets.clone().map(OptionsId);
+            let tested = sets.filter(|options| schema.includes_options(*options, &wanted));
+            tested.map(move |options| (attribute_type, options))
+        });
+        let is_planted = planted::is(holes::CHAINED_SUBTYPES_NOT_JUDGED);
+        may(named.attribute_type, named.options)
+            && (is_planted || tested.all(|(of, options)| may(*of, options)))
+    };
+    !request.filter.mentions(&|attribute: &[u8]| !is_open(attribute))
 }
 
 fn question(
@@ -241,11 +258,12 @@ fn write_part(
 ) -> u32 {
     let schema = reading.dsa.shard.schema();
     let (mut rest, mut entries) = (&part.messages[..], 0);
+    let bases: Vec<Base<'_>> = part.bases.iter().filter_map(|base| Base::of(schema, base)).collect();
     while let Ok(Frame::Complete { len }) = frame(rest) {
         let (message, others) = rest.split_at(len);
         rest = others;
         match Reply::decode(message).map(|reply| reply.response) {
-            Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &part.bases) => {
+            Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &bases) => {
                 let attributes = readable(reading, view, entry.attributes);
                 let Ok(attributes) = Attributes::parse(&attributes) else { continue };
                 SearchEntry { dn: entry.dn, attributes }.encode(out, id, &[]);
@@ -277,27 +295,38 @@ fn readable(reading: &mut Reading<'_>, view: ViewId, attributes: Attributes<'_>)
     attribute_list(kept.iter().map(|attribute| (attribute.description, attribute.values.iter())))
 }
 
-/// Is a name one of the bases, or below one?
-fn is_asked_for(schema: &Schema, dn: &[u8], bases: &[Vec<u8>]) -> bool {
-    let rdns = |dn: &[u8]| model::dn::parse(dn).map(|rdns| rdns.len()).ok();
-    bases.iter().any(|base| {
-        let (Some(depth), Some(above)) = (rdns(dn), rdns(base)) else { return false };
-        let mut rest = Some(dn);
-        for _ in above..depth {
-            rest = rest.and_then(|dn| model::dn::split_first(dn).1);
-        }
-        depth >= above && is_same(schema, rest.unwrap_or_default(), base)
-    })
+/// The base of a search at another server.
+struct Base<'b> {
+    dn: &'b [u8],
+    rdns: usize,
+    /// Its normal form. Without it the schema lacks an attribute, so that there is no rule: the name is compared as it is.
+    normal: Option<Vec<u8>>,
 }
 
-fn is_same(schema: &Schema, one: &[u8], other: &[u8]) -> bool {
-    let normal = |dn: &[u8]| {
-        let mut key = Vec::new();
-        schema.normalise_dn(dn, &mut key).map(|()| key)
-    };
-    // Attributes that the schema lacks have no rule: their names are compared as they are.
-    match (normal(one), normal(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => one.eq_ignore_ascii_case(other),
+impl Base<'_> {
+    fn of<'b>(schema: &Schema, dn: &'b [u8]) -> Option<Base<'b>> {
+        let rdns = model::dn::parse(dn).ok()?.len();
+        Some(Base { dn, rdns, normal: normal(schema, dn) })
     }
+}
+
+fn normal(schema: &Schema, dn: &[u8]) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    schema.normalise_dn(dn, &mut key).ok().map(|()| key)
+}
+
+/// Is a name one of the bases, or below one?
+fn is_asked_for(schema: &Schema, dn: &[u8], bases: &[Base<'_>]) -> bool {
+    let Ok(depth) = model::dn::parse(dn).map(|rdns| rdns.len()) else { return false };
+    bases.iter().filter(|base| base.rdns <= depth).any(|base| {
+        let mut rest = Some(dn);
+        for _ in base.rdns..depth {
+            rest = rest.and_then(|dn| model::dn::split_first(dn).1);
+        }
+        let rest = rest.unwrap_or_default();
+        match (normal(schema, rest), &base.normal) {
+            (Some(one), Some(other)) => one == *other,
+            _ => rest.eq_ignore_ascii_case(base.dn),
+        }
+    })
 }
