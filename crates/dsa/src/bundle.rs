@@ -8,6 +8,7 @@
 //! A read looks at a read point that is pinned for its run of reads only. An update is visible to the reads after it in the
 //! same bundle: without a log it is applied before they run; with one the session waits for it, or the reads wait with it ([`mixed`]).
 
+mod awaiting;
 mod behind;
 mod binds;
 mod deferred;
@@ -63,7 +64,7 @@ pub(crate) fn run(
 ) -> (usize, usize) {
     // Answers keep the order of requests where updates are concerned: an answer that is half written, an update on its way to the log and
     // reads that wait behind it must be done with before anything else is begun.
-    if session.is_in_message() || session.waits() || session.mixed.is_due() {
+    if session.is_in_message() || session.waits() || session.mixed.is_due() || session.awaited.is_pending() {
         return (0, input.len());
     }
     let parts = &mut worker.parts();
@@ -328,9 +329,9 @@ fn execute(session: &mut Session, parts: &mut Parts<'_>, group: &mut Group<'_>, 
                 return next;
             }
             group::prefetch_next(read_point, group, next);
-            reads.run(session, &group[next], out);
-            next += 1;
-            if session.has_had_turn() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
+            let is_done = reads.run(session, &group[next], out);
+            next += usize::from(is_done);
+            if !is_done || session.has_had_turn() || out.len() > OUT_BYTES_SOFT_MAX * 2 {
                 return next;
             }
         }
@@ -385,7 +386,7 @@ struct ReadBatch<'b> {
 impl ReadBatch<'_> {
     /// A request of a cached form is answered without being decoded; every other is decoded here, and nowhere before.
     #[inline]
-    fn run(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
+    fn run_once(&mut self, session: &mut Session, pending: &Pending<'_>, out: &mut Vec<u8>) {
         if self.repeats && self.run_again(session.identity.requester(), pending, out) {
             return;
         }
@@ -399,7 +400,7 @@ impl ReadBatch<'_> {
             }
         };
         // Counted from here on: a message that cannot be read is no operation.
-        if !self.scratch.passwords.is_again() {
+        if !self.is_again() {
             self.counters.count_operation(&message.request);
         }
         let (views, who) = (&self.scratch.views, session.identity.requester());

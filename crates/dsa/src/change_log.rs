@@ -1,6 +1,9 @@
 //! The change log for other programs: the last changes as entries below `cn=changelog` (good-ldap-changelog-04), made of the commands of the log when these
 //! are applied.
 //!
+//! A change is kept as bytes until somebody reads the change log who may: then what is kept by that time is stored as entries ([`storing`]). So a change
+//! costs little where it is not read, and is stored once where several read it.
+//!
 //! They are entries of the server's own, so base, scope, filter, pages and rights are those of any search there. Who may read them is decided twice: by the
 //! rules on `cn=changelog`, and by whether the requester may read whatever they tell of. An entry of the change log has values of entries that are gone or are
 //! others by now, so no rule on these can be asked any more. So it is for those who may read all entries with all attributes, and for
@@ -12,27 +15,32 @@
 //!
 //! ```text
 //! applier      a command was applied, what was noted of its updates  ->  [`ChangeLog::put`]
+//! a reader     waits until what is kept is stored, a slice at a time  ->  [`ChangeLog::store`]
 //! the oldest   go when there are too many bytes of them, or when they are too old
 //! a snapshot   releases the log, and has the changes in files of its own that no snapshot before has  ->  [`Dsa::write_changes`]
 //! a start      takes those of its snapshot, and puts what the log has behind it  ->  [`Dsa::load_changes`]
 //! ```
 
+pub(crate) mod awaited;
 pub mod choices;
 mod entry;
 mod kept;
+mod record;
 pub mod stored;
+mod storing;
 pub(crate) mod touched;
 
 use self::choices::Choices;
-use self::entry::{CHANGE_LOG_ENTRY, fill};
+use self::entry::{Kind, put_values};
 use self::kept::{Change, FIRST, Kept, LAST};
-use crate::audit::Carried;
+use crate::audit::Note;
+use crate::journal;
 use crate::offer::Offer;
 use crate::system::{CHANGE_LOG_DN, ROOT_DSES, System, Update, put, put_all};
 use env::clock::Now;
 use model::limits::TRANSACTION_UPDATES_MAX;
 use model::{Csn, Entry};
-use proto::{Outline, tag};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,6 +53,25 @@ const UPDATE_BITS: u32 = 21;
 const _: () = assert!(TRANSACTION_UPDATES_MAX < 1 << UPDATE_BITS);
 /// Bytes that an entry takes besides its values, about.
 const ENTRY_BYTES: u64 = 512;
+/// Memory for the bytes of a change is used again unless it is longer.
+const SPARE_BYTES_MAX: usize = 64 << 10;
+
+/// A command that was applied.
+pub(crate) struct Applied<'a> {
+    /// Its record, and the number of its first update among those of the record.
+    pub(crate) index: u64,
+    pub(crate) first: u32,
+    pub(crate) wall_ms: u64,
+    /// As whom.
+    pub(crate) actor: &'a [u8],
+    /// Its updates, and what was noted of each; `None` of those that were refused.
+    pub(crate) messages: &'a [u8],
+    pub(crate) notes: &'a [Option<Note>],
+    /// The first commit sequence with which it can have become visible.
+    pub(crate) sequence: u64,
+    /// May it have changed entries that it does not name?
+    pub(crate) changes_others: bool,
+}
 
 /// The number of a change: the update with this number, from 1 on, of a record.
 /// Updates that were refused have a number too, so a replay comes to the same numbers.
@@ -64,7 +91,8 @@ pub(crate) struct ChangeLog {
     applied_csn: AtomicU64,
     /// Commands that were begun and ended: odd while one is applied whose changes are not all here.
     commands: AtomicU64,
-    /// Changed in the role of the writer of the server's own entries, which is taken first.
+    /// Who wants the role of the writer of the server's own entries, too, takes that first. What changes which of them are entries needs the role,
+    /// but for the oldest that go. It is not held while changes become entries: the applier waits for none.
     kept: Mutex<Kept>,
 }
 
@@ -98,7 +126,7 @@ impl ChangeLog {
                 (false, true) => {
                     // What was applied before is nowhere.
                     let behind = number_of(self.applied.load(Ordering::Relaxed) + 1, 0) - 1;
-                    *kept = Kept::none_up_to(behind, Csn(self.applied_csn.load(Ordering::Relaxed)));
+                    kept.begin_behind(behind, Csn(self.applied_csn.load(Ordering::Relaxed)));
                     let schema = system.shard().schema();
                     let mut entry = Entry::new();
                     put_all(&mut entry, schema, "objectClass", ["top", "extensibleObject"]);
@@ -106,10 +134,13 @@ impl ChangeLog {
                     update.add(CHANGE_LOG_DN, &mut entry);
                 }
                 (true, false) => {
-                    drop_oldest(update, &mut kept, |_, _| true);
+                    kept.drop_oldest(|_, _| true);
+                    while let Some(number) = kept.next_gone() {
+                        update.delete(&dn_of(number));
+                    }
                     update.delete(CHANGE_LOG_DN);
                 }
-                _ => self.make_room(update, &mut kept, now.wall_ms),
+                _ => kept.drop_oldest(self.goes(now.wall_ms)),
             }
             if was_on != (bytes > 0) {
                 show_all(update, &mut kept, !was_on);
@@ -121,8 +152,7 @@ impl ChangeLog {
     pub(crate) fn begin_behind(&self, index: u64, csn: Csn) {
         self.applied.store(index, Ordering::Relaxed);
         self.applied_csn.store(csn.0, Ordering::Relaxed);
-        let mut kept = self.kept();
-        *kept = Kept { shown: kept.shown, ..Kept::none_up_to(number_of(index + 1, 0) - 1, csn) };
+        self.kept().begin_behind(number_of(index + 1, 0) - 1, csn);
     }
 
     /// All of a record is applied, by which this was the last CSN.
@@ -146,49 +176,53 @@ impl ChangeLog {
         self.commands.fetch_add(1, Ordering::Release);
     }
 
-    /// Puts the changes of a command, which was applied just now: all of them with a commit sequence that is not before `sequence`.
-    /// `changes_others`: it may have changed entries that it does not name.
-    pub(crate) fn put(&self, system: &System, carried: &Carried, (sequence, changes_others): (u64, bool)) {
-        let now = Now { wall_ms: carried.wall_ms, monotonic_ns: 0 };
-        system.update(now, |update| {
-            let mut kept = self.kept();
-            for (number, message, note) in carried.updates() {
-                let mut entry = Entry::new();
-                let number = number_of(carried.index, number);
-                // Of a log that begins anew what was before is worth nothing.
-                if number <= kept.last() {
-                    drop_oldest(update, &mut kept, |_, _| true);
-                    kept.behind = number - 1;
-                }
-                let filled = fill(&mut entry, system, (number, carried), message, note);
-                if changes_others || filled.is_none() {
-                    kept.unlisted = kept.unlisted.max(note.csn);
-                }
-                let Some(bytes) = filled else { continue };
-                let op_tag = Outline::of(message).map(|outline| outline.op_tag);
-                // It counts before it is there: what finds no room goes like one that was kept.
-                kept.push(Change {
-                    number,
-                    wall_ms: carried.wall_ms,
-                    bytes: bytes as u64 + ENTRY_BYTES,
-                    csn: note.csn,
-                    sequence,
-                    uuid: store::uuid::parse(&note.uuid),
-                    is_rename: op_tag == Some(tag::MODIFY_DN),
-                    is_delete: op_tag == Some(tag::DELETE),
-                });
-                if !update.add(&dn_of(number), &mut entry) {
-                    // There is no room for it: so there is none for any before it, or readers would not know that one is missing.
-                    drop_oldest(update, &mut kept, |_, _| true);
-                }
+    /// Puts the changes of a command, which was applied just now.
+    pub(crate) fn put(&self, system: &System, applied: &Applied<'_>) {
+        let wall_ms = applied.wall_ms;
+        let mut kept = self.kept();
+        let (mut values, mut recent) = std::mem::take(&mut kept.spare);
+        let numbers = number_of(applied.index, applied.first)..;
+        let updates = numbers.zip(journal::messages(applied.messages)).zip(applied.notes);
+        for ((number, message), note) in updates {
+            let Some(note) = note else { continue };
+            // Of a log that begins anew what was before is worth nothing.
+            if number <= kept.last() {
+                kept.drop_oldest(|_, _| true);
+                kept.behind = number - 1;
             }
-            self.make_room(update, &mut kept, carried.wall_ms);
-        });
+            values.clear();
+            let by = (applied.actor, wall_ms);
+            let kind = put_values(&mut values, &mut recent, system, by, message, note);
+            if applied.changes_others || kind.is_none() {
+                kept.unlisted = kept.unlisted.max(note.csn);
+            }
+            let Some(kind) = kind else { continue };
+            kept.push(Change {
+                number,
+                wall_ms,
+                bytes: values.len() as u64 + ENTRY_BYTES,
+                values: Some(Arc::from(&values[..])),
+                csn: note.csn,
+                sequence: applied.sequence,
+                uuid: store::uuid::parse(&note.uuid),
+                is_rename: kind == Kind::Rename,
+                is_delete: kind == Kind::Delete,
+            });
+        }
+        values.clear();
+        values.shrink_to(SPARE_BYTES_MAX);
+        kept.spare = (values, recent);
+        kept.drop_oldest(self.goes(wall_ms));
+        let is_much_gone = kept.is_much_gone(self.bytes_max.load(Ordering::Relaxed));
+        drop(kept);
+        if is_much_gone {
+            self.delete_gone(system, Now { wall_ms, monotonic_ns: 0 });
+        }
     }
 
-    /// Drops what is too old, or too much.
-    fn make_room(&self, update: &mut Update<'_>, kept: &mut Kept, wall_ms: u64) {
-        drop_oldest(update, kept, self.goes(wall_ms));
+    /// Changes that are entries.
+    pub(crate) fn entries(&self) -> usize {
+        self.kept().entries()
     }
 
     /// Whether the oldest change is to go, of so many bytes of changes: it is too old, or there is too much.
@@ -206,16 +240,9 @@ impl ChangeLog {
         }
         system.update(now, |update| {
             let mut kept = self.kept();
-            self.make_room(update, &mut kept, now.wall_ms);
+            kept.drop_oldest(self.goes(now.wall_ms));
             kept.show(update, offer.number());
         });
-    }
-}
-
-/// Drops the oldest changes, as long as each is one that goes.
-fn drop_oldest(update: &mut Update<'_>, kept: &mut Kept, goes: impl Fn(&Change, u64) -> bool) {
-    while let Some(number) = kept.pop_if(&goes) {
-        update.delete(&dn_of(number));
     }
 }
 

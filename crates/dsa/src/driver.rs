@@ -4,6 +4,7 @@
 //! waits. None of them blocks, reads a clock or touches a socket. Each returns within a bounded time: a bundle, a slice of a search.
 
 use crate::bundle;
+use crate::change_log::awaited::Awaited;
 use crate::monitor::count;
 use crate::op::extended::start_tls;
 use crate::op::search::{Progress, SuspendedSearch};
@@ -27,6 +28,10 @@ impl Session {
             true => (input.len(), 0),
             false => bundle::run(self, worker, input, out),
         };
+        // The request for which changes were stored comes first. If it was refused, the next one must ask anew.
+        if consumed > 0 && self.awaited == Awaited::Stored {
+            self.awaited = Awaited::Nothing;
+        }
         count(&worker.counters.bytes_in, consumed as u64);
         let state = self.answer_start_tls(consumed < input.len(), out);
         self.read_age.put(out, before);
@@ -63,11 +68,18 @@ impl Session {
         bundle::keep_up(self, &mut worker.parts());
         // While others go on nobody asks those that follow changes whether there are some.
         self.searches.iter_mut().for_each(|search| search.look_for_events(None));
+        // Its next request has to wait; the searches before it go on meanwhile.
+        if let Awaited::UpTo(last) = self.awaited
+            && worker.dsa.change_log.store(&worker.dsa.system, last, worker.now)
+        {
+            self.awaited = Awaited::Stored;
+        }
+        let awaits_changes = self.awaited.is_pending();
         // Of all searches that go on.
         let mut work = worker.scratch.slice_work;
         // What is ahead in the output buffer is bounded: a client that reads slowly stops its searches, not its updates.
         while out.len() < OUT_BYTES_SOFT_MAX && !self.pauses && work >= LEAST_WORK {
-            if self.mixed.is_due() && !self.is_in_message() {
+            if self.mixed.is_due() && !self.is_in_message() && !awaits_changes {
                 bundle::go_on(self, worker, out);
                 // Its updates were refused, and it waits until it may read.
                 if self.waits() {
@@ -75,7 +87,8 @@ impl Session {
                 }
                 continue;
             }
-            if (self.suspended.is_some() || self.has_deferred()) && !self.is_in_message() {
+            let is_due = self.suspended.is_some() || self.has_deferred();
+            if is_due && !self.is_in_message() && !awaits_changes {
                 // Without input it goes on with the suspended request and takes nothing else.
                 bundle::run(self, worker, &[], out);
                 // It is on its way to the log: what the session would do next may depend on it.

@@ -2,6 +2,7 @@
 
 pub(crate) mod abandon;
 pub(crate) mod add;
+mod awaited_changes;
 pub(crate) mod bind;
 pub(crate) mod cancel;
 pub(crate) mod chained;

@@ -16,6 +16,7 @@ use self::security::Security;
 use crate::access;
 use crate::barrier::{Barrier, Behind};
 use crate::bundle::Suspended;
+use crate::change_log::awaited::Awaited;
 use crate::client_memory::Kept;
 use crate::config::{ChannelBindings, ClientCertificate, Listener};
 use crate::extension::{Change, result_of};
@@ -212,6 +213,7 @@ pub struct Session {
     /// Where their answers come, once there were any.
     pub(crate) reply: Option<Arc<Reply>>,
     pub(crate) transactions: Transactions,
+    pub(crate) awaited: Awaited,
     /// How many answers the client waits for, if it said so.
     pub(crate) queue: Option<Box<Queue>>,
     /// How fast it may go, if that has a bound.
@@ -255,6 +257,7 @@ impl Session {
             mixed: Mixed::default(),
             reply: None,
             transactions: Transactions::default(),
+            awaited: Awaited::Nothing,
             queue: None,
             pace: None,
             pauses: false,
@@ -584,6 +587,7 @@ impl Session {
             && !self.mixed.is_due()
             && self.suspended.is_none()
             && self.deferred.is_none()
+            && !self.awaited.is_pending()
     }
 
     pub(crate) fn state(&self) -> State {

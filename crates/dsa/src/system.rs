@@ -215,6 +215,11 @@ pub(crate) struct Update<'s> {
 }
 
 impl Update<'_> {
+    /// Makes what was changed so far visible.
+    pub(crate) fn publish_so_far(&mut self) {
+        self.writer.publish_part();
+    }
+
     /// Values stay in the order in which they are given.
     pub(crate) fn keep_order(&mut self) {
         self.writer.keep_order();

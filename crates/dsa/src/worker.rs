@@ -4,6 +4,7 @@ use crate::access::{self, Action, Item, Own, Requester, ViewId, Views};
 use crate::account_times;
 use crate::annotations::{Annotation, Annotations};
 use crate::audit::Notes;
+use crate::change_log::awaited::Changes;
 use crate::engine::Dsa;
 use crate::entry_writer::{Answer, Templates};
 use crate::held::MemoryNotice;
@@ -103,6 +104,8 @@ pub(crate) struct Scratch {
     /// Units of work that a slice has in this turn ([`Turns`]), and what is left of it for the searches of the bundle.
     pub(crate) slice_work: u64,
     pub(crate) work: u64,
+    /// What the request that runs knows of the change log.
+    pub(crate) changes: Changes,
     /// For the access log.
     pub(crate) annotations: Annotations,
     /// What is noted of updates; `None` but for the applier of a directory with an audit log.

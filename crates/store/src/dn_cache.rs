@@ -61,6 +61,16 @@ impl DnCache {
         self.valid_from = sequence;
     }
 
+    /// As [`DnCache::refresh`], of the writer's own view, in whose role it is called before each look: a name that was changed in a batch may have been changed
+    /// since the last look, which saw the same sequence.
+    #[inline]
+    pub fn refresh_own(&mut self, view: ReadPoint<'_>) {
+        if view.shard.names_changed.load(Ordering::Acquire) >= self.valid_from {
+            self.forget();
+        }
+        self.valid_from = view.sequence;
+    }
+
     /// Forgets everything. To be called before the writer's own view is looked at: its changes have no sequence of their
     /// own that would tell.
     pub fn forget(&mut self) {

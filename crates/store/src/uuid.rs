@@ -66,14 +66,18 @@ fn round(key: u64, half: u64) -> u64 {
     crate::hash::mix(key, &half.to_le_bytes()) & MASK
 }
 
+const DIGITS: [u8; 16] = *b"0123456789abcdef";
+
 /// Writes `xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx`.
 pub(crate) fn write(uuid: [u8; 16], out: &mut Vec<u8>) {
-    for (at, byte) in uuid.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            out.push(b'-');
-        }
-        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[digit as usize]));
+    let (mut text, mut at) = ([b'-'; 36], 0);
+    for (number, byte) in uuid.into_iter().enumerate() {
+        at += usize::from(matches!(number, 4 | 6 | 8 | 10));
+        text[at] = DIGITS[usize::from(byte >> 4)];
+        text[at + 1] = DIGITS[usize::from(byte & 15)];
+        at += 2;
     }
+    out.extend_from_slice(&text);
 }
 
 /// Reads a UUID as RFC 4530 writes it.

@@ -14,6 +14,7 @@ pub(in crate::access) mod on_values;
 use super::bounds::Bounds;
 use super::rules::{Attributes, Covered, Question, Ready, RuleSet};
 use crate::faults::holes;
+use crate::system::is_root_dse;
 use ::access::{Operation, Right, Rights};
 use env::planted;
 use model::{Description, TypeId};
@@ -529,6 +530,17 @@ impl Class {
         let counts = |member: &Member| by_entries || member.within.is_none();
         self.members.iter().any(|member| {
             counts(member) && !member.allows.is_empty() && self.set.rules[member.rule].allow.has(right)
+        })
+    }
+
+    /// As [`Class::is_given`], on some of the server's own entries below a name. `is_in`: is a name that one, or below it?
+    pub(crate) fn is_given_below(&self, right: Right, is_in: &dyn Fn(&[u8]) -> bool) -> bool {
+        let givers = self.members.iter().filter(|member| !member.allows.is_empty());
+        let rules = givers.map(|member| &self.set.rules[member.rule]).filter(|rule| rule.allow.has(right));
+        rules.filter_map(|rule| rule.place).any(|place| {
+            let place = self.set.places[place];
+            let dn = self.set.bases[place.base].dn.as_bytes();
+            is_in(dn) || (is_root_dse(dn) && place.levels.1 > 0)
         })
     }
 

@@ -354,6 +354,11 @@ impl Views {
         class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.is_given(right, by_entries))
     }
 
+    /// May this class have a right on some of the server's own entries below a name? `is_in`: is a name that one, or below it?
+    pub(crate) fn may_below(&self, class: ClassId, right: Right, is_in: &dyn Fn(&[u8]) -> bool) -> bool {
+        class == ClassId::ROOT || self.kept(class).is_some_and(|kept| kept.class.is_given_below(right, is_in))
+    }
+
     /// Are groups in groups followed for memberOf?
     pub(crate) fn follows_groups(&self) -> bool {
         self.set.follows_groups

@@ -3,6 +3,7 @@
 
 use super::{Applier, Outcome};
 use crate::audit::{Carried, Note, Origin, What};
+use crate::change_log::Applied;
 use crate::journal::{Command, Updates, messages};
 use model::ResultCode;
 use proto::result::result_code;
@@ -64,23 +65,25 @@ impl Applier {
         if notes.iter().all(Option::is_none) {
             return;
         }
-        let carried = Carried {
-            index: self.index(),
-            first,
-            wall_ms: command.wall_ms,
-            what,
-            actor: command.actor.to_vec(),
-            origin,
-            messages: command.messages.to_vec(),
-            notes,
-        };
+        let (index, wall_ms) = (self.index(), command.wall_ms);
         let dsa = &self.worker.dsa;
         if dsa.change_log.is_on() {
-            // A constraint may change what refers to the entry, or count.
-            dsa.change_log.put(&dsa.system, &carried, (sequence, dsa.constraints.is_any()));
+            let applied = Applied {
+                index,
+                first,
+                wall_ms,
+                actor: command.actor,
+                messages: command.messages,
+                notes: &notes,
+                sequence,
+                // A constraint may change what refers to the entry, or count.
+                changes_others: dsa.constraints.is_any(),
+            };
+            dsa.change_log.put(&dsa.system, &applied);
         }
         if let Some(trail) = &self.trail {
-            trail.carried(carried);
+            let (actor, messages) = (command.actor.to_vec(), command.messages.to_vec());
+            trail.carried(Carried { index, first, wall_ms, what, actor, origin, messages, notes });
         }
     }
 

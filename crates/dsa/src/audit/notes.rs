@@ -70,8 +70,7 @@ impl Notes {
 
     /// Keeps the entryUUID of an entry, before it changes or goes.
     fn find(&mut self, view: ReadPoint<'_>, dn: &[u8]) {
-        // Names change from one update to the next.
-        self.cache.forget();
+        self.cache.refresh_own(view);
         let Ok(id) = view.resolve(dn, &mut self.cache) else { return };
         let Some(entry) = view.entry(id) else { return };
         // Stored where an import brought it; else it follows from the entry's id and stamps.

@@ -3,6 +3,7 @@
 
 use super::group::{self, Group};
 use super::{ReadBatch, deferred, execute, noted, update};
+use crate::change_log::awaited::Awaited;
 use crate::context::Reading;
 use crate::control::Requested;
 use crate::faults;
@@ -129,6 +130,8 @@ pub(super) fn run_deferred(session: &mut Session, parts: &mut Parts<'_>, out: &m
     // As any other request: at a read point of its own, with everything that came since.
     // It had its barrier when it was taken from the input.
     let is_without = std::mem::take(&mut session.behind.is_without);
+    // So had it what it looks for in the change log.
+    session.awaited = Awaited::Stored;
     execute(session, parts, &mut group, out);
     session.behind.is_without = is_without;
     // Nothing of it may be found by another request of this thread.

@@ -18,6 +18,7 @@ use super::group::{self, Group, Pending};
 use super::needs::{may_follow, may_wait};
 use super::{ReadBatch, prefetch};
 use crate::barrier::Answer;
+use crate::change_log::awaited::Awaited;
 use crate::engine::Dsa;
 use crate::faults;
 use crate::marks::{Sight, Slot};
@@ -120,6 +121,8 @@ pub(crate) fn go_on(session: &mut Session, worker: &mut Worker, out: &mut Vec<u8
         // Answers to the updates behind the last read.
         out.extend_from_slice(&mixed.answers[mixed.sent..]);
         mixed.rest();
+        // One that was to be run again was refused.
+        session.awaited = Awaited::Nothing;
     }
     session.mixed = mixed;
 }
@@ -196,7 +199,9 @@ fn run_group(
             ReadBatch { dsa, look, system_look, scratch, counters, now: *now, hints_hold, repeats };
         while next < group.len() && group[next].end <= end {
             group::prefetch_next(read_point, group, next);
-            reads.run(session, &group[next], out);
+            if !reads.run(session, &group[next], out) {
+                return false;
+            }
             // Noted before anything can end the turn: a read that is half answered goes on as a search of the session, not here.
             mixed.read = group[next].end;
             next += 1;

@@ -3,14 +3,14 @@
 //! A snapshot releases the log, so what it would tell of changes goes with the snapshot. A file has the changes of some records. The files of a snapshot follow each other, and the
 //! last ends with the snapshot's record; else none of them is good for anything.
 
-use super::kept::{Change, Kept};
-use super::{CHANGE_LOG_ENTRY, ENTRY_BYTES, dn_of, drop_oldest, number_of};
+use super::kept::Change;
+use super::record::{ATTRIBUTES, UUID_AT, put_absent, put_value, values};
+use super::{ENTRY_BYTES, dn_of, number_of};
 use crate::engine::Dsa;
-use crate::system::put_all;
-use env::clock::Now;
-use model::{Csn, Entry};
+use model::Csn;
 use std::io;
-use store::{DnCache, Reader};
+use std::sync::Arc;
+use store::{DnCache, ReadPoint, Reader};
 
 const MAGIC: [u8; 8] = *b"pandochg";
 const VERSION: u32 = 1;
@@ -21,24 +21,11 @@ const TRAILER_BYTES: usize = 28;
 const FIXED_BYTES: usize = 25;
 /// No change is longer: a record of the log is not.
 const CHANGE_BYTES_MAX: usize = 1 << 30;
-/// Changes that are read at one read point.
+/// Changes that are written together, and bytes of those that are no entries.
 const TOGETHER: usize = 256;
+const BYTES_TOGETHER: usize = 1 << 20;
 const RENAMES: u8 = 1;
 const DELETES: u8 = 2;
-/// The attributes of a change, in their order. The number is what it begins with.
-const ATTRIBUTES: [&str; 9] = [
-    "targetDN",
-    "changeType",
-    "changes",
-    "newRDN",
-    "deleteOldRDN",
-    "newSuperior",
-    "changeInitiatorsName",
-    "targetEntryUUID",
-    "changeTime",
-];
-const UUID_AT: usize = 7;
-
 impl Dsa {
     /// Are changes kept that a snapshot should have?
     pub fn keeps_changes(&self) -> bool {
@@ -50,6 +37,11 @@ impl Dsa {
         self.chosen.now().change_log.bytes > 0
     }
 
+    /// Changes that are entries now, for they were looked for.
+    pub fn stored_changes(&self) -> usize {
+        self.change_log.entries()
+    }
+
     /// The record up to which no change is kept: one of a file up to it is good for nothing any more.
     pub fn changes_begin_behind(&self) -> u64 {
         // The first number that may be there is of the record behind it.
@@ -58,7 +50,7 @@ impl Dsa {
 
     /// Bytes that the changes of the records after this one take in a file, about.
     pub fn change_bytes_behind(&self, record: u64) -> u64 {
-        const OF_ONE: u64 = (FIXED_BYTES + 4 * (1 + ATTRIBUTES.len())) as u64;
+        const OF_ONE: u64 = FIXED_BYTES as u64 + 4;
         let behind = number_of(record + 1, 0) - 1;
         let kept = self.change_log.kept();
         let changes = kept.changes.iter().rev().take_while(|change| change.number > behind);
@@ -81,11 +73,8 @@ impl Dsa {
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&from.to_le_bytes());
         out.extend_from_slice(&to.to_le_bytes());
-        let shard = self.system.shard();
-        let schema = shard.schema();
-        let types = ATTRIBUTES.map(|name| schema.find_type(name.as_bytes()));
-        let mut reader =
-            Reader::register(shard).ok_or_else(|| io::Error::other("there are too many readers"))?;
+        let mut reader = Reader::register(self.system.shard())
+            .ok_or_else(|| io::Error::other("there are too many readers"))?;
         let mut at = number_of(from + 1, 0) - 1;
         let end = number_of(to + 1, 0);
         let mut cache = DnCache::default();
@@ -93,23 +82,26 @@ impl Dsa {
             let some: Vec<Change> = {
                 let kept = self.change_log.kept();
                 let next = kept.changes.partition_point(|change| change.number <= at);
+                let mut bytes = 0;
+                let mut has_room = |change: &&Change| {
+                    let before = bytes;
+                    bytes += change.values.as_ref().map_or(0, |values| values.len());
+                    change.number < end && before < BYTES_TOGETHER
+                };
                 kept.changes
                     .range(next..)
-                    .take_while(|change| change.number < end)
+                    .take_while(|change| has_room(change))
                     .take(TOGETHER)
-                    .copied()
+                    .cloned()
                     .collect()
             };
             let Some(last) = some.last() else { break };
             at = last.number;
+            // Those that have no bytes any more were visible as entries before.
             let pin = reader.pin();
             let read_point = pin.read_point();
             cache.refresh(read_point);
             for change in some {
-                let dn = dn_of(change.number);
-                // Gone meanwhile: what is behind says so.
-                let Ok(id) = read_point.resolve(dn.as_bytes(), &mut cache) else { continue };
-                let Some(entry) = read_point.entry(id) else { continue };
                 let begin = out.len();
                 out.extend_from_slice(&[0; 4]);
                 out.extend_from_slice(&change.number.to_le_bytes());
@@ -117,12 +109,14 @@ impl Dsa {
                 out.extend_from_slice(&change.csn.0.to_le_bytes());
                 let flags = [(change.is_rename, RENAMES), (change.is_delete, DELETES)];
                 out.push(flags.into_iter().map(|(is, flag)| u8::from(is) * flag).sum());
-                for attribute in types {
-                    let mut values = Vec::new();
-                    attribute.iter().for_each(|known| read_point.values_of(&entry, *known, &mut values));
-                    let value = values.pop();
-                    out.extend_from_slice(&value.as_ref().map_or(0, |v| v.len() as u32 + 1).to_le_bytes());
-                    out.extend_from_slice(value.as_deref().unwrap_or_default());
+                match &change.values {
+                    Some(values) => out.extend_from_slice(values),
+                    None if put_entry(&mut out, change.number, read_point, &mut cache) => {}
+                    // Gone meanwhile: what is behind says so.
+                    None => {
+                        out.truncate(begin);
+                        continue;
+                    }
                 }
                 let len = (out.len() - begin - 4) as u32;
                 out[begin..begin + 4].copy_from_slice(&len.to_le_bytes());
@@ -144,7 +138,7 @@ impl Dsa {
         self.change_log.is_on().then(|| Loading {
             dsa: self,
             index,
-            now: Now { wall_ms, monotonic_ns: 0 },
+            wall_ms,
             rest: Vec::new(),
             file: None,
             reached: None,
@@ -153,11 +147,30 @@ impl Dsa {
     }
 }
 
+/// Appends what the entry of a change has, as its bytes had it. `false` if it is not there any more.
+fn put_entry(out: &mut Vec<u8>, number: u64, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
+    let Ok(id) = read_point.resolve(dn_of(number).as_bytes(), cache) else { return false };
+    let Some(entry) = read_point.entry(id) else { return false };
+    let schema = read_point.shard().schema();
+    for name in ATTRIBUTES {
+        let mut values = Vec::new();
+        schema
+            .find_type(name.as_bytes())
+            .iter()
+            .for_each(|known| read_point.values_of(&entry, *known, &mut values));
+        match values.pop() {
+            Some(value) => put_value(out, &value),
+            None => put_absent(out),
+        }
+    }
+    true
+}
+
 /// Changes on their way from files of a snapshot. One that is dropped leaves some of them.
 pub struct Loading<'d> {
     dsa: &'d Dsa,
     index: u64,
-    now: Now,
+    wall_ms: u64,
     /// Bytes that are no whole change yet.
     rest: Vec<u8>,
     /// The last record of the file that is read, and whether it has ended.
@@ -232,11 +245,7 @@ impl Loading<'_> {
     fn forget(&mut self, record: u64, csn: Csn) {
         let behind = number_of(record + 1, 0) - 1;
         self.behind = (behind, csn, csn);
-        self.dsa.system.update(self.now, |update| {
-            let mut kept = self.dsa.change_log.kept();
-            drop_oldest(update, &mut kept, |_, _| true);
-            *kept = Kept { shown: kept.shown, ..Kept::none_up_to(behind, csn) };
-        });
+        self.dsa.change_log.kept().begin_behind(behind, csn);
     }
 
     fn end(&mut self, trailer: &[u8]) {
@@ -263,51 +272,29 @@ impl Loading<'_> {
         }
     }
 
+    /// They stay the bytes that they are: nobody has asked for an entry.
     fn put(&self, changes: &[&[u8]]) -> Result<(), String> {
-        let mut result = Ok(());
-        self.dsa.system.update(self.now, |update| {
-            let schema = self.dsa.system.shard().schema();
-            let mut kept = self.dsa.change_log.kept();
-            for bytes in changes {
-                let mut entry = Entry::new();
-                let mut change = Change {
-                    number: word(bytes, 0),
-                    wall_ms: word(bytes, 8),
-                    csn: Csn(word(bytes, 16)),
-                    is_rename: bytes[24] & RENAMES != 0,
-                    is_delete: bytes[24] & DELETES != 0,
-                    bytes: ENTRY_BYTES,
-                    sequence: 0,
-                    uuid: None,
-                };
-                if change.number <= kept.last() {
-                    result = Err("its changes are not in their order".to_owned());
-                    return;
-                }
-                let number = change.number.to_string();
-                put_all(&mut entry, schema, "changeNumber", [&number]);
-                change.bytes += number.len() as u64;
-                let mut rest = &bytes[FIXED_BYTES..];
-                for (at, attribute) in ATTRIBUTES.into_iter().enumerate() {
-                    let Some(value) = take_value(&mut rest) else {
-                        result = Err("a change ends too early".to_owned());
-                        return;
-                    };
-                    let Some(value) = value else { continue };
-                    put_all(&mut entry, schema, attribute, [value]);
-                    change.bytes += value.len() as u64;
-                    if at == UUID_AT {
-                        change.uuid = store::uuid::parse(value);
-                    }
-                }
-                put_all(&mut entry, schema, "objectClass", ["top", CHANGE_LOG_ENTRY]);
-                kept.push(change);
-                if !update.add(&dn_of(change.number), &mut entry) {
-                    drop_oldest(update, &mut kept, |_, _| true);
-                }
+        let mut kept = self.dsa.change_log.kept();
+        for bytes in changes {
+            let number = word(bytes, 0);
+            if number <= kept.last() {
+                return Err("its changes are not in their order".to_owned());
             }
-        });
-        result
+            let (fixed, bytes) = bytes.split_at(FIXED_BYTES);
+            let Some(each) = values(bytes) else { return Err("a change ends too early".to_owned()) };
+            kept.push(Change {
+                number,
+                wall_ms: word(fixed, 8),
+                csn: Csn(word(fixed, 16)),
+                is_rename: fixed[24] & RENAMES != 0,
+                is_delete: fixed[24] & DELETES != 0,
+                bytes: bytes.len() as u64 + ENTRY_BYTES,
+                values: Some(Arc::from(bytes)),
+                sequence: 0,
+                uuid: each[UUID_AT].and_then(store::uuid::parse),
+            });
+        }
+        Ok(())
     }
 
     /// All files were read. If they do not lead to the record of the snapshot, the change log begins behind that.
@@ -316,29 +303,16 @@ impl Loading<'_> {
             self.forget(self.index, self.dsa.shard().last_csn());
         }
         let (number, csn, unlisted) = self.behind;
-        self.dsa.system.update(self.now, |update| {
-            let mut kept = self.dsa.change_log.kept();
-            drop_oldest(update, &mut kept, |change, _| change.number <= number);
-            kept.behind = kept.behind.max(number);
-            kept.behind_csn = kept.behind_csn.max(csn);
-            kept.unlisted = kept.unlisted.max(unlisted);
-            self.dsa.change_log.make_room(update, &mut kept, self.now.wall_ms);
-        });
+        let log = &self.dsa.change_log;
+        let mut kept = log.kept();
+        kept.drop_oldest(|change, _| change.number <= number);
+        kept.behind = kept.behind.max(number);
+        kept.behind_csn = kept.behind_csn.max(csn);
+        kept.unlisted = kept.unlisted.max(unlisted);
+        kept.drop_oldest(log.goes(self.wall_ms));
     }
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("the caller has looked that it has its length"))
-}
-
-/// A value from the front, if there is one; `None` if the bytes end too early.
-fn take_value<'b>(bytes: &mut &'b [u8]) -> Option<Option<&'b [u8]>> {
-    let (length, rest) = bytes.split_first_chunk::<4>()?;
-    let Some(length) = u32::from_le_bytes(*length).checked_sub(1) else {
-        *bytes = rest;
-        return Some(None);
-    };
-    let (value, rest) = rest.split_at_checked(length as usize)?;
-    *bytes = rest;
-    Some(Some(value))
 }

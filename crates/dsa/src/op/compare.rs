@@ -13,6 +13,7 @@ use crate::engine::Dsa;
 use crate::faults::holes;
 use crate::identity::Identity;
 use crate::monitor_entries;
+use crate::op::awaited_changes::are_awaited;
 use crate::op::chained::{self, Step};
 use crate::op::password_values::is_password;
 use crate::outcome::{self, Refusal};
@@ -184,6 +185,9 @@ fn run_on_system(
     }
     let pin = reader.pin();
     let read_point = pin.read_point();
+    if are_awaited(reading, (who, Operation::Compare), request.dn, read_point) {
+        return;
+    }
     let cache = &mut reading.scratch.system_evaluator.cache;
     // The root DSE is kept under a name that no client has for it.
     let dn = dsa.system.kept_as(request.dn, reading.security.offer());

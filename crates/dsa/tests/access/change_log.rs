@@ -66,6 +66,16 @@ fn x10_the_change_log_is_for_those_who_may_read_everything() {
             assert_eq!((code, &text[..]), (NoSuchObject, ""), "{rules:?}");
         }
         assert_eq!(client.compare(LOG, "cn", "changelog").code, NoSuchObject, "{rules:?}");
+        let last =
+            client.root().read("", &["lastChangeNumber"]).values("lastChangeNumber").expect("it is on");
+        for name in [LOG, " 2.5.4.3 = changelog"] {
+            let dn = format!("changeNumber={},{name}", last[0]);
+            assert_eq!(client.read(&dn, &["*"]).end.code, NoSuchObject, "{rules:?}");
+            assert_eq!(client.compare(&dn, "changeType", "add").code, NoSuchObject, "{rules:?}");
+            assert_eq!(client.read(name, &["*"]).end.code, NoSuchObject, "{rules:?}");
+        }
+        // Who may not look has no work done.
+        assert_eq!(client.dsa.stored_changes(), 0, "{rules:?}");
         // The root DN may always.
         assert!(shown(&mut client.root(), "(changes=*)").1.contains("hidden"));
     }
@@ -78,6 +88,23 @@ fn x10_the_change_log_is_for_those_who_may_read_everything() {
     let hide = "hide: all attrs=homePhone; users; deny=read rank=2";
     assert_eq!(client.root().modify("cn=config", &[(Add, "pandoAccessRule", &[hide])]).code, Success);
     assert_eq!(shown(&mut client, "(changes=*)").0, NoSuchObject);
+}
+
+/// A rule that shows single changes, or all of them but not where they stand, counts before these are entries.
+#[test]
+fn x10_rules_below_the_change_log_count_before_a_change_is_stored() {
+    for place in ["children=cn=changelog", "children=\"\"", "one=cn=changelog"] {
+        let rule = format!("log: {place}; users; allow=see rank=1");
+        let mut client = ada(true, &[&rule]);
+        if place != "children=\"\"" {
+            assert_eq!(shown(&mut client, "(changes=*)").0, NoSuchObject, "{place}");
+            assert_eq!(client.dsa.stored_changes(), 0, "{place}");
+        }
+        let last =
+            client.root().read("", &["lastChangeNumber"]).values("lastChangeNumber").expect("it is on");
+        let found = client.read(&format!("changeNumber={},{LOG}", last[0]), &["changeType"]);
+        assert_eq!(found.values("changeType"), Some(vec!["modify".to_owned()]), "{place}");
+    }
 }
 
 #[test]

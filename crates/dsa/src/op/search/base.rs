@@ -11,6 +11,7 @@ use super::special::{is_absent, settle_base};
 use crate::access::{Action, Item, Requester};
 use crate::context::Reading;
 use crate::control::Requested;
+use crate::op::awaited_changes::are_awaited;
 use crate::outcome;
 use crate::referral::{self, Referral};
 use crate::rights::visible;
@@ -50,6 +51,8 @@ pub(super) enum Refusal {
     Text(ResultCode, String),
     /// The base, or an entry above it, is held by another server.
     Referral(Referral),
+    /// What it is to find is not there yet: it is run again.
+    Awaited,
     /// This alias leads nowhere.
     Alias(ResultCode, EntryId),
 }
@@ -113,6 +116,9 @@ pub(super) fn find_base(
         let text = "the root DSE has no subordinates here: search below one of its namingContexts".to_owned();
         return Err(Refusal::Text(ResultCode::NoSuchObject, text));
     }
+    if are_awaited(reading, (who, Operation::Search), request.base, system) {
+        return Err(Refusal::Awaited);
+    }
     let own = &reading.dsa.system;
     let cache = &mut reading.scratch.system_evaluator.cache;
     let Ok(id) = system.resolve(own.kept_as(request.base, reading.security.offer()), cache) else {
@@ -145,6 +151,7 @@ pub(super) fn refuse(
     out: &mut Vec<u8>,
 ) {
     match refusal {
+        Refusal::Awaited => {}
         Refusal::Referral(referral) => referral.answer(out, id, tag::SEARCH_DONE),
         Refusal::Alias(code, alias) => {
             let (read_point, cache) = (reading.read_point, &mut reading.scratch.evaluator.cache);
