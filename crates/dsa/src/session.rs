@@ -71,8 +71,7 @@ pub struct Feed {
     pub consumed: usize,
     /// What the session wants next.
     pub state: State,
-    /// Bytes that the first message of the rest has in all; 0 when not known yet. No more than the rest has when the rest is
-    /// held back because too much is unanswered.
+    /// Bytes that the first message of the rest has in all; 0 when not known yet. No more than the rest has while too much is unanswered.
     pub needed: usize,
 }
 
