@@ -147,7 +147,7 @@ impl Session {
         Poll::Ready(state)
     }
 
-    /// To be called while it is busy and nothing more can be sent to its client: searches that follow changes hold no old versions for a client
+    /// To be called while nothing more can be sent to its client: searches that follow changes hold no old versions for a client
     /// that does not read.
     pub fn wait_behind_backlog(&mut self) {
         self.searches.iter_mut().for_each(SuspendedSearch::give_up_read_point);

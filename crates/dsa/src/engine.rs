@@ -257,7 +257,10 @@ impl Dsa {
     /// # Errors
     /// Code and text of the refusal.
     pub fn admit_settings(&self, updates: &mut Updates) -> Result<(), (ResultCode, String)> {
-        updates.settings_change().map_or(Ok(()), |change| self.chosen.admit(change).map_err(Into::into))
+        let schema = self.shard.schema();
+        updates
+            .settings_change()
+            .map_or(Ok(()), |change| self.chosen.admit(change, schema).map_err(Into::into))
     }
 
     /// By what a server knows that it reads nothing old, as it is in force.

@@ -342,6 +342,11 @@ impl Updates {
         self.submission().is_schema
     }
 
+    /// Their messages.
+    pub fn messages(&self) -> &[u8] {
+        &self.submission().messages
+    }
+
     /// The settings that are to hold, if that is what they are about.
     pub fn settings(&self) -> Option<&Record> {
         self.submission().settings.as_deref().map(SettingsChange::record)

@@ -213,11 +213,6 @@ impl Chosen {
         fits(&self.now(), schema)
     }
 
-    /// The constraints that are recorded.
-    pub(crate) fn constraints(&self) -> Vec<ConstraintRule> {
-        self.lock().record.constraints()
-    }
-
     /// The last changes.
     pub(crate) fn history(&self) -> Vec<String> {
         self.lock().record.history.clone()
@@ -285,18 +280,21 @@ impl Chosen {
         Ok(Some(SettingsChange { record, base, indexes: indexes.to_vec(), claim }))
     }
 
-    /// Looks whether a change may be proposed: it is made of the settings that are in force, and it is the only one on its way here.
+    /// Looks whether a change may be proposed: it is made of the settings that are in force, it is the only one on its way here, and the schema still knows
+    /// what it names.
     ///
     /// # Errors
-    /// [`NotChanged::Busy`]: another server has changed settings meanwhile, or a session here is about to.
-    pub(crate) fn admit(&self, change: &mut SettingsChange) -> Result<(), NotChanged> {
+    /// [`NotChanged::Busy`]: another server has changed settings meanwhile, or a session here is about to. [`NotChanged::Bad`]: a definition was removed.
+    pub(crate) fn admit(&self, change: &mut SettingsChange, schema: &Schema) -> Result<(), NotChanged> {
         if change.claim.is_none() {
             change.claim = Some(Claim::take(&self.claimed).ok_or(NotChanged::Busy)?);
         }
-        match self.lock().record == change.base {
-            true => Ok(()),
-            false => Err(NotChanged::Busy),
+        let state = self.lock();
+        if state.record != change.base {
+            return Err(NotChanged::Busy);
         }
+        let choices = applied(&state.configured, &change.record.values);
+        choices.and_then(|choices| fits(&choices, schema)).map_err(NotChanged::Bad)
     }
 
     /// Takes a record; returns what is chosen by it.

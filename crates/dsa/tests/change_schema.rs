@@ -241,8 +241,26 @@ fn what_settings_name_stays() {
     refused(
         &outcome,
         UnwillingToPerform,
-        "settings name what would be removed from the schema: there is an index on 'score'",
+        "settings name what would be removed from the schema, or changed: there is an index on 'score'",
     );
+}
+
+/// A class that is removed and added again has another number, and constraints are about what has its name.
+#[test]
+fn constraints_are_about_what_has_the_name() {
+    each(|client| {
+        assert_eq!(client.delete(RED).code, Success);
+        let rule = "name=a values=description max-count=1 class=wine";
+        assert_eq!(client.modify("cn=config", &[(Replace, "pandoConstraintsRule", &[rule])]).code, Success);
+        let other = WINE.replace("MUST cn", "MUST ( cn $ description )");
+        let other = other.replace("SUP top", "SUP device");
+        let outcome = change(client, &[("objectClasses", WINE)], &[("objectClasses", &other)]);
+        assert_eq!(outcome.code, Success, "{}", outcome.text);
+        let wine: Given<'_> = &[("objectClass", &["wine"]), ("description", &["dry", "long"])];
+        assert_eq!(client.add(RED, wine).code, ConstraintViolation);
+        let changed = change(client, &[("objectClasses", &other)], &[]);
+        assert_eq!(changed.code, UnwillingToPerform, "{}", changed.text);
+    });
 }
 
 #[test]

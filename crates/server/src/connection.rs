@@ -295,9 +295,7 @@ impl<S: Stream> Connection<S> {
     /// While the client takes nothing, a session that waits for updates or follows changes must not hold old versions for it.
     #[cold]
     fn poll_behind_backlog(&mut self, cx: &mut Context<'_>) {
-        if self.state == State::Busy {
-            self.session.wait_behind_backlog();
-        }
+        self.session.wait_behind_backlog();
         if self.state != State::Waiting {
             return;
         }

@@ -239,9 +239,9 @@ impl Attributes {
 
     /// Has it every attribute?
     pub(crate) fn is_every(&self, schema: &Schema) -> bool {
-        self.without_options.is_empty()
-            && schema.type_count() <= self.types.len()
-            && self.types.iter().all(|is_in| *is_in)
+        // Of those that there are: numbers of types that were removed stay, and no rule has them.
+        let has = |id: TypeId| self.types.get(usize::from(id.0)) == Some(&true);
+        self.without_options.is_empty() && schema.attribute_types().all(|(id, _)| has(id))
     }
 
     /// Has it every attribute that a star selects?
@@ -552,4 +552,26 @@ fn position_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
         list.push(value);
         list.len() - 1
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::{Builder, Element};
+
+    /// Who may write every attribute may do so behind a removal: others may not act as such a client.
+    #[test]
+    fn every_attribute_is_each_that_there_is() {
+        let schema = Builder::new().standard().build().expect("the standard schema");
+        let gone: &[u8] = b"( 1.3.6.1.4.1.99999.1 NAME 'gone' SUP description )";
+        let change = |removed: Vec<(Element, &[u8])>, added: Vec<(Element, &[u8])>| {
+            schema.put(schema.plan(&schema::Changes { removed, added }).expect("it is sound"));
+        };
+        change(vec![], vec![(Element::AttributeType, gone)]);
+        change(vec![(Element::AttributeType, gone)], vec![]);
+        let every = Attributes::new(&schema, &[AttributeSelector::Every]).expect("it is one");
+        assert!(every.is_every(&schema) && every.is_every_shown(&schema));
+        let user = Attributes::new(&schema, &[AttributeSelector::User]).expect("it is one");
+        assert!(!user.is_every(&schema));
+    }
 }

@@ -8,6 +8,7 @@ use super::record::entry_of;
 use super::{ChangeLog, dn_of};
 use crate::system::System;
 use env::clock::Now;
+use model::limits::VALUE_BYTES_MAX;
 
 /// Entries that are made or deleted at a time, and bytes of their values: about half a millisecond in which nobody else changes the server's own entries.
 const AT_ONCE: usize = 16;
@@ -42,8 +43,12 @@ impl ChangeLog {
                 match step {
                     Some(Step::Delete(number)) => update.delete(&dn_of(number)),
                     Some(Step::Store(number, values)) => {
-                        let mut entry = entry_of(system.shard().schema(), number, &values);
-                        if !update.add(&dn_of(number), &mut entry) {
+                        // Base64 makes of a value that the directory takes one that it does not take.
+                        let fits = values.len() < VALUE_BYTES_MAX && {
+                            let mut entry = entry_of(system.shard().schema(), number, &values);
+                            update.add(&dn_of(number), &mut entry)
+                        };
+                        if !fits {
                             // There is no room for it: so there is none for any before it, or readers would not know that one is missing.
                             self.kept().drop_oldest(|change, _| change.number <= number);
                         }

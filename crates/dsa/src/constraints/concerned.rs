@@ -2,7 +2,7 @@
 //!
 //! Most updates change attributes that no constraint is about, and are to pay one load to know
 //! that. When definitions are added to the schema meanwhile, a type may be a subtype of another
-//! one: then each question goes through the rules, until constraints come into force anew.
+//! one: then each question goes through the rules, until the table is made anew.
 
 use model::TypeId;
 use schema::Schema;
@@ -28,7 +28,15 @@ impl Concerned {
     pub(super) fn of(schema: &Schema, of_type: impl Fn(TypeId) -> Concern) -> Concerned {
         // Before the types: what is added from here on makes it another one.
         let generation = schema.generation();
-        Concerned { generation, of_types: schema.attribute_types().map(|(id, _)| of_type(id)).collect() }
+        // A type that was removed keeps its number, and no entry has it.
+        let none = Concern { is_judged: false, is_looked_up: false };
+        let mut of_types = vec![none; schema.type_count()];
+        for (id, _) in schema.attribute_types() {
+            if let Some(place) = of_types.get_mut(usize::from(id.0)) {
+                *place = of_type(id);
+            }
+        }
+        Concerned { generation, of_types: of_types.into() }
     }
 
     /// That of a type; `None` if the schema is another one by now.

@@ -13,7 +13,7 @@ use schema::{CheckOptions, Rule, Schema};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use store::Shard;
+use store::{Shard, Writer};
 
 /// Constraints by the numbers of a schema.
 #[derive(Debug, std::default::Default)]
@@ -306,6 +306,28 @@ impl Constraints {
         writer.publish();
     }
 
+    /// Makes them anew by a schema that was changed: the same name may be that of another type or class. To be called in the writer's role, as a part of the
+    /// change, so that it comes to the same at each place of the log.
+    pub(crate) fn renew(&self, writer: &mut Writer<'_>, schema: &Schema) {
+        let mut now = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        if now.0.is_empty() {
+            return;
+        }
+        let in_force = InForce::known(&now.0, schema);
+        self.is_any.store(!in_force.is_empty(), Ordering::Release);
+        now.1 = Arc::new(in_force);
+        writer.invalidate_prepared_writes();
+    }
+
+    /// Does a schema know what they name? It is about those that are in force at this place of the log.
+    ///
+    /// # Errors
+    /// In words, what it does not know.
+    pub(crate) fn fit(&self, schema: &Schema) -> Result<(), String> {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).0.clone();
+        InForce::new(&rules, schema).map(drop).map_err(|(_, what)| what)
+    }
+
     /// Are there any, whether or not they are in force?
     pub(crate) fn is_any(&self) -> bool {
         self.is_any.load(Ordering::Acquire)
@@ -381,5 +403,30 @@ mod tests {
         assert!(agrees());
         assert_eq!(concern("nick"), (true, true));
         assert_eq!(concern("description"), (false, false));
+    }
+
+    /// Numbers of types that were removed stay.
+    #[test]
+    fn types_behind_a_removed_one_are_concerned() {
+        let schema = schema();
+        let [first, second]: [&[u8]; 2] = [
+            b"( 1.3.6.1.4.1.99999.1 NAME 'first' SUP description )",
+            b"( 1.3.6.1.4.1.99999.2 NAME 'second' SUP description )",
+        ];
+        let put = |removed: &[&'static [u8]], added: &[&'static [u8]]| {
+            let types = |list: &[&'static [u8]]| {
+                list.iter().map(|text| (schema::Element::AttributeType, *text)).collect()
+            };
+            let changes = schema::Changes { removed: types(removed), added: types(added) };
+            schema.put(schema.plan(&changes).expect("it is sound"));
+        };
+        put(&[], &[first, second]);
+        put(&[first], &[]);
+        let in_force = in_force(&["name=a values=second max-count=1"], &schema);
+        let id = schema.find_type(b"second").expect("it stays");
+        assert!(in_force.concern(&schema, id).is_judged);
+        for (id, _) in schema.attribute_types() {
+            assert_eq!(in_force.concern(&schema, id), in_force.concern_by_rules(&schema, id));
+        }
     }
 }

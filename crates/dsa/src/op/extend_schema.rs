@@ -23,6 +23,7 @@ use proto::message::{Message, Request};
 use proto::op::modify::{Modify, ModifyKind};
 use proto::tag::MODIFY_RESPONSE;
 use schema::{Changes, Element, NotAdded, Plan, Schema};
+use store::Reader;
 use store::derived::SUBSCHEMA_DN;
 
 /// Could a modify of the subschema be applied now?
@@ -35,6 +36,31 @@ pub(crate) fn judge(reading: &mut Reading<'_>, who: Requester, modify: &Modify<'
     let plan = plan(dsa.shard.schema(), dsa.behaviour(), modify)?;
     in_use::by_settings(dsa, &plan, reading.read_point)?;
     in_use::by_entries_for(reading, who, &plan)
+}
+
+impl Dsa {
+    /// May a change of the schema be proposed here, with this message? It may not if settings name what it removes.
+    ///
+    /// # Errors
+    /// Code and text of the refusal. A message that is none is refused where it is applied.
+    pub fn admit_schema(&self, message: &[u8]) -> Result<(), (ResultCode, String)> {
+        admit(self, message)
+    }
+}
+
+fn admit(dsa: &Dsa, message: &[u8]) -> Result<(), Refusal> {
+    let Ok(Message { request: Request::Modify(modify), .. }) = Message::decode(message) else {
+        return Ok(());
+    };
+    let plan = plan(dsa.shard.schema(), dsa.behaviour(), &modify)?;
+    if plan.only_adds() {
+        return Ok(());
+    }
+    let Some(mut reader) = Reader::register(&dsa.shard) else {
+        let (code, text) = outcome::NO_READER;
+        return Err((code, text.to_owned()));
+    };
+    in_use::by_settings(dsa, &plan, reader.pin().read_point())
 }
 
 /// Such a modify as the log has it, and other servers are sent it: under this name, and without controls.
@@ -77,12 +103,13 @@ fn take(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     // While their names still lead to what is removed.
     writer.retire_shapes(plan.effects());
     schema.put(plan);
+    dsa.constraints.renew(&mut writer, schema);
     for (name, why) in writer.take_added_types(&dsa.config().settings.later_indexes) {
         dsa.indexing.is_not_made(name, why.to_string());
     }
     writer.publish();
-    // Where rules were changed at the same time, and name what was removed, those that were in force stay so: nobody gets a right by that. Settings
-    // are asked before the log.
+    // Settings are asked when it is proposed, and no change of them is on its way then. Where they name what was removed all the same, the rules that were in
+    // force stay so.
     let _ = dsa.access.renew(schema);
     subschema::show(dsa, now);
     Ok(())

@@ -153,6 +153,31 @@ fn a_value_of_another_form() {
     }
 }
 
+/// A client that does not read for a while gets what was done, each once: what comes meanwhile takes nothing of that away.
+#[test]
+fn who_reads_late_gets_each_change() {
+    let (mut writer, mut reader, _) = begin(1, true, true);
+    let dn = |n: usize| format!("uid=n{n},{PEOPLE}");
+    crate::common::add_people(&mut writer, 3000);
+    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    let (mut out, mut said) = (Vec::new(), Vec::new());
+    let mut state = reader.session.poll_notices(&reader.worker, cx, &mut out);
+    let mut is_first = true;
+    while state == dsa::State::Busy {
+        state = reader.session.step(&mut reader.worker, &mut out);
+        said.extend(entries(&std::mem::take(&mut out)));
+        if std::mem::take(&mut is_first) {
+            reader.session.wait_behind_backlog();
+            assert!(said.len() < 3000, "it is in the middle of a batch");
+            for n in 0..3000 {
+                assert_eq!(writer.modify(&dn(n), &[(ModifyKind::Replace, "sn", &["later"])]).code, Success);
+            }
+        }
+    }
+    said.extend(entries(&reader.followed()));
+    assert_eq!(said.len(), 3000, "adds alone were asked for");
+}
+
 #[test]
 fn the_table_is_complete() {
     check_table(include_str!("persistent_search.rs"));

@@ -62,6 +62,8 @@ enum Term {
     Open(u64),
 }
 
+const ON_ITS_WAY: &str = "a change of the settings or of the schema is being written; try again";
+
 impl Proposer {
     /// For a directory.
     pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>, limits: &Limits) -> Proposer {
@@ -290,7 +292,17 @@ impl Proposer {
             if is_alone && !commands.is_empty() {
                 break;
             }
-            if let Err((code, text)) = admit(&self.dsa, updates, room) {
+            // Each is judged by the other, so one of them is on its way at a time.
+            let others = is_alone
+                && replica.has_proposed(|other| match updates.is_schema() {
+                    true => other.settings().is_some(),
+                    false => other.is_schema(),
+                });
+            let admitted = match others {
+                true => Err((ResultCode::Busy, ON_ITS_WAY.into())),
+                false => admit(&self.dsa, updates, room),
+            };
+            if let Err((code, text)) = admitted {
                 if let Some(updates) = self.coming.pop_front() {
                     self.reject(updates, code, &text);
                 }
@@ -384,6 +396,9 @@ fn admit(
     if updates.settings().is_some() {
         // They take nothing of the directory's memory, and may be what gives it more.
         return dsa.admit_settings(updates).map_err(|(code, text)| (code, text.into()));
+    }
+    if updates.is_schema() {
+        dsa.admit_schema(updates.messages()).map_err(|(code, text)| (code, text.into()))?;
     }
     room.find(updates).map_err(|text| (ResultCode::AdminLimitExceeded, text.into()))?;
     if dsa.shard().has_too_many_shapes() && updates.may_need_shapes() {

@@ -197,6 +197,11 @@ impl Replica {
         self.proposed.iter().flat_map(|proposed| &proposed.commands).map(Updates::bytes_needed).sum()
     }
 
+    /// Is one of the commands that are proposed, and not applied yet, such a one?
+    pub(super) fn has_proposed(&self, is_it: impl Fn(&Updates) -> bool) -> bool {
+        self.proposed.iter().any(|proposed| proposed.commands.iter().any(&is_it))
+    }
+
     /// These commands stand in the log at a position that is not committed yet.
     pub(super) fn on_proposed(&mut self, at: Position, head: &Head, commands: Vec<Updates>) {
         assert!(self.proposed.back().is_none_or(|last| last.at < at), "positions go up");

@@ -96,12 +96,18 @@ pub struct Plan {
     /// Of what comes behind which statements.
     pub(super) behind: usize,
     pub(super) effects: Effects,
+    pub(super) only_adds: bool,
 }
 
 impl Plan {
     /// The schema as it will be: for who has to know whether something else fits it. Its ids are its own.
     pub fn outcome(&self) -> &Schema {
         &self.larger
+    }
+
+    /// Does it leave all definitions as they are?
+    pub fn only_adds(&self) -> bool {
+        self.only_adds
     }
 
     /// See [`Effects`].

@@ -65,7 +65,8 @@ impl Schema {
             return Err(NotAdded::Unfit(warning.message.clone()));
         }
         let effects = self.effects(&larger, &steps)?;
-        Ok(Plan { larger, text, behind: before.len(), effects })
+        let only_adds = steps.removed.is_empty() && steps.changed.is_empty();
+        Ok(Plan { larger, text, behind: before.len(), effects, only_adds })
     }
 
     /// Which statements a change is made of.

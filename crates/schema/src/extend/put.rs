@@ -14,7 +14,7 @@ impl Schema {
     /// # Panics
     /// If another change was made since it was planned: there is one at a time.
     pub fn put(&self, plan: Plan) {
-        let Plan { larger, text, behind, effects } = plan;
+        let Plan { larger, text, behind, effects, .. } = plan;
         if text.is_empty() {
             return;
         }

@@ -11,7 +11,6 @@
 //! entry that is added behind it is judged by the new schema.
 
 use crate::access::{Action, Requester};
-use crate::constraints;
 use crate::context::Reading;
 use crate::engine::Dsa;
 use crate::faults::holes;
@@ -31,7 +30,7 @@ const SHOWN_OF: usize = 1000;
 /// # Errors
 /// A refusal that says which.
 pub(super) fn by_settings(dsa: &Dsa, plan: &Plan, now: ReadPoint<'_>) -> Result<(), Refusal> {
-    if plan.effects().types.is_empty() && plan.effects().classes.is_empty() {
+    if plan.only_adds() {
         return Ok(());
     }
     dsa.chosen.fit(plan.outcome()).map_err(|what| needed(&what))?;
@@ -51,15 +50,19 @@ pub(super) fn by_settings(dsa: &Dsa, plan: &Plan, now: ReadPoint<'_>) -> Result<
 /// # Errors
 /// A refusal that says which.
 pub(super) fn by_constraints(dsa: &Dsa, plan: &Plan) -> Result<(), Refusal> {
-    if plan.effects().types.is_empty() && plan.effects().classes.is_empty() {
+    if plan.only_adds() {
         return Ok(());
     }
-    let rules = dsa.chosen.constraints();
-    constraints::fit(&rules, plan.outcome()).map_err(|what| needed(&what))
+    // Those of this place of the log, and not those that are recorded last.
+    let fit = dsa.constraints.fit(plan.outcome());
+    fit.map_err(|what| needed(&format!("`{}`: {what}", crate::constraints::KEY)))
 }
 
 fn needed(what: &str) -> Refusal {
-    (ResultCode::UnwillingToPerform, format!("settings name what would be removed from the schema: {what}"))
+    (
+        ResultCode::UnwillingToPerform,
+        format!("settings name what would be removed from the schema, or changed: {what}"),
+    )
 }
 
 /// Entries do not go with it. An entry is named if the requester may read one of the first of them.

@@ -437,7 +437,9 @@ impl Following {
         match self.stage {
             Stage::Refresh => false,
             Stage::Gather => self.batch.reached().is_none(),
-            Stage::Batch(_) | Stage::Parked => true,
+            // A persistent search reports each change once, by the name that the entry had then: what it passes over at a later read point nobody reports.
+            Stage::Batch(_) => self.is_sync(),
+            Stage::Parked => true,
         }
     }
 
