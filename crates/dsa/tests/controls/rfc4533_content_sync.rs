@@ -129,6 +129,19 @@ fn apply(writer: &mut Client, step: &Step) -> Option<()> {
     Some(())
 }
 
+/// A consumer that was sent away begins anew. `false` if there is nothing to be had: the base is gone.
+fn goes_on(reader: &mut Client, asked: &Wish<'_>, consumer: &mut Consumer, id: &mut i32) -> bool {
+    if consumer.code() == Some(SyncRefreshRequired) {
+        *consumer = Consumer::default();
+        *id = reader.begin_sync(asked, consumer);
+    }
+    match consumer.code() {
+        None | Some(SyncRefreshRequired) => true,
+        Some(NoSuchObject) => false,
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
 proptest! {
     /// At each cookie the consumer has what a search finds.
     #[test]
@@ -165,17 +178,10 @@ proptest! {
                 }
                 _ => continue,
             }
-            match consumer.code() {
-                None => writer.is_synchronous(&asked, &consumer),
-                Some(SyncRefreshRequired) => {
-                    consumer = Consumer::default();
-                    id = reader.begin_sync(&asked, &mut consumer);
-                }
-                // The base is gone.
-                Some(NoSuchObject) => return Ok(()),
-                Some(other) => panic!("{other:?}"),
+            if consumer.code().is_none() {
+                writer.is_synchronous(&asked, &consumer);
             }
-            if consumer.code() == Some(NoSuchObject) {
+            if !goes_on(&mut reader, &asked, &mut consumer, &mut id) {
                 return Ok(());
             }
         }
@@ -216,17 +222,10 @@ proptest! {
             if consumer.code().is_none() && matches!(step, Step::Follow) {
                 reader.follow(id, &mut consumer);
             }
-            match consumer.code() {
-                None if matches!(step, Step::Follow | Step::Again(_)) => writer.is_synchronous(&asked, &consumer),
-                None => {}
-                Some(SyncRefreshRequired) => {
-                    consumer = Consumer::default();
-                    id = reader.begin_sync(&asked, &mut consumer);
-                }
-                Some(NoSuchObject) => return Ok(()),
-                Some(other) => panic!("{other:?}"),
+            if consumer.code().is_none() && matches!(step, Step::Follow | Step::Again(_)) {
+                writer.is_synchronous(&asked, &consumer);
             }
-            if consumer.code() == Some(NoSuchObject) {
+            if !goes_on(&mut reader, &asked, &mut consumer, &mut id) {
                 return Ok(());
             }
         }
