@@ -95,6 +95,15 @@ fn consumers_of_clusters_have_what_they_find() {
     }
 }
 
+/// In seed 500697 a leader with a lease finds that its directory is wrong. Its log has given the lease again before it learns of that, and goes on to commit
+/// what is applied elsewhere only.
+#[test]
+fn a_leader_that_is_wrong_has_no_lease() {
+    let plan = Some(("followed".to_owned(), Plan::named("followed").expect("it comes with the simulator")));
+    let ran = Choice { plan, ..Choice::default() }.run(500697, false);
+    assert!(ran.is_ok(), "{ran:?}");
+}
+
 /// In seed 1125 a record that was not synced was followed, and went with the power while a start was cut short.
 #[test]
 fn what_is_not_promised_may_go_while_a_start_is_cut_short() {

@@ -53,6 +53,7 @@ impl Committer {
 
     /// Everything in progress has an unknown outcome, everything else is refused.
     pub(super) fn refuse_all(&mut self) {
+        self.queue.end_lease();
         self.replica.fail();
         self.proposer.refuse_rest(WRONG);
         self.end_waiting(WRONG);

@@ -6,6 +6,7 @@ use dsa::barrier::Barrier;
 use dsa::journal::{Journal, Metrics, Updates};
 use model::ResultCode;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub struct Queue {
     status: Arc<Status>,
     /// By which sessions read that ask nobody, if the log is that of several replicas.
     lease: OnceLock<Arc<Lease>>,
+    /// The directory is wrong, so no lease counts. The log learns that with its next step only.
+    is_wrong: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +69,11 @@ impl Queue {
     /// Sessions may read by this.
     pub(super) fn read_by(&self, lease: Arc<Lease>) {
         let _ = self.lease.set(lease);
+    }
+
+    /// Nobody reads by the lease any more. To be called before anybody learns of an entry that is not applied here.
+    pub(super) fn end_lease(&self) {
+        self.is_wrong.store(true, Ordering::Release);
     }
 
     /// Moves all that wait behind what is in `to`, and who wants to read to `readers`. True if times of accounts wait besides.
@@ -232,7 +240,7 @@ impl Journal for Queue {
     }
 
     fn holds_lease(&self, now_ns: u64) -> bool {
-        self.lease.get().is_some_and(|lease| lease.holds(now_ns))
+        self.lease.get().is_some_and(|lease| lease.holds(now_ns)) && !self.is_wrong.load(Ordering::Acquire)
     }
 
     fn is_prompt(&self, now_ns: u64) -> bool {
@@ -288,5 +296,15 @@ mod tests {
         queue.give_up();
         // A thread may wait now: the task before is forgotten.
         assert!(queue.wait(Some(Duration::from_millis(1))));
+    }
+    #[test]
+    fn a_lease_ends_where_the_directory_is_wrong() {
+        let (queue, lease) = (Queue::default(), Arc::new(Lease::default()));
+        queue.read_by(Arc::clone(&lease));
+        lease.set(100);
+        assert!(queue.holds_lease(99));
+        queue.end_lease();
+        lease.set(200);
+        assert!(!queue.holds_lease(99));
     }
 }
