@@ -206,6 +206,13 @@ def test_exports_of_other_servers(folder, tmp_path, name, uuids):
         assert gone not in text
     server = start(tmp_path, data=folder.data)
     found = server.search("-b", SUFFIX, f"(entryUUID={uuids[2]})", "*", "+").out
+    if name == "db2ldif.ldif":
+        # Its nsAccountLock locks an account here, too.
+        alan = f"uid=alan,ou=Staff,{SUFFIX}"
+        bind = ["ldapwhoami", "-x", "-H", server.url, "-D", alan, "-w", "turing"]
+        assert "Invalid credentials" in run(*bind, code=49).err
+        server.modify(f"dn: {alan}\nchangetype: modify\ndelete: pwdAccountLockedTime\n")
+        run(*bind)
     server.end()
     assert f"dn: uid=grace,ou=Staff,{SUFFIX}" in found
     created = {"slapcat.ldif": "20220315101114Z", "db2ldif.ldif": "20210504030203Z"}[name]
@@ -378,6 +385,7 @@ def test_what_other_servers_keep_is_not_sent(served):
     text = served.export().out
     assert len(served.dns()) == 4 and "nsUniqueId" not in text and "11111111-2222" not in text and "csn-" not in text
     assert text.count("entryUUID: ") == 4
+    assert "nsAccountLock" not in text and text.count("pwdAccountLockedTime: 000001010000Z\n") == 1
 
 
 def test_a_server_that_refuses_or_goes(served, tmp_path):

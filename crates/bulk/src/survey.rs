@@ -1,6 +1,6 @@
 //! What an export of another server has that an import does not take as it stands: passwords, operational attributes, access rules.
 
-use crate::operational::{Foreign, foreign, without_state};
+use crate::operational::{Foreign, foreign, locks, without_state};
 use crate::record::Records;
 use crate::report::Fault;
 use crate::source::{Input, Piece, Source, Whole};
@@ -14,7 +14,6 @@ const NAMES_MAX: usize = 1000;
 /// Operational attributes that are kept with the values that the other server gave them.
 const KEPT: [&str; 6] =
     ["createTimestamp", "creatorsName", "entryCSN", "entryUUID", "modifiersName", "modifyTimestamp"];
-const ACI: &str = "aci";
 const USER_PASSWORD: &str = "userPassword";
 
 /// What becomes of some values.
@@ -88,10 +87,11 @@ impl Survey {
         let fate = match foreign(name) {
             Some(Foreign::Derived) => Fate::Left("this server derives them"),
             Some(Foreign::Uuid) => Fate::Translated("entryUUID, unless the entry has one"),
-            Some(Foreign::Own) if name.eq_ignore_ascii_case(ACI.as_bytes()) => {
-                Fate::Left("access rules: pando access translate makes rules of them")
+            Some(Foreign::Own(why)) => Fate::Left(why),
+            Some(Foreign::Lock) if locks(value) => {
+                Fate::Translated("pwdAccountLockedTime: nobody binds as them")
             }
-            Some(Foreign::Own) => Fate::Left("the other server's own"),
+            Some(Foreign::Lock) => Fate::Left("they say that the account is not locked"),
             None if KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name)) => Fate::Kept,
             None => return,
         };
@@ -169,11 +169,14 @@ mod tests {
     #[test]
     fn an_export_of_389_directory_server() {
         let text = "dn: dc=example\nnsUniqueId: 4f6d7b01-1dd211b2-8000e2c9-00000000\naci: (targetattr=\"*\")\n\
-            cn;vucsn-5f00aa00000000010000: a\nmail;deleted: b\nparentid: 1\n";
+            cn;vucsn-5f00aa00000000010000: a\nmail;deleted: b\nparentid: 1\nnsAccountLock: TRUE\n\n\
+            dn: cn=b,dc=example\nnsaccountlock: true\n\ndn: cn=c,dc=example\nnsAccountLock: false\n";
         assert_eq!(
             reported(text),
-            "1 records\n\
+            "3 records\n\
              left out: aci: 1: access rules: pando access translate makes rules of them\n\
+             left out: nsAccountLock: 1: they say that the account is not locked\n\
+             translated: nsAccountLock: 2: pwdAccountLockedTime: nobody binds as them\n\
              translated: nsUniqueId: 1: entryUUID, unless the entry has one\n\
              left out: parentid: 1: the other server's own\n\
              left out: values with the option ;deleted: 1: they were deleted, and kept for replication\n"
