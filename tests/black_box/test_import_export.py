@@ -228,6 +228,31 @@ def test_exports_of_other_servers(folder, tmp_path, name, uuids):
         assert f"{DATA / name}:12:1: " in told and "nsUniqueId" in told, told
 
 
+def test_an_export_of_opendj(folder, server):
+    report = folder.path / "report.json"
+    done = folder.fill("--quiet", "--from", "opendj", "--report", report, DATA / "opendj.ldif")
+    values = {(value["name"], value["fate"]): (value["count"], value["why"]) for value in json.loads(report.read_text())["values"]}
+    assert values["userPassword {PBKDF2}", "kept"] == values["userPassword {PBKDF2-HMAC-SHA256}", "kept"] == (1, None)
+    assert values["ds-pwp-account-disabled", "translated"] == (1, "pwdAccountLockedTime: nobody binds as them")
+    assert values["ds-privilege-name", "left out"] == (2, "privileges: access rules allow what they allow")
+    for name in ("aci", "ds-pwp-password-policy-dn", "ds-rlim-size-limit", "ds-sync-hist", "ds-sync-state", "ds-pwp-last-login-time"):
+        assert values[name, "left out"][1] and f"left out: {name}: " in done.out, name
+    exported = folder.export().out
+    assert "ds-" not in exported and "aci:" not in exported and exported.count("entryUUID: 5a1fd0a3-5b5e-4e0f-9ac3-1d6a6f2a000") == 6
+    for expected in ("pwdChangedTime: 20230105060708.412Z", "createTimestamp: 20230102030403Z", "pwdEndTime: 20240101000000Z",
+                     "creatorsName: cn=Directory Manager,cn=Root DNs,cn=config"):
+        assert f"{expected}\n" in exported, expected
+    # Into a data directory and over LDAP: passwords of each scheme are good, but not of an account that is disabled, nor of one at its end.
+    served = server(ldif=None, data=folder.data)
+    other = Served(folder.path, server(ldif=None))
+    other.fill("--quiet", "--from", "opendj", DATA / "opendj.ldif")
+    for target in (served, other.server):
+        for name, word, code in (("ada", "lovelace", 0), ("alan", "turing", 0), ("grace", "hopper", 49), ("konrad", "turing", 49)):
+            run("ldapwhoami", "-x", "-H", target.url, "-D", f"uid={name},ou=People,{SUFFIX}", "-w", word, code=code)
+    served.modify(f"dn: uid=grace,ou=People,{SUFFIX}\nchangetype: modify\ndelete: pwdAccountLockedTime\n")
+    run("ldapwhoami", "-x", "-H", served.url, "-D", f"uid=grace,ou=People,{SUFFIX}", "-w", "hopper")
+
+
 def test_stripped_entries_get_new_ones(folder):
     folder.fill(DATA / "slapcat.ldif", "--operational", "strip", "--root-dn", ADMIN)
     text = folder.export().out

@@ -1,6 +1,8 @@
 //! The values of a record as attributes of an entry.
 
-use crate::operational::{Foreign, LOCKED, LOCKED_TIME, Operational, foreign, locks, uuid_of, without_state};
+use crate::operational::{
+    END_TIME, Foreign, LOCKED, LOCKED_TIME, Operational, foreign, locks, uuid_of, without_state,
+};
 use crate::record::Content;
 use crate::report::Fault;
 use crate::words::{Passwords, Words};
@@ -206,6 +208,11 @@ impl<'s> Fields<'s> {
             (Some(Foreign::Lock), Operational::Map | Operational::Strip) => {
                 let reason = "it locks an account, for which the schema has no pwdAccountLockedTime";
                 return self.locked_time.map(|_| Fate::Lock).ok_or_else(|| Fault::at(line.line, reason));
+            }
+            (Some(Foreign::End), Operational::Map | Operational::Strip) => {
+                let end_time = self.schema.find_description(END_TIME);
+                let reason = "it ends an account, for which the schema has no pwdEndTime";
+                return end_time.map(Fate::Keep).ok_or_else(|| Fault::at(line.line, reason));
             }
             (Some(_), Operational::Map | Operational::Strip) => return Ok(Fate::Drop),
             _ => {}

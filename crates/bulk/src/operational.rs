@@ -26,12 +26,17 @@ pub(crate) enum Foreign {
     /// Whether an account is locked: likewise, but `true` becomes a pwdAccountLockedTime that no time ends. It does so too when operational
     /// attributes are stripped, for else a locked account could be used.
     Lock,
+    /// When an account ends: likewise, but it becomes pwdEndTime.
+    End,
 }
 
 /// `pwdAccountLockedTime` of an account that is locked until an administrator ends it.
 pub(crate) const LOCKED: &[u8] = b"000001010000Z";
 /// The attribute that has it.
 pub(crate) const LOCKED_TIME: &[u8] = b"pwdAccountLockedTime";
+
+/// The attribute that has the end of an account.
+pub(crate) const END_TIME: &[u8] = b"pwdEndTime";
 
 const OWN: &str = "the other server's own";
 
@@ -55,7 +60,8 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
         ],
     ),
     (Foreign::Uuid, &["nsUniqueId"]),
-    (Foreign::Lock, &["nsAccountLock"]),
+    (Foreign::Lock, &["ds-pwp-account-disabled", "nsAccountLock"]),
+    (Foreign::End, &["ds-pwp-account-expiration-time"]),
     (Foreign::Own("access rules: pando access translate makes rules of them"), &["aci"]),
     // 389 Directory Server and its kin.
     (
@@ -96,6 +102,27 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
             "ds-sync-hist",
             "ds-sync-state",
         ],
+    ),
+    (
+        Foreign::Own("the state of log-ins and of password policies there"),
+        &[
+            "ds-pta-cached-password",
+            "ds-pta-cached-password-time",
+            "ds-pwp-last-login-time",
+            "ds-pwp-password-changed-by-required-time",
+            "ds-pwp-password-expiration-time",
+            "ds-pwp-reset-time",
+            "ds-pwp-warned-time",
+        ],
+    ),
+    (
+        Foreign::Own("password policies: write policies, and name them in pwdPolicySubentry"),
+        &["ds-pwp-password-policy-dn"],
+    ),
+    (Foreign::Own("privileges: access rules allow what they allow"), &["ds-privilege-name"]),
+    (
+        Foreign::Own("limits of clients: rules of [[limits.rule]] have them"),
+        &["ds-rlim-idle-time-limit", "ds-rlim-lookthrough-limit", "ds-rlim-size-limit", "ds-rlim-time-limit"],
     ),
 ];
 

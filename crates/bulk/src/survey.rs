@@ -91,6 +91,7 @@ impl Survey {
             Some(Foreign::Lock) if locks(value) => {
                 Fate::Translated("pwdAccountLockedTime: nobody binds as them")
             }
+            Some(Foreign::End) => Fate::Translated("pwdEndTime: nobody binds as them from then on"),
             Some(Foreign::Lock) => Fate::Left("they say that the account is not locked"),
             None if KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name)) => Fate::Kept,
             None => return,
@@ -163,6 +164,31 @@ mod tests {
              translated: userPassword in the clear: 1: what --passwords says\n\
              kept: userPassword {NONE}: 1: the scheme is not known here, so no password matches them\n\
              kept: userPassword {SSHA}: 1\n"
+        );
+    }
+
+    #[test]
+    fn an_export_of_opendj() {
+        let text = "dn: dc=example\naci: (targetattr!=\"userPassword\")\nds-sync-state: 00\n\n\
+            dn: uid=a,dc=example\nuserPassword: {PBKDF2}10000:81yMjIQOOCzGxkHgmYgFvRbgF1IBAgMEBQYHCA==\n\
+            ds-privilege-name: bypass-acl\nds-privilege-name: modify-acl\nds-pwp-account-disabled: true\n\
+            ds-pwp-account-expiration-time: 20240101000000Z\nds-pwp-password-policy-dn: cn=x\n\
+            ds-pwp-warned-time: 20230101000000.000Z\nds-rlim-size-limit: 5\nds-sync-hist: dn:00:add\n\
+            pwdChangedTime: 20230105060708.412Z\nuserPassword: {BLOWFISH}AAAA\n";
+        assert_eq!(
+            reported(text),
+            "2 records\n\
+             left out: aci: 1: access rules: pando access translate makes rules of them\n\
+             left out: ds-privilege-name: 2: privileges: access rules allow what they allow\n\
+             translated: ds-pwp-account-disabled: 1: pwdAccountLockedTime: nobody binds as them\n\
+             translated: ds-pwp-account-expiration-time: 1: pwdEndTime: nobody binds as them from then on\n\
+             left out: ds-pwp-password-policy-dn: 1: password policies: write policies, and name them in pwdPolicySubentry\n\
+             left out: ds-pwp-warned-time: 1: the state of log-ins and of password policies there\n\
+             left out: ds-rlim-size-limit: 1: limits of clients: rules of [[limits.rule]] have them\n\
+             left out: ds-sync-hist: 1: the other server's own\n\
+             left out: ds-sync-state: 1: the other server's own\n\
+             kept: userPassword {BLOWFISH}: 1: the scheme is not known here, so no password matches them\n\
+             kept: userPassword {PBKDF2}: 1\n"
         );
     }
 

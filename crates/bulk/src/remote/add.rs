@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::import_state::{self, ImportState, Importer};
-use crate::operational::{Foreign, LOCKED, LOCKED_TIME, foreign, locks, without_state};
+use crate::operational::{END_TIME, Foreign, LOCKED, LOCKED_TIME, foreign, locks, without_state};
 use crate::record::{Content, Place, Records};
 use crate::report::{Callbacks, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
@@ -256,9 +256,12 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
         let is_bookkeeping = BOOKKEEPING.iter().any(|other| other.eq_ignore_ascii_case(name));
         let special = foreign(name);
         is_locked |= special == Some(Foreign::Lock) && locks(value);
-        if is_bookkeeping || special.is_some() {
-            return Ok(());
-        }
+        let description = match special {
+            Some(Foreign::End) => END_TIME.to_vec(),
+            Some(_) => return Ok(()),
+            None if is_bookkeeping => return Ok(()),
+            None => description,
+        };
         let place = *places.entry(description.to_ascii_lowercase()).or_insert(gathered.len());
         if place == gathered.len() {
             gathered.push((description, Vec::new()));

@@ -52,3 +52,14 @@ fn a_schema_that_knows_the_attribute_makes_no_difference() {
     assert_eq!(of("b", "pwdAccountLockedTime"), LOCKED);
     assert!(of("b", "nsAccountLock").is_empty());
 }
+
+#[test]
+fn ends_of_accounts_become_ours() {
+    let shard = shard_with(true);
+    let rest = "ds-pwp-account-expiration-time: 20240101000000.000Z\nds-pwp-account-disabled: true\n\
+        ds-privilege-name: bypass-acl\nds-pwp-password-policy-dn: cn=x\n";
+    loaded(&shard, Operational::Map, &(TOP.to_owned() + &account("a", rest) + &account("b", "")));
+    assert_eq!(texts(&shard, "cn=a,dc=com", "pwdEndTime"), ["20240101000000.000Z"]);
+    assert_eq!(texts(&shard, "cn=a,dc=com", "pwdAccountLockedTime"), LOCKED);
+    assert!(texts(&shard, "cn=b,dc=com", "pwdEndTime").is_empty());
+}
