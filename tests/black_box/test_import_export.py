@@ -253,6 +253,41 @@ def test_an_export_of_opendj(folder, server):
     run("ldapwhoami", "-x", "-H", served.url, "-D", f"uid=grace,ou=People,{SUFFIX}", "-w", "hopper")
 
 
+SLAPD_CONFIG = """\
+dn: cn={4}mail,cn=schema,cn=config
+objectClass: olcSchemaConfig
+cn: {4}mail
+olcAttributeTypes: {0}( 1.3.6.1.4.1.99999.1.1 NAME 'mailAlias' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+olcObjectClasses: {0}( 1.3.6.1.4.1.99999.2.1 NAME 'mailUser' SUP top AUXILIARY MAY mailAlias )
+
+"""
+
+
+def test_what_the_schema_lacks_is_reported(folder):
+    rest = "objectClass: mailUser\nmailAlias: b\nmailAlias: c\nsn: x\n"
+    text = folder.file(TOP + person("a", rest=rest) + person("b", rest=rest) + person("c", rest=rest + "flavour: sweet\n"))
+    database = f"dn: olcDatabase={{1}}mdb,cn=config\nobjectClass: olcMdbConfig\nolcSuffix: {SUFFIX}\nolcDbIndex: uid eq\n" \
+        "olcAccess: {0}to attrs=userPassword by self write by * auth\nolcAccess: {1}to * by * read\n"
+    config, report = folder.file(SLAPD_CONFIG + database, "config.ldif"), folder.path / "report.json"
+    from_openldap = ["--quiet", "--from", "openldap", "--source-config", config, "--report", report]
+    done = folder.fill(*from_openldap, text, code=1)
+    lines = done.out.splitlines()
+    assert lines[0] == "4 records" and lines[-1] == 'index = ["uid:eq"]'
+    assert lines[1:4] == ["not in the schema: attribute type flavour: 1 entry", "not in the schema: attribute type mailAlias: 3 entries",
+                          "not in the schema: object class mailUser: 3 entries"]
+    assert lines[4].startswith("give these definitions with --schema FILE, ") and f"{config} defines 2 of 3" in lines[4]
+    assert lines[5] == f"left out: access rules in {config}: 2: pando access translate --from openldap {config} makes rules of them"
+    written = json.loads(report.read_text())
+    assert written["access-rules"] == 2
+    assert written["not-in-schema"][1] == {"kind": "attribute type", "name": "mailAlias", "entries": 3, "in-source-config": True}
+    # The command is as it is printed, and the definitions are taken in the form that slapcat writes.
+    assert "userPassword" in run(PANDO, "access", "translate", "--from", "openldap", config).out
+    schema = folder.file(SLAPD_CONFIG, "mail.ldif")
+    done = folder.fill("--schema", schema, *from_openldap, "--rejects", folder.path / "rejects", text, code=1)
+    assert "not in the schema: attribute type flavour: 1 entry" in done.out and "mailAlias" not in done.out
+    assert len(folder.dns()) == 3
+
+
 def test_stripped_entries_get_new_ones(folder):
     folder.fill(DATA / "slapcat.ldif", "--operational", "strip", "--root-dn", ADMIN)
     text = folder.export().out

@@ -123,7 +123,7 @@ impl<'r, 'i, 's> Translation<'r, 'i, 's> {
         match attribute(name, self.schema) {
             Attribute::Kept => {
                 put(line.description, value);
-                survey.count(line.description, value);
+                survey.count(line.description, value, self.schema);
             }
             Attribute::Useless(why) => {
                 put(line.description, value);
