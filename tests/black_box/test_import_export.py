@@ -206,6 +206,13 @@ def test_exports_of_other_servers(folder, tmp_path, name, uuids):
         assert gone not in text
     server = start(tmp_path, data=folder.data)
     found = server.search("-b", SUFFIX, f"(entryUUID={uuids[2]})", "*", "+").out
+    if name == "db2ldif.ldif":
+        # Its nsAccountLock locks an account here, too.
+        alan = f"uid=alan,ou=Staff,{SUFFIX}"
+        bind = ["ldapwhoami", "-x", "-H", server.url, "-D", alan, "-w", "turing"]
+        assert "Invalid credentials" in run(*bind, code=49).err
+        server.modify(f"dn: {alan}\nchangetype: modify\ndelete: pwdAccountLockedTime\n")
+        run(*bind)
     server.end()
     assert f"dn: uid=grace,ou=Staff,{SUFFIX}" in found
     created = {"slapcat.ldif": "20220315101114Z", "db2ldif.ldif": "20210504030203Z"}[name]
@@ -219,6 +226,66 @@ def test_exports_of_other_servers(folder, tmp_path, name, uuids):
     else:
         told = folder.fill(DATA / name, data=folder.path / "other", code=1).err
         assert f"{DATA / name}:12:1: " in told and "nsUniqueId" in told, told
+
+
+def test_an_export_of_opendj(folder, server):
+    report = folder.path / "report.json"
+    done = folder.fill("--quiet", "--from", "opendj", "--report", report, DATA / "opendj.ldif")
+    values = {(value["name"], value["fate"]): (value["count"], value["why"]) for value in json.loads(report.read_text())["values"]}
+    assert values["userPassword {PBKDF2}", "kept"] == values["userPassword {PBKDF2-HMAC-SHA256}", "kept"] == (1, None)
+    assert values["ds-pwp-account-disabled", "translated"] == (1, "pwdAccountLockedTime: nobody binds as them")
+    assert values["ds-privilege-name", "left out"] == (2, "privileges: access rules allow what they allow")
+    for name in ("aci", "ds-pwp-password-policy-dn", "ds-rlim-size-limit", "ds-sync-hist", "ds-sync-state", "ds-pwp-last-login-time"):
+        assert values[name, "left out"][1] and f"left out: {name}: " in done.out, name
+    exported = folder.export().out
+    assert "ds-" not in exported and "aci:" not in exported and exported.count("entryUUID: 5a1fd0a3-5b5e-4e0f-9ac3-1d6a6f2a000") == 6
+    for expected in ("pwdChangedTime: 20230105060708.412Z", "createTimestamp: 20230102030403Z", "pwdEndTime: 20240101000000Z",
+                     "creatorsName: cn=Directory Manager,cn=Root DNs,cn=config"):
+        assert f"{expected}\n" in exported, expected
+    # Into a data directory and over LDAP: passwords of each scheme are good, but not of an account that is disabled, nor of one at its end.
+    served = server(ldif=None, data=folder.data)
+    other = Served(folder.path, server(ldif=None))
+    other.fill("--quiet", "--from", "opendj", DATA / "opendj.ldif")
+    for target in (served, other.server):
+        for name, word, code in (("ada", "lovelace", 0), ("alan", "turing", 0), ("grace", "hopper", 49), ("konrad", "turing", 49)):
+            run("ldapwhoami", "-x", "-H", target.url, "-D", f"uid={name},ou=People,{SUFFIX}", "-w", word, code=code)
+    served.modify(f"dn: uid=grace,ou=People,{SUFFIX}\nchangetype: modify\ndelete: pwdAccountLockedTime\n")
+    run("ldapwhoami", "-x", "-H", served.url, "-D", f"uid=grace,ou=People,{SUFFIX}", "-w", "hopper")
+
+
+SLAPD_CONFIG = """\
+dn: cn={4}mail,cn=schema,cn=config
+objectClass: olcSchemaConfig
+cn: {4}mail
+olcAttributeTypes: {0}( 1.3.6.1.4.1.99999.1.1 NAME 'mailAlias' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+olcObjectClasses: {0}( 1.3.6.1.4.1.99999.2.1 NAME 'mailUser' SUP top AUXILIARY MAY mailAlias )
+
+"""
+
+
+def test_what_the_schema_lacks_is_reported(folder):
+    rest = "objectClass: mailUser\nmailAlias: b\nmailAlias: c\nsn: x\n"
+    text = folder.file(TOP + person("a", rest=rest) + person("b", rest=rest) + person("c", rest=rest + "flavour: sweet\n"))
+    database = f"dn: olcDatabase={{1}}mdb,cn=config\nobjectClass: olcMdbConfig\nolcSuffix: {SUFFIX}\nolcDbIndex: uid eq\n" \
+        "olcAccess: {0}to attrs=userPassword by self write by * auth\nolcAccess: {1}to * by * read\n"
+    config, report = folder.file(SLAPD_CONFIG + database, "config.ldif"), folder.path / "report.json"
+    from_openldap = ["--quiet", "--from", "openldap", "--source-config", config, "--report", report]
+    done = folder.fill(*from_openldap, text, code=1)
+    lines = done.out.splitlines()
+    assert lines[0] == "4 records" and lines[-1] == 'index = ["uid:eq"]'
+    assert lines[1:4] == ["not in the schema: attribute type flavour: 1 entry", "not in the schema: attribute type mailAlias: 3 entries",
+                          "not in the schema: object class mailUser: 3 entries"]
+    assert lines[4].startswith("give these definitions with --schema FILE, ") and f"{config} defines 2 of 3" in lines[4]
+    assert lines[5] == f"left out: access rules in {config}: 2: pando access translate --from openldap {config} makes rules of them"
+    written = json.loads(report.read_text())
+    assert written["access-rules"] == 2
+    assert written["not-in-schema"][1] == {"kind": "attribute type", "name": "mailAlias", "entries": 3, "in-source-config": True}
+    # The command is as it is printed, and the definitions are taken in the form that slapcat writes.
+    assert "userPassword" in run(PANDO, "access", "translate", "--from", "openldap", config).out
+    schema = folder.file(SLAPD_CONFIG, "mail.ldif")
+    done = folder.fill("--schema", schema, *from_openldap, "--rejects", folder.path / "rejects", text, code=1)
+    assert "not in the schema: attribute type flavour: 1 entry" in done.out and "mailAlias" not in done.out
+    assert len(folder.dns()) == 3
 
 
 def test_stripped_entries_get_new_ones(folder):
@@ -378,6 +445,7 @@ def test_what_other_servers_keep_is_not_sent(served):
     text = served.export().out
     assert len(served.dns()) == 4 and "nsUniqueId" not in text and "11111111-2222" not in text and "csn-" not in text
     assert text.count("entryUUID: ") == 4
+    assert "nsAccountLock" not in text and text.count("pwdAccountLockedTime: 000001010000Z\n") == 1
 
 
 def test_a_server_that_refuses_or_goes(served, tmp_path):

@@ -5,6 +5,7 @@
 mod attributes;
 mod lines;
 
+use crate::operational::{LOCKED, LOCKED_TIME};
 use crate::record::{Record, Records};
 use crate::report::Fault;
 use crate::source::{Form, Input, Piece, Source, Whole};
@@ -38,8 +39,6 @@ const SYSTEM: [&str; 17] = [
     "DC=ForestDnsZones",
     "OU=Domain Controllers",
 ];
-/// `pwdAccountLockedTime` of an account that is locked until an administrator ends it.
-const LOCKED: &[u8] = b"000001010000Z";
 
 /// A stream of translated records, over an export.
 pub struct Translation<'r, 'i, 's> {
@@ -124,7 +123,7 @@ impl<'r, 'i, 's> Translation<'r, 'i, 's> {
         match attribute(name, self.schema) {
             Attribute::Kept => {
                 put(line.description, value);
-                survey.count(line.description, value);
+                survey.count(line.description, value, self.schema);
             }
             Attribute::Useless(why) => {
                 put(line.description, value);
@@ -150,7 +149,7 @@ impl<'r, 'i, 's> Translation<'r, 'i, 's> {
                 let why = "Active Directory exports none: these accounts need new ones";
                 survey.put("passwords of accounts", Fate::Left(why));
                 if is_disabled(value) {
-                    put(b"pwdAccountLockedTime", LOCKED);
+                    put(LOCKED_TIME, LOCKED);
                     let why = "pwdAccountLockedTime: nobody binds as them; the number is kept as well";
                     survey.put("userAccountControl of disabled accounts", Fate::Translated(why));
                 }

@@ -1,6 +1,8 @@
 //! The values of a record as attributes of an entry.
 
-use crate::operational::{Foreign, Operational, foreign, uuid_of, without_state};
+use crate::operational::{
+    END_TIME, Foreign, LOCKED, LOCKED_TIME, Operational, foreign, locks, uuid_of, without_state,
+};
 use crate::record::Content;
 use crate::report::Fault;
 use crate::words::{Passwords, Words};
@@ -22,6 +24,8 @@ enum Fate {
     Drop,
     /// Another server's name for entryUUID.
     Uuid,
+    /// It says whether the account is locked.
+    Lock,
 }
 
 /// Why an entry cannot be filled in one go.
@@ -44,19 +48,32 @@ pub(crate) struct Fields<'s> {
     remembered: Vec<(Vec<u8>, Fate)>,
     /// Of the current record: what another server calls its entry, as an entryUUID.
     uuid: Option<[u8; 36]>,
+    /// Of the current record: does another server's attribute lock its account?
+    is_locked: bool,
+    /// What locks an account here; a schema may be without it.
+    locked_time: Option<Description>,
     pub(crate) words: Words,
 }
 
 impl<'s> Fields<'s> {
     pub(crate) fn new(schema: &'s Schema, operational: Operational, passwords: Passwords) -> Fields<'s> {
         let words = Words::new(schema, passwords);
-        Fields { schema, operational, remembered: Vec::new(), uuid: None, words }
+        let locked_time = schema.find_description(LOCKED_TIME);
+        Fields {
+            schema,
+            operational,
+            remembered: Vec::new(),
+            uuid: None,
+            is_locked: false,
+            locked_time,
+            words,
+        }
     }
 
     /// Fills an empty entry. The values of an attribute become neighbours, attributes stay in the order in which
     /// they are first named.
     pub(crate) fn fill(&mut self, entry: &mut Entry, content: Content<'_>) -> Result<(), Fault> {
-        self.uuid = None;
+        (self.uuid, self.is_locked) = (None, false);
         match self.fill_listed(entry, content) {
             Ok(()) => {}
             Err(Halt::Fault(fault)) => return Err(fault),
@@ -71,6 +88,10 @@ impl<'s> Fields<'s> {
                 entry.push_attribute(description);
                 entry.push_value(&uuid);
             }
+        }
+        // Instead of a lock of the entry's own, which may end.
+        if let Some(locked_time) = self.locked_time.filter(|_| self.is_locked) {
+            entry.replace(locked_time, [LOCKED]);
         }
         Ok(())
     }
@@ -128,10 +149,14 @@ impl<'s> Fields<'s> {
 
     /// Takes note of a value that does not go into the entry as it stands.
     fn note(&mut self, fate: Fate, line: &Line<'_>, value: &[u8]) -> Result<(), Fault> {
-        if fate == Fate::Uuid {
-            let uuid = uuid_of(value);
-            let reason = "the value of nsUniqueId has not the form 8-8-8-8 of hexadecimal digits";
-            self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason))?);
+        match fate {
+            Fate::Uuid => {
+                let uuid = uuid_of(value);
+                let reason = "the value of nsUniqueId has not the form 8-8-8-8 of hexadecimal digits";
+                self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason))?);
+            }
+            Fate::Lock => self.is_locked |= locks(value),
+            Fate::Keep(_) | Fate::Drop => {}
         }
         Ok(())
     }
@@ -180,6 +205,15 @@ impl<'s> Fields<'s> {
         match (special, self.operational) {
             (Some(Foreign::Derived), _) => return Ok(Fate::Drop),
             (Some(Foreign::Uuid), Operational::Map) => return Ok(Fate::Uuid),
+            (Some(Foreign::Lock), Operational::Map | Operational::Strip) => {
+                let reason = "it locks an account, for which the schema has no pwdAccountLockedTime";
+                return self.locked_time.map(|_| Fate::Lock).ok_or_else(|| Fault::at(line.line, reason));
+            }
+            (Some(Foreign::End), Operational::Map | Operational::Strip) => {
+                let end_time = self.schema.find_description(END_TIME);
+                let reason = "it ends an account, for which the schema has no pwdEndTime";
+                return end_time.map(Fate::Keep).ok_or_else(|| Fault::at(line.line, reason));
+            }
             (Some(_), Operational::Map | Operational::Strip) => return Ok(Fate::Drop),
             _ => {}
         }
@@ -194,7 +228,8 @@ impl<'s> Fields<'s> {
                     self.schema.nearest_type(line.description).map(|name| format!("; is {name} meant?"));
                 let hint = match special {
                     Some(_) => {
-                        "; it is another server's own, which is left out when those are mapped".to_owned()
+                        "; it is another server's own, which is left out or translated when those are mapped"
+                            .to_owned()
                     }
                     None => like.unwrap_or_default(),
                 };

@@ -13,7 +13,9 @@ mod record;
 pub mod remote;
 mod report;
 mod source;
+mod source_configuration;
 mod source_indexes;
+mod source_rest;
 mod streams;
 mod survey;
 mod words;
@@ -26,5 +28,6 @@ pub use report::{
 };
 pub use source::{Input, ReadSeek};
 pub use source_indexes::{ProposedIndexes, proposed_indexes};
-pub use survey::{Fate, Survey, survey};
+pub use source_rest::{SourceRest, source_rest};
+pub use survey::{Definition, Fate, Missing, Survey, survey};
 pub use words::Passwords;

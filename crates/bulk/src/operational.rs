@@ -10,7 +10,7 @@ pub enum Operational {
     /// They are left out; the entries get new ones. So is what other servers keep for themselves.
     Strip,
     /// They are kept, nsUniqueId becomes entryUUID where there is none, and what other servers keep for themselves is left
-    /// out.
+    /// out, or translated where it locks an account.
     Map,
 }
 
@@ -19,11 +19,26 @@ pub enum Operational {
 pub(crate) enum Foreign {
     /// Left out, always: this server works it out itself.
     Derived,
-    /// Another server's own: left out unless operational attributes are kept as they stand.
-    Own,
+    /// Another server's own: left out unless operational attributes are kept as they stand. Why, for a report.
+    Own(&'static str),
     /// Another server's entryUUID: likewise, but kept under that name when they are mapped.
     Uuid,
+    /// Whether an account is locked: likewise, but `true` becomes a pwdAccountLockedTime that no time ends. It does so too when operational
+    /// attributes are stripped, for else a locked account could be used.
+    Lock,
+    /// When an account ends: likewise, but it becomes pwdEndTime.
+    End,
 }
+
+/// `pwdAccountLockedTime` of an account that is locked until an administrator ends it.
+pub(crate) const LOCKED: &[u8] = b"000001010000Z";
+/// The attribute that has it.
+pub(crate) const LOCKED_TIME: &[u8] = b"pwdAccountLockedTime";
+
+/// The attribute that has the end of an account.
+pub(crate) const END_TIME: &[u8] = b"pwdEndTime";
+
+const OWN: &str = "the other server's own";
 
 /// All of them, without regard to case. contextCSN is bookkeeping of a provider of content synchronisation (RFC 4533), in
 /// exports of whole databases.
@@ -45,11 +60,13 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
         ],
     ),
     (Foreign::Uuid, &["nsUniqueId"]),
+    (Foreign::Lock, &["ds-pwp-account-disabled", "nsAccountLock"]),
+    (Foreign::End, &["ds-pwp-account-expiration-time"]),
+    (Foreign::Own("access rules: pando access translate makes rules of them"), &["aci"]),
     // 389 Directory Server and its kin.
     (
-        Foreign::Own,
+        Foreign::Own(OWN),
         &[
-            "aci",
             "accountUnlockTime",
             "copiedFrom",
             "copyingFrom",
@@ -76,7 +93,7 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
     ),
     // OpenDJ, Oracle Unified Directory and PingDirectory.
     (
-        Foreign::Own,
+        Foreign::Own(OWN),
         &[
             "ds-entry-checksum",
             "ds-entry-unique-id",
@@ -85,6 +102,27 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
             "ds-sync-hist",
             "ds-sync-state",
         ],
+    ),
+    (
+        Foreign::Own("the state of log-ins and of password policies there"),
+        &[
+            "ds-pta-cached-password",
+            "ds-pta-cached-password-time",
+            "ds-pwp-last-login-time",
+            "ds-pwp-password-changed-by-required-time",
+            "ds-pwp-password-expiration-time",
+            "ds-pwp-reset-time",
+            "ds-pwp-warned-time",
+        ],
+    ),
+    (
+        Foreign::Own("password policies: write policies, and name them in pwdPolicySubentry"),
+        &["ds-pwp-password-policy-dn"],
+    ),
+    (Foreign::Own("privileges: access rules allow what they allow"), &["ds-privilege-name"]),
+    (
+        Foreign::Own("limits of clients: rules of [[limits.rule]] have them"),
+        &["ds-rlim-idle-time-limit", "ds-rlim-lookthrough-limit", "ds-rlim-size-limit", "ds-rlim-time-limit"],
     ),
 ];
 
@@ -117,6 +155,12 @@ pub(crate) fn without_state(description: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(part);
     }
     Some(out)
+}
+
+/// Does a value of [`Foreign::Lock`] lock the account? Only what surely says no does not.
+pub(crate) fn locks(value: &[u8]) -> bool {
+    const NO: [&[u8]; 4] = [b"0", b"false", b"no", b"off"];
+    !NO.iter().any(|no| no.eq_ignore_ascii_case(value.trim_ascii()))
 }
 
 /// nsUniqueId as an entryUUID: 32 hexadecimal digits in groups of 8-8-8-8 become 8-4-4-4-12. `None` if it is none.
@@ -162,6 +206,16 @@ mod tests {
         assert_eq!(text("nsUniqueId").as_deref(), Some("nsUniqueId"));
         assert_eq!(text("mail;adcsn-5f;vdcsn-5f;Deleted"), None);
         assert_eq!(text("mail;adcsn-5f;deletedattribute;deleted"), None);
+    }
+
+    #[test]
+    fn what_does_not_say_no_locks() {
+        for value in ["true", "TRUE", "1", "", "falsch"] {
+            assert!(locks(value.as_bytes()), "{value}");
+        }
+        for value in ["false", " FALSE", "off", "0"] {
+            assert!(!locks(value.as_bytes()), "{value}");
+        }
     }
 
     #[test]

@@ -2,13 +2,11 @@
 //! 389 Directory Server, config.ldif of OpenDJ.
 
 use crate::operational::foreign;
-use proto::ldif::{Body, Parser, Value};
+use crate::source_configuration::{ConfigEntry, Configuration, Directive};
 use schema::{Rule, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{IndexKind, IndexSettings};
 
-/// Bytes of a configuration that is read.
-const CONFIGURATION_BYTES_MAX: usize = 64 << 20;
 /// Words of OpenLDAP that change how an index is kept, and not what it is for.
 const WITHOUT_MEANING: [&str; 3] = ["none", "nolang", "nosubtypes"];
 
@@ -29,31 +27,21 @@ type Found = (String, Vec<String>);
 /// # Errors
 /// The line that is no LDIF, and why.
 pub fn proposed_indexes(text: &[u8], schema: &Schema) -> Result<ProposedIndexes, (u64, String)> {
-    if text.len() > CONFIGURATION_BYTES_MAX {
-        return Err((1, format!("a configuration has {} MiB at most", CONFIGURATION_BYTES_MAX >> 20)));
-    }
-    let is_ldif = text
-        .split(|byte| *byte == b'\n')
-        .any(|line| line.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case(b"dn:")));
-    let found = if is_ldif { of_ldif(text)? } else { of_slapd(&String::from_utf8_lossy(text)) };
+    let found = match Configuration::read(text)? {
+        Configuration::Slapd(directives) => of_slapd(&directives),
+        Configuration::Ldif(entries) => entries.iter().flat_map(of_entry).collect(),
+    };
     Ok(proposed(found, schema))
 }
 
-/// The directives `index` of slapd.conf. A line that begins with a blank continues the one before it.
-fn of_slapd(text: &str) -> Vec<Found> {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        match lines.last_mut() {
-            Some(last) if line.starts_with([' ', '\t']) => *last = format!("{last} {}", line.trim()),
-            _ => lines.push(line.to_owned()),
-        }
-    }
+/// The directives `index` of slapd.conf.
+fn of_slapd(directives: &[Directive]) -> Vec<Found> {
     let mut slapd = Slapd::default();
-    for line in lines {
-        match line.split_once(char::is_whitespace) {
-            Some((word, rest)) if word.eq_ignore_ascii_case("index") => slapd.directive(rest),
+    for (word, rest) in directives {
+        match &word[..] {
+            "index" => slapd.directive(rest),
             // Each database has a default of its own.
-            Some((word, _)) if word.eq_ignore_ascii_case("database") => slapd.default.clear(),
+            "database" => slapd.default.clear(),
             _ => {}
         }
     }
@@ -86,31 +74,9 @@ impl Slapd {
     }
 }
 
-fn of_ldif(text: &[u8]) -> Result<Vec<Found>, (u64, String)> {
-    let (mut parser, mut rest, mut found) = (Parser::new(), text, Vec::new());
-    while let Some((record, taken)) = parser.next_record(rest) {
-        let record = record.map_err(|error| (error.line, error.reason.to_owned()))?;
-        if let Body::Content(lines) | Body::Add(lines) = record.body {
-            let values: Vec<(String, String)> = lines
-                .iter()
-                .map(|line| {
-                    let (Value::Bytes(bytes) | Value::Url(bytes)) = line.value;
-                    let name = String::from_utf8_lossy(line.description).to_ascii_lowercase();
-                    (name, String::from_utf8_lossy(bytes).into_owned())
-                })
-                .collect();
-            found.extend(of_entry(&values));
-        }
-        rest = &rest[taken..];
-    }
-    Ok(found)
-}
-
 /// The indexes that an entry of a configuration is about.
-fn of_entry(values: &[(String, String)]) -> Vec<Found> {
-    let all = |name: &str| -> Vec<String> {
-        values.iter().filter(|(other, _)| other == name).map(|(_, value)| value.clone()).collect()
-    };
+fn of_entry(entry: &ConfigEntry) -> Vec<Found> {
+    let all = |name: &str| -> Vec<String> { entry.values(name).map(str::to_owned).collect() };
     let mut slapd = Slapd::default();
     let directives = all("olcdbindex");
     // The default counts wherever it stands, for values have no order.

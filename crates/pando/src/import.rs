@@ -33,12 +33,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     target: Target,
 
-    /// Whose export it is: prints first what becomes of passwords, operational attributes and access rules, and maps operational attributes as
-    /// `--operational map` does. What is Active Directory's own is left out or becomes standard attributes
+    /// Whose export it is: prints first what becomes of passwords, operational attributes and access rules, and what the schema lacks, and maps
+    /// operational attributes as `--operational map` does. What is Active Directory's own is left out or becomes standard attributes
     #[arg(long, value_enum, conflicts_with = "operational")]
     from: Option<From>,
 
-    /// With --from: propose indexes for those of the other server. FILE is its slapd.conf, its cn=config as LDIF, dse.ldif or config.ldif
+    /// With --from: propose indexes for those of the other server, and tell what it has of access rules and schema. FILE is its slapd.conf, its
+    /// cn=config as LDIF, dse.ldif or config.ldif
     #[arg(long, value_name = "FILE", requires = "from")]
     source_config: Option<PathBuf>,
 
@@ -100,13 +101,14 @@ EXIT CODES:
 /// Runs it.
 pub(crate) fn run(mut args: Args) -> Result<(), Failed> {
     let mut active_directory = None;
-    if args.from.is_some() {
+    if let Some(from) = args.from {
         let wanted = report::Wanted {
+            from,
             files: &args.files,
             configuration: args.source_config.as_deref(),
             report: args.report.as_deref(),
         };
-        if args.from == Some(From::Ad) {
+        if from == From::Ad {
             args.target.schema_first = Some("ad");
             active_directory = Some(Arc::new(args.target.known_schema()?));
         }

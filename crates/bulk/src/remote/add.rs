@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::import_state::{self, ImportState, Importer};
-use crate::operational::{Foreign, foreign, without_state};
+use crate::operational::{END_TIME, Foreign, LOCKED, LOCKED_TIME, foreign, locks, without_state};
 use crate::record::{Content, Place, Records};
 use crate::report::{Callbacks, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
@@ -241,10 +241,11 @@ fn alone(piece: &Piece, place: &Place) -> (Piece, Place) {
     (Piece { bytes, input, form, line: place.begin_line, offset }, place_alone)
 }
 
-/// The attributes of a record as an add has them, without what only servers set.
+/// The attributes of a record as an add has them, without what only servers set. An account that the other server keeps locked is locked here.
 fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
     let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut gathered: Vec<(Vec<u8>, Vec<&[u8]>)> = Vec::new();
+    let mut is_locked = false;
     content.try_each(|_, line| {
         let Value::Bytes(value) = line.value else {
             let reason = "a value that lies elsewhere (`:<`) is not read; put it here in base64";
@@ -253,9 +254,14 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
         let Some(description) = without_state(line.description) else { return Ok(()) };
         let name = description.split(|byte| *byte == b';').next().unwrap_or_default();
         let is_bookkeeping = BOOKKEEPING.iter().any(|other| other.eq_ignore_ascii_case(name));
-        if is_bookkeeping || matches!(foreign(name), Some(Foreign::Derived | Foreign::Own | Foreign::Uuid)) {
-            return Ok(());
-        }
+        let special = foreign(name);
+        is_locked |= special == Some(Foreign::Lock) && locks(value);
+        let description = match special {
+            Some(Foreign::End) => END_TIME.to_vec(),
+            Some(_) => return Ok(()),
+            None if is_bookkeeping => return Ok(()),
+            None => description,
+        };
         let place = *places.entry(description.to_ascii_lowercase()).or_insert(gathered.len());
         if place == gathered.len() {
             gathered.push((description, Vec::new()));
@@ -263,6 +269,11 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
         gathered[place].1.push(value);
         Ok(())
     })?;
+    if is_locked {
+        // Instead of a lock of the entry's own, which may end.
+        gathered.retain(|(description, _)| !description.eq_ignore_ascii_case(LOCKED_TIME));
+        gathered.push((LOCKED_TIME.to_vec(), vec![LOCKED]));
+    }
     let mut out = Vec::new();
     for (description, values) in gathered {
         put_attribute(&mut out, &description, values);
