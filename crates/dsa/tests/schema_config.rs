@@ -7,9 +7,10 @@ use common::{ADA, Client, Given, Outcome};
 use dsa::SUBSCHEMA_DN;
 use model::ResultCode::{self, *};
 use model::Scope;
-use proto::control::{Control, assertion, manage_dsa_it, no_op, read_entry};
-use proto::op::ModifyDn;
+use proto::control::{Control, assertion, manage_dsa_it, no_op, read_entry, transaction_specification};
+use proto::ext::start_transaction;
 use proto::op::ModifyKind::{self, Add, Delete, Increment, Replace};
+use proto::op::{Extended, ModifyDn};
 use proto::{Request, tag};
 
 const BASE: &str = "cn=schema,cn=config";
@@ -376,6 +377,11 @@ fn controls_are_those_of_a_modify_of_the_subschema() {
             assert_eq!(end.code, UnavailableCriticalExtension, "{}", end.text);
         }
         let manage = Control { oid: manage_dsa_it::OID, critical: true, value: None };
+        // Not in a transaction either.
+        let begin = Extended { oid: start_transaction::OID, value: None };
+        let txn = client.end(&Request::Extended(begin)).value.expect("there is an identifier");
+        let end = client.add_with(WINES, attributes, &[transaction_specification::control(&txn)]).end;
+        is(&end, UnwillingToPerform, "the schema cannot be changed in a transaction");
         assert_eq!(client.add_with(WINES, attributes, &[manage]).end.code, Success);
     });
 }
