@@ -3,9 +3,11 @@
 import ldap
 import pytest
 
-from conftest import PANDO, SUFFIX, connect, run
+from conftest import DATA, PANDO, SECRET, SUFFIX, connect, run
+from test_cluster import ROOT
 from test_cluster import SUFFIX as CLUSTER_SUFFIX
 from test_cluster import bound, cluster, three
+from test_published_schema import OPENLDAP, needs_openldap
 from test_schema_online import ARC, SUBSCHEMA, addition, found, thing
 from test_unboundid import JAR, TOOLS, tool
 
@@ -122,6 +124,87 @@ def test_any_node_removes_and_all_have_it(cluster):
         bound(node).add_s(*thing("taste", f"t{number}", "dry", CLUSTER_SUFFIX))
         assert len(found(bound(node), "(odour=good)", CLUSTER_SUFFIX)) == 3
         assert names(bound(node)) == ["smell", "taste"]
+
+
+def ldapadd(server, path, code=0):
+    return run("ldapadd", *server.admin, "-f", path, code=code)
+
+
+WINES = "cn={5}wines,cn=schema,cn=config"
+PORT = f"dn: cn=port,{SUFFIX}\nobjectClass: wine\ncn: port\nyear: 1970\n"
+
+
+def test_ldapadd_of_a_file_in_openldaps_form(keep):
+    here = keep(ldif="people.ldif")
+    ldapadd(here, DATA / "wines.ldif")
+    run("ldapadd", *here.admin, stdin=PORT)
+    # ldapadd tells the same of the file again as of the first time: nothing is left to be done.
+    ldapadd(here, DATA / "wines.ldif")
+    for ends in (False, True, False):
+        here.end() if ends else here.kill()
+        here = keep()
+        assert found(connect(here), "(year=01970)") == [f"cn=port,{SUFFIX}"]
+        here.modify(f"dn: cn=port,{SUFFIX}\nchangetype: modify\nadd: description\ndescription: x\n", code=65)
+        ldapadd(here, DATA / "wines.ldif")
+    # A modify of the entry, as OpenLDAP's guides show it.
+    change = (f"dn: {WINES}\nchangetype: modify\ndelete: olcDitContentRules\n"
+              f"olcDitContentRules: {{0}}( {ARC}.7.2.1 NAME 'wineRule' )\n-\n"
+              f"add: olcObjectIdentifier\nolcObjectIdentifier: W {ARC}.7\n-\n"
+              "add: olcAttributeTypes\nolcAttributeTypes: {1}( W:1.2 NAME 'grape' SUP name )\n")
+    here.modify(change)
+    here.modify(f"dn: cn=port,{SUFFIX}\nchangetype: modify\nadd: description\ndescription: x\n")
+    assert names(connect(here), arc=f"{ARC}.7.1") == ["grape", "year"]
+    here.kill()
+    here = keep()
+    assert names(connect(here), arc=f"{ARC}.7.1") == ["grape", "year"]
+    assert "cn=Subschema" in here.modify(f"dn: {WINES}\nchangetype: delete\n", code=53).err
+
+
+def test_what_tools_find_of_it(server):
+    here = server("--access-rule", 'config: subtree="cn=config"; dn="uid=ada,ou=People,dc=example,dc=com"; allow=see', ldif="people.ldif")
+    base = "cn=schema,cn=config"
+    ldapadd(here, DATA / "wines.ldif")
+    for scope, count in (("base", 1), ("sub", 1), ("one", 0)):
+        out = here.search("-b", base, "-s", scope, "cn")
+        assert out.dns == [base] * count
+    here.search("-b", WINES, "-s", "base", code=32)
+    # Others neither see it nor change it.
+    plain = ["-x", "-H", here.url]
+    run("ldapsearch", *plain, "-b", base, "-s", "base", code=32)
+    assert "Insufficient access" in run("ldapadd", *plain, "-f", DATA / "wines.ldif", code=50).err
+
+
+@needs_openldap
+@pytest.mark.parametrize("name", ["cosine", "inetorgperson", "nis", "dyngroup", "collective", "openldap", "namedobject",
+                                  "java", "corba", "duaconf", "misc", "dsee", "msuser"])
+def test_ldapadd_of_openldaps_files(server, name):
+    """Those of which all is built in, and those that bring something new."""
+    here = server(ldif=None)
+    if name == "java":
+        ldapadd(here, OPENLDAP / "corba.ldif")
+    ldapadd(here, OPENLDAP / f"{name}.ldif")
+    ldapadd(here, OPENLDAP / f"{name}.ldif")
+
+
+@needs_openldap
+def test_files_with_syntaxes_that_the_program_lacks_are_refused(server):
+    here = server(ldif=None)
+    assert "syntaxes come with the program" in ldapadd(here, OPENLDAP / "pmi.ldif", code=53).err
+    # It has that of presentationAddress, which nothing here uses.
+    assert "syntax 1.3.6.1.4.1.1466.115.121.1.43 is not known" in ldapadd(here, OPENLDAP / "core.ldif", code=19).err
+
+
+def test_openldaps_form_at_any_node(cluster):
+    three(cluster)
+    run("ldapadd", "-x", "-H", cluster.nodes[3].url, "-D", ROOT, "-w", SECRET, "-f", DATA / "wines.ldif")
+    for number in (1, 2, 3):
+        node = cluster.nodes[number]
+        bound(node).add_s(f"cn=w{number},{CLUSTER_SUFFIX}", [("objectClass", [b"wine"]), ("cn", [f"w{number}".encode()]), ("year", [b"1970"])])
+        run("ldapadd", "-x", "-H", node.url, "-D", ROOT, "-w", SECRET, "-f", DATA / "wines.ldif")
+    cluster.kill(2)
+    cluster.start(2)
+    cluster.wait_for_safety(1)
+    assert len(found(bound(cluster.nodes[2]), "(year=1970)", CLUSTER_SUFFIX)) == 3
 
 
 @pytest.mark.skipif(not JAR, reason="UNBOUNDID_JAR names no jar; tests/run sets it")

@@ -26,6 +26,13 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config) {
     }
 }
 
+/// The entry below which definitions can be added. What was added is shown in the subschema.
+pub(crate) fn fill_schema(entry: &mut Entry, schema: &Schema) {
+    put_all(entry, schema, "objectClass", ["top", "olcSchemaConfig"]);
+    let text = "Entries with definitions can be added below; definitions are shown in cn=Subschema";
+    put_all(entry, schema, "description", [text]);
+}
+
 /// What does change.
 /// Read anew whenever the entry is refreshed.
 pub(crate) fn measures() -> impl Iterator<Item = (String, Measure)> {

@@ -47,6 +47,9 @@ pub const MONITOR_DN: &str = "cn=Monitor";
 /// DN of the configuration.
 pub(crate) const CONFIG_DN: &str = "cn=config";
 
+/// DN below which definitions can be added in the form of OpenLDAP.
+pub(crate) const SCHEMA_CONFIG_DN: &str = "cn=schema,cn=config";
+
 /// DN of the change log.
 pub(crate) const CHANGE_LOG_DN: &str = "cn=changelog";
 
@@ -64,6 +67,8 @@ pub(crate) struct System {
     config_name: [Vec<u8>; 1],
     subschema_name: [Vec<u8>; 1],
     change_log_name: [Vec<u8>; 1],
+    /// Normal form of [`SCHEMA_CONFIG_DN`].
+    schema_config_name: Vec<u8>,
     /// Monotonic time, in ns, from which on the monitor is too old.
     stale_from_ns: AtomicU64,
     /// The last change that each of [`ROOT_DSES`] shows. At first none does.
@@ -110,6 +115,7 @@ impl System {
         let inner_names = ROOT_DSES.map(normal).to_vec();
         let (config_name, subschema_name) = ([normal(CONFIG_DN)], [normal(SUBSCHEMA_DN)]);
         let change_log_name = [normal(CHANGE_LOG_DN)];
+        let schema_config_name = normal(SCHEMA_CONFIG_DN);
         let last_usns = [const { AtomicU64::new(u64::MAX) }; Offer::COUNT];
         let stale_from_ns = AtomicU64::new(0);
         Ok(System {
@@ -118,6 +124,7 @@ impl System {
             config_name,
             subschema_name,
             change_log_name,
+            schema_config_name,
             stale_from_ns,
             last_usns,
         })
@@ -157,6 +164,18 @@ impl System {
     /// Is this the DN of the subschema subentry?
     pub(crate) fn is_subschema(&self, dn: &[u8]) -> bool {
         self.is_one_of(dn, &self.subschema_name)
+    }
+
+    /// Is this [`SCHEMA_CONFIG_DN`]?
+    pub(crate) fn is_schema_config(&self, dn: &[u8]) -> bool {
+        let mut key = Vec::new();
+        self.shard.schema().normalise_dn(dn, &mut key).is_ok() && key == self.schema_config_name
+    }
+
+    /// Is this [`SCHEMA_CONFIG_DN`], or the DN of an entry directly below it?
+    pub(crate) fn is_of_schema_config(&self, dn: &[u8]) -> bool {
+        let superior = dn::split_first(dn).1;
+        self.is_schema_config(dn) || superior.is_some_and(|superior| self.is_schema_config(superior))
     }
 
     /// Is this the DN of the change log, or that of an entry in it?

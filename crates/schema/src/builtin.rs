@@ -59,6 +59,11 @@ pub(crate) fn is_standard(line: &str) -> bool {
     defined(line).is_some_and(|oid| others().any(|name| defines(name, oid)))
 }
 
+/// Has the standard schema a definition with this OID?
+pub(crate) fn is_of_standard(oid: &str) -> bool {
+    STANDARD.iter().chain(&["system"]).any(|name| defines(name, oid))
+}
+
 /// Has a built-in file a definition with this OID?
 pub(crate) fn has(oid: &str) -> bool {
     BUILTIN_NAMES.iter().any(|name| defines(name, oid))

@@ -281,12 +281,17 @@ fn decode(value: &str) -> Option<(String, usize)> {
         Some(encoded) => (String::from_utf8(base64(encoded.trim())?).ok()?, 0),
         None => (value.trim_start().to_owned(), value.len() - value.trim_start().len()),
     };
-    let bare = match text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-        Some((index, rest)) if index.bytes().all(|b| b.is_ascii_digit()) => rest,
-        _ => &text,
-    };
+    let bare = without_index(&text);
     cut += text.len() - bare.len();
     Some((bare.to_owned(), cut))
+}
+
+/// A value of OpenLDAP's `cn=config` without the number that is its place among the others, `{0}`.
+pub(crate) fn without_index(text: &str) -> &str {
+    match text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+        Some((index, rest)) if index.bytes().all(|b| b.is_ascii_digit()) => rest,
+        _ => text,
+    }
 }
 
 /// Base64 (RFC 4648 section 4), with any padding or none; schema files seldom have it. A digit that is left over is dropped, as earlier

@@ -21,6 +21,7 @@ mod classify;
 mod door;
 mod no_op;
 pub(super) mod prepare;
+mod schema;
 pub(super) mod submit;
 
 pub(super) use self::authorize::authorize_proxied;
@@ -433,7 +434,9 @@ fn pass<'a>(
     match &request.kind {
         Kind::Bound(_) => unreachable!("it concerns transactions"),
         // These read the directory to decide what to log, so all before them must be applied.
-        Kind::Extended(..) | Kind::Config | Kind::Schema if !is_first => return Ok(Admission::Barrier),
+        Kind::Extended(..) | Kind::Config | Kind::Schema | Kind::SchemaConfig if !is_first => {
+            return Ok(Admission::Barrier);
+        }
         Kind::OwnPassword if may_be_own() && !is_first => return Ok(Admission::Barrier),
         Kind::Extended(writes, value) => {
             let change = change::of_extended(parts, &identity, request.message.id, (writes, *value))?;
@@ -453,7 +456,7 @@ fn pass<'a>(
         _ => {}
     }
     let needs = match request.kind {
-        Kind::Config | Kind::Schema => Needs::Nothing,
+        Kind::Config | Kind::Schema | Kind::SchemaConfig => Needs::Nothing,
         _ => op::password_values::needs(parts.dsa, &identity, &request.message.request),
     };
     if needs == Needs::Entry && !is_first {
@@ -474,20 +477,9 @@ fn pass<'a>(
         return Ok(Admission::Done);
     }
     authorize::of_name(parts.dsa, &identity)?;
-    if let (Kind::Schema, message::Request::Modify(modify)) = (request.kind, &request.message.request) {
+    if matches!(request.kind, Kind::Schema | Kind::SchemaConfig) {
         refuse_critical(requested)?;
-        let allowed = authorize::of_schema(parts, &identity, request, modify);
-        let judged = allowed.and_then(|()| {
-            let who = identity.requester();
-            let judged = authorize::reading(parts, |reading| op::extend_schema::judge(reading, who, modify));
-            judged.map_err(|(code, text)| Refused::Refusal((code, text.into())))
-        });
-        let mut answered = Vec::new();
-        judged.as_ref().err().into_iter().for_each(|refused| refused.answer(request, &mut answered));
-        noted::configuration(parts.dsa, session, &request.message.request, &answered);
-        judged?;
-        parts.counters.count_operation(&request.message.request);
-        submit::schema(session, parts, &op::extend_schema::message(request.message.id, modify), out);
+        schema::run(session, parts, &identity, request, out)?;
         return Ok(Admission::Done);
     }
     if let Some(answer) = referral::answer_outside(parts.dsa, &request.message) {

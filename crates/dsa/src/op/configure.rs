@@ -16,7 +16,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::indexing::{IndexChange, NotTaken, parse};
-use crate::outcome::{self, Refusal};
+use crate::outcome::{self, FixedRefusal, Refusal};
 use crate::settings::{self, Author, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
@@ -25,6 +25,13 @@ use proto::op::modify::{Modify, ModifyKind};
 use proto::tag;
 use schema::Schema;
 use store::{IndexName, ReadPoint, Reader};
+
+/// How an update of the configuration is refused that is not the root DN's.
+pub(crate) const NO_SETTINGS: FixedRefusal =
+    (ResultCode::InsufficientAccessRights, "only the root DN may change the configuration");
+
+/// What becomes of entries with definitions.
+const NOT_KEPT: &str = "names of entries below cn=schema,cn=config are not kept: delete definitions by a modify of cn=Subschema, which shows them, or of the entry that they came with";
 
 /// Answers an update of `cn=config`, of one who may change entries; or returns the change of settings that is to go through the log and is
 /// answered when it holds. With the control no-op (`is_checked_only`) nothing is changed, and it is answered that it would be.
@@ -39,11 +46,12 @@ pub(crate) fn run(
 ) -> Option<SettingsChange> {
     let response = tag::response_to(message.request.tag())?;
     let done = match &message.request {
-        _ if !identity.is_root => Err((
-            ResultCode::InsufficientAccessRights,
-            "only the root DN may change the configuration".to_owned(),
-        )),
+        _ if !identity.is_root => Err((NO_SETTINGS.0, NO_SETTINGS.1.to_owned())),
         Request::Modify(modify) => change(dsa, modify, (identity, now), is_checked_only),
+        Request::Delete(dn) if dsa.system.is_of_schema_config(dn) => Err(unwilling(NOT_KEPT)),
+        Request::ModifyDn(modify_dn) if dsa.system.is_of_schema_config(modify_dn.dn) => {
+            Err(unwilling(NOT_KEPT))
+        }
         _ => Err(unwilling("entries below cn=config can be modified, but not added, deleted or renamed")),
     };
     // What cn=config shows was made before this change.

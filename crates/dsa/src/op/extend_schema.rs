@@ -6,9 +6,11 @@
 //! What becomes of it depends on the definitions and the entries that there are, and on the message alone. What depends on one server, its
 //! settings, is looked at here only.
 
+mod config_form;
 mod in_use;
 mod rights;
 
+pub(crate) use config_form::Asked;
 pub(crate) use rights::may_change;
 
 use crate::access::Requester;

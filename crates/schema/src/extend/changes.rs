@@ -31,6 +31,17 @@ impl Element {
         Element::StructureRule,
     ];
 
+    /// The attribute of the subschema that has such definitions (RFC 4512 section 4.2).
+    pub fn attribute(self) -> &'static str {
+        match self {
+            Element::AttributeType => "attributeTypes",
+            Element::ObjectClass => "objectClasses",
+            Element::ContentRule => "dITContentRules",
+            Element::NameForm => "nameForms",
+            Element::StructureRule => "dITStructureRules",
+        }
+    }
+
     pub(crate) fn statement(self) -> StatementKind {
         match self {
             Element::AttributeType => StatementKind::AttributeType,

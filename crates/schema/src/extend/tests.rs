@@ -415,3 +415,50 @@ fn a_file_has_no_word_that_only_the_server_writes() {
         assert!(built.unwrap_err().to_string().contains("is not the beginning of a definition"), "{text}");
     }
 }
+
+#[test]
+fn what_is_there_already_need_not_be_added() {
+    let schema = standard();
+    let added: [(Element, &str); 3] = [
+        (Element::AttributeType, "( 1.3.6.1.4.1.99999.1.1 NAME ( 'taste' 'flavour' ) DESC 'x' SUP name )"),
+        (
+            Element::ObjectClass,
+            "( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top STRUCTURAL MUST cn MAY ( taste $ l ) )",
+        ),
+        (Element::ContentRule, "( 1.3.6.1.4.1.99999.2.1 NAME 'wineRule' NOT l )"),
+    ];
+    let added = added.iter().map(|(element, text)| (*element, text.as_bytes())).collect();
+    let plan = schema.plan(&Changes { removed: Vec::new(), added });
+    schema.put(plan.unwrap_or_else(|why| panic!("{why}")));
+    let (kind, class, rule) = (Element::AttributeType, Element::ObjectClass, Element::ContentRule);
+    let alike = Some(Already::Alike);
+    let is = |element, text: &str| schema.has_already(element, text.as_bytes());
+    // Written out what is inherited there, with fewer names and another description.
+    let full = "( 1.3.6.1.4.1.99999.1.1 NAME 'Taste' DESC 'y' SUP name EQUALITY caseIgnoreMatch \
+                SUBSTR caseIgnoreSubstringsMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15{64} X-ORIGIN 'z' )";
+    assert_eq!(is(kind, full), alike);
+    for other in [
+        full.replace("'Taste'", "'smell'"),
+        full.replace("SUP name ", ""),
+        full.replace("SUP name", "SUP nothing"),
+        full.replace("caseIgnoreMatch", "caseExactMatch"),
+        full.replace("121.1.15{64}", "121.1.26"),
+        full.replace("X-ORIGIN 'z'", "SINGLE-VALUE"),
+        full.replace("99999.1.1", "99999.1.2"),
+        "no definition".to_owned(),
+    ] {
+        assert_eq!(is(kind, &other), None, "{other}");
+    }
+    assert_eq!(is(class, "( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top MUST cn MAY flavour )"), alike);
+    for other in ["MUST cn MAY mail", "MUST ( cn $ l )", "AUXILIARY MUST cn", "MUST cn MAY nothing"] {
+        let text = format!("( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top {other} )");
+        assert_eq!(is(class, &text), None, "{text}");
+    }
+    assert_eq!(is(rule, "( 1.3.6.1.4.1.99999.2.1  NAME 'wineRule'  NOT l )"), alike);
+    assert_eq!(is(rule, "( 1.3.6.1.4.1.99999.2.1 NAME 'wineRule' NOT ou )"), None);
+    // What comes with the program is told apart from what was added.
+    assert_eq!(is(kind, "( 2.5.4.4 NAME 'sn' DESC 'of a person' SUP name )"), alike);
+    let standard = |name: &str| Some(Already::Standard(name.to_owned()));
+    assert_eq!(is(kind, "( 2.5.4.4 NAME 'sn' SUP name SINGLE-VALUE )"), standard("'sn' (2.5.4.4)"));
+    assert_eq!(is(class, "( 2.5.6.6 NAME 'person' SUP top MUST cn )"), standard("'person' (2.5.6.6)"));
+}

@@ -287,7 +287,7 @@ fn authorize<'r, 'a>(
             let text = "entries below cn=config cannot be changed in a transaction";
             return Err((ResultCode::UnwillingToPerform, text).into());
         }
-        Kind::Schema => {
+        Kind::Schema | Kind::SchemaConfig => {
             let text = "the schema cannot be changed in a transaction";
             return Err((ResultCode::UnwillingToPerform, text).into());
         }

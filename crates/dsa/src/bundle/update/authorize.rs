@@ -14,6 +14,7 @@ use crate::context::Reading;
 use crate::control::{Requested, assertion, proxied_authorization, update};
 use crate::engine::Dsa;
 use crate::identity::Identity;
+use crate::op::configure::NO_SETTINGS;
 use crate::op::extend_schema::may_change;
 use crate::op::modify_dn::new_dn;
 use crate::outcome;
@@ -185,7 +186,7 @@ pub(in crate::bundle) fn authorize<'a>(
     }
 }
 
-/// May this identity make this modify of the subschema?
+/// May this identity make this modify of the subschema, in whatever form it asked for it?
 ///
 /// # Errors
 /// The refusal if it may not.
@@ -206,6 +207,10 @@ pub(in crate::bundle) fn of_schema<'a>(
     let pin = reader.pin();
     reading(parts, |reading| match may_change(reading, identity.requester(), pin.read_point(), modify) {
         Ok(()) => Ok(()),
+        // It has named an entry of the configuration, and is told no more of that than others are.
+        Err(rights::Denied::Absent(_)) if matches!(request.kind, Kind::SchemaConfig) => {
+            Err(NO_SETTINGS.into())
+        }
         Err(denied) => Err(refusal(reading, identity, &request.message, denied)),
     })
 }

@@ -43,6 +43,8 @@ pub(in crate::bundle) enum Kind<'a> {
     Config,
     /// A modify of the subschema.
     Schema,
+    /// The same in the form of OpenLDAP: an add or a modify of an entry with definitions.
+    SchemaConfig,
     /// Of an entry.
     Entry,
 }
@@ -94,7 +96,15 @@ fn request<'a>(dsa: &Dsa, message: Message<'a>, frame: &'a [u8]) -> Request<'a> 
             Some(Role::Bounds(bound)) => Kind::Bound(*bound),
             Some(Role::Reads(_) | Role::Secures(_) | Role::Cancels) | None => unreachable!("it is no update"),
         },
-        request if is_config(dsa, request) => Kind::Config,
+        request if is_config(dsa, request) => match request {
+            message::Request::Add(proto::op::Add { dn, .. })
+            | message::Request::Modify(proto::op::Modify { dn, .. })
+                if dsa.system.is_of_schema_config(dn) =>
+            {
+                Kind::SchemaConfig
+            }
+            _ => Kind::Config,
+        },
         message::Request::Modify(modify) if is_schema(dsa, modify.dn) => Kind::Schema,
         message::Request::Modify(_) if own_password::asked(dsa.shard.schema(), &message).is_some() => {
             Kind::OwnPassword

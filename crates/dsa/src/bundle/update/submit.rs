@@ -12,7 +12,7 @@ use crate::extension::Change;
 use crate::identity::Identity;
 use crate::journal::{Journal, Submission, Updates};
 use crate::op;
-use crate::session::Session;
+use crate::session::{ActingIdentity, Session};
 use crate::settings::SettingsChange;
 use crate::tree_delete::Part;
 use crate::worker::Parts;
@@ -103,6 +103,26 @@ pub(super) fn schema(session: &mut Session, parts: &mut Parts<'_>, frame: &[u8],
         None => op::extend_schema::run(parts.dsa, frame, parts.now, out),
         Some(_) => alone(session, parts, frame, |submission| submission.is_schema = true),
     }
+}
+
+/// The same of a change that is answered in another form.
+pub(super) fn schema_change(
+    session: &mut Session,
+    parts: &mut Parts<'_>,
+    mut change: Change,
+    out: &mut Vec<u8>,
+) {
+    let message = std::mem::take(&mut change.message);
+    if parts.dsa.journal.get().is_none() {
+        let mut modified = Vec::new();
+        op::extend_schema::run(parts.dsa, &message, parts.now, &mut modified);
+        session.answer_change(&change, &modified, out);
+        return;
+    }
+    let (identity, authorization_id) = (change.actor.clone(), Vec::new());
+    session.batch.acting =
+        Some(Box::new(ActingIdentity { identity, authorization_id, password: Some(change) }));
+    alone(session, parts, &message, |submission| submission.is_schema = true);
 }
 
 /// Submits a message to the log by itself, marked as what it is.
