@@ -6,7 +6,7 @@
 use crate::behaviour::FIRST_WITH_NEW_NAMES_REFERRED;
 use crate::context::Writing;
 use crate::control::Requested;
-use crate::control::update::{names, target};
+use crate::control::update::{names, place};
 use crate::engine::Dsa;
 use crate::op::modify_dn::new_dn;
 use model::{EntryId, ResultCode, Scope};
@@ -21,6 +21,9 @@ use store::{DnCache, EntryRef, ReadPoint};
 
 /// Schemes whose URIs have a DN.
 const LDAP_SCHEMES: [&[u8]; 3] = [b"ldap", b"ldaps", b"ldapi"];
+
+/// Why a new superior is refused (RFC 3296 section 5.6.2).
+pub(crate) const OTHER_SUPERIOR: &str = "the new superior is held by another server";
 
 /// Where a request leads that meets a referral object on the way down to its entry.
 /// The URIs are ready to be sent; `dn` is the matchedDN of the answer.
@@ -147,11 +150,7 @@ pub(crate) fn refer_update(
 #[cold]
 fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec<u8>) -> bool {
     let Some(response_tag) = tag::response_to(message.request.tag()) else { return false };
-    let (dn, is_add) = match (&message.request, target(&message.request)) {
-        (Request::Add(add), _) => (add.dn, true),
-        (_, Some(dn)) => (dn, false),
-        _ => return false,
-    };
+    let Some((dn, is_add)) = place(&message.request) else { return false };
     if let Some(referral) = met_by_update(writing, dn, is_add) {
         referral.answer(out, message.id, response_tag);
         return true;
@@ -165,7 +164,7 @@ fn refer_met(writing: &mut Writing<'_, '_>, message: &Message<'_>, out: &mut Vec
 /// Why the new name is another server's (RFC 3296 section 5.6.2), if it is: the entry would go there.
 fn met_by_new_name(writing: &mut Writing<'_, '_>, request: &ModifyDn<'_>) -> Option<&'static str> {
     if request.new_superior.is_some_and(|superior| met_by_update(writing, superior, false).is_some()) {
-        return Some("the new superior is held by another server");
+        return Some(OTHER_SUPERIOR);
     }
     if writing.dsa.behaviour() < FIRST_WITH_NEW_NAMES_REFERRED {
         return None;

@@ -12,6 +12,7 @@
 
 pub(crate) mod chained;
 pub(crate) mod password;
+pub(crate) mod referred;
 pub(crate) mod relax;
 
 use crate::access::{
@@ -159,20 +160,6 @@ pub(crate) fn visible(
         next = Some(entry.parent()).filter(|id| id.0 != 0);
     }
     Err(Unresolved::NoSuchObject(None))
-}
-
-/// The superior of a referral object that an entry is, or is below of, and that the requester may not read; 0 if it has none. `None` if
-/// there is no such object. What may not be read is absent: its URIs are values like any others, and tell that it is there.
-#[cold]
-pub(crate) fn hidden_referral(
-    reading: &mut Reading<'_>,
-    (who, operation): (Requester, Operation),
-    nearest: EntryId,
-) -> Option<EntryId> {
-    let object = reading.read_point.referral_above(nearest)?;
-    let view = reading.scratch.view(who, Action::of(operation), &object, reading.read_point);
-    let is_hidden = !reading.scratch.views.may_return(view) && !planted::is(holes::REFERRAL_NOT_JUDGED);
-    is_hidden.then(|| object.parent())
 }
 
 /// An entry that is to be changed, if it may be disclosed, and the view on it.
@@ -452,6 +439,20 @@ fn modify(reading: &mut Reading<'_>, who: Requester, request: &Modify<'_>) -> Re
 /// # Errors
 /// The right that is missing, at the old place or at the new one.
 fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> Result<Conditions, Denied> {
+    let mut all = leave(reading, who, request)?;
+    if let Some(superior) = request.new_superior {
+        let (above, view) = target(reading, who, superior, Operation::Rename)?;
+        on_entry(reading, view, Right::MoveIn)?;
+        all.extend(conditions(reading, who, &above, view, superior));
+    }
+    Ok(all)
+}
+
+/// What a rename needs but for the rights on its new superior.
+///
+/// # Errors
+/// The right that is missing on the entry.
+fn leave(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> Result<Conditions, Denied> {
     let (entry, view) = target(reading, who, request.dn, Operation::Rename)?;
     let schema = reading.dsa.shard.schema();
     let mut held = HeldDescriptions::new(schema);
@@ -467,14 +468,10 @@ fn rename(reading: &mut Reading<'_>, who: Requester, request: &ModifyDn<'_>) -> 
             on_attribute(reading, who, view, description, Right::Delete, [&value[..]])?;
         }
     }
-    let mut all = conditions(reading, who, &entry, view, request.dn);
-    if let Some(superior) = request.new_superior {
+    if request.new_superior.is_some() {
         on_entry(reading, view, Right::MoveOut)?;
-        let (above, view) = target(reading, who, superior, Operation::Rename)?;
-        on_entry(reading, view, Right::MoveIn)?;
-        all.extend(conditions(reading, who, &above, view, superior));
     }
-    Ok(all)
+    Ok(conditions(reading, who, &entry, view, request.dn))
 }
 
 /// True of an entry as long as nobody changes it. What an answer hung on may be more than a filter on the entry can say: which values there

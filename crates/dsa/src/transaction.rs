@@ -8,7 +8,7 @@ mod open;
 mod settings;
 mod view;
 
-pub(crate) use evaluate::Evaluation;
+pub(crate) use evaluate::{ELSEWHERE, Evaluation};
 pub(crate) use intents::{HasPrecedence, Holding, Intents};
 pub(crate) use open::{AbortReason, IDENTIFIER_BYTES_MAX, Open, OpenCount, SESSION_TRANSACTIONS_MAX};
 pub(crate) use open::{Transaction, Transactions};

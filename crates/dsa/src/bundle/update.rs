@@ -351,6 +351,8 @@ pub(super) enum Refused<'a> {
     Refusal(Refusal),
     /// The whole answer.
     Answer(Vec<u8>),
+    /// The whole answer, which refers to another server. A transaction cannot go there.
+    Elsewhere(Vec<u8>),
 }
 
 impl From<(ResultCode, &'static str)> for Refused<'_> {
@@ -370,7 +372,7 @@ impl Refused<'_> {
         let message = &request.message;
         match self {
             Refused::Control(error) => control::refuse(message, *error, out),
-            Refused::Answer(answer) => out.extend_from_slice(answer),
+            Refused::Answer(answer) | Refused::Elsewhere(answer) => out.extend_from_slice(answer),
             Refused::Refusal((code, text)) => {
                 let response = tag::response_to(message.request.tag()).expect("updates have answers");
                 let asks = request.requested().is_ok_and(|requested| requested.asks_policy());

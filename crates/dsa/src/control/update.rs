@@ -34,6 +34,14 @@ pub(crate) fn target<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
     }
 }
 
+/// The name that an update is for, and whether it is to be given to a new entry.
+pub(crate) fn place<'a>(request: &Request<'a>) -> Option<(&'a [u8], bool)> {
+    match request {
+        Request::Add(add) => Some((add.dn, true)),
+        request => target(request).map(|dn| (dn, false)),
+    }
+}
+
 /// Names of the entries that an update is about. A change of a password says it in its own way.
 /// A rename is about two: the entry, and the name that it takes, which an open transaction may be about to add.
 pub(crate) fn names<'a>(request: &Request<'a>) -> impl Iterator<Item = Cow<'a, [u8]>> {

@@ -18,7 +18,8 @@ use crate::op::password_values::is_password;
 use crate::outcome::FixedRefusal;
 use crate::password::Passwords;
 use crate::referral::Referral;
-use crate::rights::{self, Denied, hidden_referral, operation_of, visible};
+use crate::rights::referred::{Met, met};
+use crate::rights::{self, Denied, operation_of};
 use model::{EntryId, ResultCode, dn};
 use proto::control::Controls;
 use proto::control::chaining_behavior::{self, Behavior};
@@ -26,7 +27,6 @@ use proto::list::{Octets, octet_list};
 use proto::message::{Message, Request};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
-use store::Unresolved;
 
 /// What becomes of a request.
 pub(crate) enum Step {
@@ -139,27 +139,13 @@ fn lead(
     let outward = reading.dsa.outward.get()?;
     let operation = operation_of(request);
     let (dn, is_add) = match request {
-        Request::Add(request) => (request.dn, true),
         Request::Compare(request) => (request.dn, false),
-        request => (crate::control::update::target(request)?, false),
+        request => crate::control::update::place(request)?,
     };
-    let mut met = |dn: &[u8], is_add: bool| {
-        let read_point = reading.read_point;
-        // What may not be disclosed is not there, for chaining as for referrals.
-        let found = read_point.resolve(dn, &mut reading.scratch.evaluator.cache);
-        let mut named = None;
-        let nearest = match visible(reading, who, found) {
-            // That the name is taken is said by the one that would add it.
-            Ok(id) if is_add => read_point.entry(id)?.parent(),
-            Ok(id) => *named.insert(id),
-            Err(Unresolved::NoSuchObject(Some(id))) => id,
-            Err(_) => return None,
-        };
-        if nearest.0 == 0 || hidden_referral(reading, (who, operation), nearest).is_some() {
-            return None;
-        }
-        let object = read_point.referral_above(nearest)?.id;
-        Some((object, Referral::met(read_point, nearest, dn, None)?, named == Some(object)))
+    // What may not be disclosed is not there, for chaining as for referrals.
+    let mut met = |dn: &[u8], is_add: bool| match met(reading, (who, operation), dn, is_add)? {
+        Met::Object { object, referral, is_itself } => Some((object, referral, is_itself)),
+        Met::Hidden(_) => None,
     };
     let (object, referral, is_itself) = met(dn, is_add)?;
     // The other entry would lose a value of the name that it has there, for which nobody has judged the right, and the URL would lead nowhere.

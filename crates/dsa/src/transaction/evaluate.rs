@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 use store::Refused;
 use store::overlay::Overlay;
 
+/// Why a transaction has no update that another server would make.
+pub(crate) const ELSEWHERE: &str = "the entry is on another server; a transaction cannot span servers";
+
 /// Are the old and the new RDN of the same attributes?
 /// Then the same name forms fit, and so do the structure rules below one superior.
 /// A name that cannot be read is refused by the rename itself.
@@ -253,9 +256,8 @@ impl<'e, 'r> Evaluation<'e, 'r> {
 
 /// A transaction happens in one server (RFC 5805 section 4 leaves more to others).
 fn refuse_referral(message: &Message<'_>, out: &mut Vec<u8>) {
-    let text = "the entry is on another server; a transaction cannot span servers";
     let response = tag::response_to(message.request.tag()).expect("updates have answers");
-    outcome::say(out, message.id, response, ResultCode::AffectsMultipleDsas, text);
+    outcome::say(out, message.id, response, ResultCode::AffectsMultipleDsas, ELSEWHERE);
 }
 
 /// The values that a modify adds or takes away, one by one.

@@ -21,6 +21,7 @@ mod memberships;
 mod of_entries;
 mod operations;
 mod places;
+mod referred;
 mod values;
 
 use common::journal::journaled_with;

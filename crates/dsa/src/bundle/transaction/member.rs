@@ -27,7 +27,7 @@ use crate::outcome::{self, FixedRefusal};
 use crate::password::policies::may_be_of_policy;
 use crate::session::Session;
 use crate::session::security::Security;
-use crate::transaction::{Evaluation, Transaction};
+use crate::transaction::{ELSEWHERE, Evaluation, Transaction};
 use crate::worker::{Parts, Scratch};
 use env::planted;
 use model::ResultCode;
@@ -304,13 +304,15 @@ fn authorize<'r, 'a>(
         Kind::OwnPassword | Kind::Entry => {}
     }
     of_name(dsa, identity)?;
-    match writes_all {
-        true => {
-            update::authorize::reading(parts, |reading| {
-                update::authorize::authorize(reading, identity, request, requested).map(drop)
-            })?;
-        }
-        false => authorize_inside(transaction, parts, identity, request, requested)?,
+    let decided = match writes_all {
+        true => update::authorize::reading(parts, |reading| {
+            update::authorize::authorize(reading, identity, request, requested).map(drop)
+        }),
+        false => authorize_inside(transaction, parts, identity, request, requested),
+    };
+    match decided {
+        Err(Refused::Elsewhere(_)) => return Err((ResultCode::AffectsMultipleDsas, ELSEWHERE).into()),
+        decided => decided?,
     }
     let effective = Effective::of_transaction(identity);
     // What the schema refuses whatever the entry is. The rest of the schema is asked in the overlay.

@@ -18,7 +18,9 @@ use crate::op::configure::NO_SETTINGS;
 use crate::op::extend_schema::may_change;
 use crate::op::modify_dn::new_dn;
 use crate::outcome;
+use crate::referral::OTHER_SUPERIOR;
 use crate::rights;
+use crate::rights::referred::{Met, met, moved_to_absent};
 use crate::session::Session;
 use crate::session::security::{IN_THE_CLEAR, Security};
 use crate::worker::Parts;
@@ -149,6 +151,9 @@ pub(in crate::bundle) fn authorize<'a>(
     if identity.is_root {
         return Ok(Conditions::new());
     }
+    if reading.read_point.shard().has_referrals() && !requested.manage_dsa_it {
+        refer(reading, identity, &request.message)?;
+    }
     // Who can set the password of the entry that the root DN binds by, or give an entry that name, has the rights of the root DN.
     let guards_root = dsa.root_binds_by_entry();
     let names_root = match &request.message.request {
@@ -213,6 +218,45 @@ pub(in crate::bundle) fn of_schema<'a>(
         }
         Err(denied) => Err(refusal(reading, identity, &request.message, denied)),
     })
+}
+
+/// Refers an update of an entry at or below a referral object, or says that it is absent to a client that may not read the object.
+///
+/// The log refers updates, too, and knows nobody's rights. So what the requester may learn is decided here; and who may read the object needs no right
+/// here to be referred, for it is the other server that makes the update.
+///
+/// # Errors
+/// The refusal, or the referral.
+#[cold]
+fn refer<'a>(
+    reading: &mut Reading<'_>,
+    identity: &Identity,
+    message: &message::Message<'_>,
+) -> Result<(), Refused<'a>> {
+    let as_whom = (identity.requester(), rights::operation_of(&message.request));
+    let Some((dn, is_add)) = update::place(&message.request) else { return Ok(()) };
+    match met(reading, as_whom, dn, is_add) {
+        None => {}
+        Some(Met::Hidden(unresolved)) => {
+            return Err(refusal(reading, identity, message, rights::Denied::Absent(unresolved)));
+        }
+        Some(Met::Object { referral, .. }) => {
+            let mut answer = Vec::new();
+            let response = tag::response_to(message.request.tag()).expect("updates have answers");
+            referral.answer(&mut answer, message.id, response);
+            return Err(Refused::Elsewhere(answer));
+        }
+    }
+    let message::Request::ModifyDn(request) = &message.request else { return Ok(()) };
+    let superior = request.new_superior.and_then(|superior| met(reading, as_whom, superior, false));
+    match superior {
+        None => Ok(()),
+        Some(Met::Object { .. }) => Err((ResultCode::AffectsMultipleDsas, OTHER_SUPERIOR).into()),
+        Some(Met::Hidden(unresolved)) => {
+            let denied = moved_to_absent(reading, as_whom.0, request, unresolved);
+            Err(refusal(reading, identity, message, denied))
+        }
+    }
 }
 
 /// The answer to an update that is not made.

@@ -54,6 +54,8 @@ impl<'d, 'a> Door<'d, 'a> {
             && session.batch.acting.is_none()
             && views.writes_all(identity.requester().class)
             && of_name(dsa, identity).is_ok()
+            // Who may not read a referral object must not be referred, which the log does without asking for rights.
+            && (!dsa.shard.has_referrals() || views.reads_changes(identity.requester().class))
             // Where open transactions hold entries, the names of each update must be compared with theirs.
             && transaction::nothing_is_held(dsa)
             && !transaction::implies(session, dsa);

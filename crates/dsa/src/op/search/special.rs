@@ -12,7 +12,7 @@ use crate::control::Requested;
 use crate::faults::holes;
 use crate::monitor::{Counters, count};
 use crate::referral::{self, Referral};
-use crate::rights::hidden_referral;
+use crate::rights::referred::hidden_referral;
 use crate::worker::Scratch;
 use ::access::{Operation, Right};
 use env::planted;
