@@ -11,7 +11,8 @@ from certificates import Authority
 from conftest import PATIENCE, PEOPLE, SUFFIX, connect, wait_for
 from test_tls import authority, serve  # noqa: F401
 
-pytestmark = pytest.mark.skipif(not logins.possible(), reason="there are no files of nslcd and sssd, or no root folder can be made")
+LACKING = logins.lacking()
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
 WORD, NEW = "an old word 1", "another word 2"
 SERVICE, SERVICE_WORD = f"cn=machines,{SUFFIX}", "the word of machines"
 POLICY = f"cn=policy,{SUFFIX}"
