@@ -41,6 +41,22 @@ KILL_SEED = os.environ.get("PANDO_KILL_SEED", "7")
 FOLLOWER = os.environ.get("PANDO_FOLLOWER") == "1"
 
 
+# Does this machine have all that the tests use? `.ci/test` says so when it has put it there; then a test that is skipped for a program has failed.
+IS_WHOLE = os.environ.get("PANDO_WHOLE_MACHINE") == "1"
+# What even the superuser of such a machine may not have: a container may grant no namespaces and no mounts.
+MAY_LACK = ("network namespaces cannot be made here", "no root folder can be made here", "it takes root to mount one")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if IS_WHOLE and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason not in MAY_LACK:
+            report.outcome, report.longrepr = "failed", f"it is skipped on a machine that should have all that it uses: {reason}"
+    return report
+
+
 def pytest_collection_modifyitems(items):
     if FOLLOWER:
         import followers

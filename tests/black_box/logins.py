@@ -1,7 +1,6 @@
 """A machine whose users are in the directory: a root folder of its own, in which packages lie that are not installed, and daemons run that end with it."""
 
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -26,6 +25,7 @@ exec chroot "$1/whole" sh -c 'cd / && echo ready && exec cat'
 OWN = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
 
 
+NO_ROOT_FOLDER = "no root folder can be made here"
 TRY = """
 set -e
 mount -t tmpfs tmpfs /mnt
@@ -34,11 +34,14 @@ mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay /mn
 """
 
 
-def possible(files=FILES):
-    """Are the packages there, and may a root folder be made here?"""
-    if not files.is_dir() or os.geteuid() != 0 or not shutil.which("unshare"):
-        return False
-    return subprocess.run([*OWN, "bash", "-c", TRY], capture_output=True).returncode == 0
+def lacking(files=FILES):
+    """What there is not, that a root folder with these files needs; None if it can be made."""
+    if os.geteuid() != 0:
+        return NO_ROOT_FOLDER
+    if not files.is_dir():
+        return f"there is no {files}; .ci/packages makes it"
+    tried = subprocess.run([*OWN, "bash", "-c", TRY], capture_output=True)
+    return NO_ROOT_FOLDER if tried.returncode != 0 else None
 
 
 class Machine:

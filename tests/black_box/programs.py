@@ -63,9 +63,9 @@ RULES = [
 ]
 
 
-def possible():
-    """Are the packages there, and may a root folder be made here?"""
-    return logins.possible(FILES)
+def lacking():
+    """What there is not, that a root folder with these programs needs."""
+    return logins.lacking(FILES)
 
 
 def is_open(port):

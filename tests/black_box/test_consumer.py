@@ -1,5 +1,6 @@
 """slapd as a consumer of 10,000 changes, while either server is killed and started again."""
 
+import contextlib
 import os
 import subprocess
 
@@ -79,27 +80,29 @@ class Changes:
     def __init__(self):
         self.chosen, self.number = chances("changes"), 0
         self.unit = f"ou=unit,{SUFFIX}"
-        # Pairs of an RDN and a superior.
-        self.names = []
+        # An RDN, a superior and a description each.
+        self.entries = []
 
     def send(self, connection):
         """One change. It is taken as done: answers come in order, and none is a refusal."""
         self.number += 1
-        many = len(self.names) > ENTRIES
-        what = self.chosen.choice("ammmrdd" if many else "aaammmmrrd") if self.names else "a"
+        many = len(self.entries) > ENTRIES
+        what = self.chosen.choice("ammmrdd" if many else "aaammmmrrd") if self.entries else "a"
         superior = self.chosen.choice((PEOPLE, self.unit))
         if what == "a":
             rdn = f"cn=p{self.number}"
-            self.names.append((rdn, superior))
+            self.entries.append((rdn, superior, None))
             return connection.add(f"{rdn},{superior}", [("objectClass", [b"person"]), ("sn", [b"x"])])
-        at = self.chosen.randrange(len(self.names))
-        dn = ",".join(self.names[at])
-        if what == "m":
-            return connection.modify(dn, [(ldap.MOD_REPLACE, "description", str(self.number).encode())])
-        self.names.pop(at)
+        at = self.chosen.randrange(len(self.entries))
+        rdn, before, description = self.entries.pop(at)
+        dn = f"{rdn},{before}"
         if what == "d":
             return connection.delete(dn)
-        self.names.append((f"cn=r{self.number}", superior))
+        if what == "m":
+            text = str(self.number).encode()
+            self.entries.insert(at, (rdn, before, text))
+            return connection.modify(dn, [(ldap.MOD_REPLACE, "description", text)])
+        self.entries.append((f"cn=r{self.number}", superior, description))
         return connection.rename(dn, f"cn=r{self.number}", superior)
 
     def make(self, server, count):
@@ -112,7 +115,36 @@ class Changes:
         unit = f"ou=unit{self.number}"
         connection.rename_s(self.unit, unit)
         before, self.unit = self.unit, f"{unit},{SUFFIX}"
-        self.names = [(rdn, self.unit if superior == before else superior) for rdn, superior in self.names]
+        self.entries = [(rdn, self.unit if superior == before else superior, text) for rdn, superior, text in self.entries]
+
+    def cut_off(self, server):
+        """Changes of which so many are always on their way, and a kill behind the last. Returns how many were answered, and what each change left."""
+        connection = connect(server)
+        count, states, messages, answered = self.chosen.randrange(FLIGHT, 5 * FLIGHT), [list(self.entries)], [], 0
+        for _ in range(count):
+            messages.append(self.send(connection))
+            states.append(list(self.entries))
+            if len(messages) - answered > FLIGHT // 2:
+                connection.result(messages[answered])
+                answered += 1
+        server.kill()
+        with contextlib.suppress(ldap.SERVER_DOWN):
+            for message in messages[answered:]:
+                connection.result(message)
+                answered += 1
+        assert answered < count, "nothing was on its way"
+        return answered, states
+
+    def adopt(self, server, answered, states):
+        """Takes what is there: it is what one of the changes left, and none before the last that was answered."""
+        connection, there = connect(server), []
+        for superior in (PEOPLE, self.unit):
+            found = connection.search_s(superior, ldap.SCOPE_ONELEVEL, "(&(sn=x)(|(cn=p*)(cn=r*)))", ["description"])
+            there += [(dn.split(",", 1)[0], superior, values.get("description", [None])[0]) for dn, values in found]
+        same = [number for number, entries in enumerate(states) if set(entries) == set(there)]
+        assert same and same[-1] >= answered, f"{answered} of {len(states) - 1} changes were answered, and there is what is left by {same}"
+        print(f"{answered} of {len(states) - 1} changes were answered, {same[-1]} are there")
+        self.entries = states[same[-1]]
 
 
 def test_slapd_follows_ten_thousand_changes(keep, consumer_of, tmp_path):
@@ -128,7 +160,7 @@ def test_slapd_follows_ten_thousand_changes(keep, consumer_of, tmp_path):
         same = compare(tmp_path, server, consumer, "--operational", "--wait", "0")
         assert same.said.endswith(": the same\n"), same
 
-    for turn in ("both are there", "the consumer is killed", "the consumer is away", "the server is killed", "the server ends"):
+    for turn in ("both are there", "the consumer is killed", "the consumer is away", "the server is killed with changes on their way", "the server ends"):
         if turn == "the consumer is away":
             agree()
             consumer.kill()
@@ -136,8 +168,12 @@ def test_slapd_follows_ten_thousand_changes(keep, consumer_of, tmp_path):
         if turn == "the consumer is killed":
             consumer.kill()
             consumer.begin()
-        elif turn.startswith("the server"):
-            server.kill() if turn == "the server is killed" else server.end()
+        elif turn == "the server is killed with changes on their way":
+            answered, states = changes.cut_off(server)
+            server = keep("--listen", url)
+            changes.adopt(server, answered, states)
+        elif turn == "the server ends":
+            server.end()
             server = keep("--listen", url)
         changes.make(server, CHANGES // 10)
         if turn == "the consumer is away":

@@ -17,7 +17,8 @@ from certificates import Authority
 from conftest import ADMIN, DATA, PATIENCE, PEOPLE, SECRET, SUFFIX, start
 from programs import ADA_WORD, BRUNO_WORD, HIDDEN_WORD
 
-pytestmark = pytest.mark.skipif(not programs.possible(), reason="there are no files of these programs, or no root folder can be made")
+LACKING = programs.lacking()
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
 
 
 @pytest.fixture(scope="module")

@@ -74,10 +74,11 @@ fn waits(id: &str, row: &toml::Table, files: &[File]) -> Vec<Fault> {
     judged.map(|text| Fault::new(LIST, text)).collect()
 }
 
-/// The rows that are about attacks and have a test.
+/// The rows that are about attacks and have a test, and those of groups and of what the server keeps: what their tests see is what does not happen.
 pub(crate) fn attacks(root: &Path) -> Result<Vec<String>, String> {
     let is_attack = |id: &str| {
-        ["X", "S", "L"].iter().any(|letter| id.starts_with(letter)) || ["T3", "P6", "G3"].contains(&id)
+        ["X", "S", "L"].iter().any(|letter| id.starts_with(letter))
+            || ["T3", "A5", "P6", "Y8", "G3"].contains(&id)
     };
     let listed = list(root)?;
     let has_test = |row: &toml::Table| row.get("lacks").and_then(|lacks| lacks.as_str()) != Some(ALL);

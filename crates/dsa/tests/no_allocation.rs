@@ -8,6 +8,8 @@ mod common;
 use common::*;
 use dsa::State;
 use model::{Filter, Scope};
+use proto::control::sort::{self, SortKey};
+use proto::control::virtual_list_view::{self, Target, VirtualListView};
 use proto::op::{Changes, Modify, ModifyKind};
 use proto::{Request, filter_string};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -163,6 +165,31 @@ fn l4_large_numbers_allocate_nothing() {
     };
     let usual = most(PEOPLE as i32);
     assert_eq!(most(i32::MAX), usual);
+    assert!(usual < 1 << 20, "{usual}");
+}
+
+/// L4: nor does a part of a list with 2^31-1 entries before its target and behind it, at an offset of as many.
+#[test]
+fn l4_large_numbers_of_a_list_view_allocate_nothing() {
+    let mut client = client(false);
+    let key = SortKey { attribute: b"uid", ordering_rule: None, reverse: false };
+    let by = sort::encode(&[key]);
+    let mut most = |around: i32, target: Target<'_>| {
+        LARGEST.set(0);
+        let view =
+            VirtualListView { before_count: around, after_count: around, target, context_id: None }.encode();
+        let controls = [sort::control(&by, true), virtual_list_view::control(&view, true)];
+        let found =
+            client.search_with("dc=example", Scope::Subtree, "(sn=Number)", &["1.1"], |_| {}, &controls);
+        assert_eq!(found.entries.len(), PEOPLE, "{}", found.end.text);
+        LARGEST.get()
+    };
+    let by_offset = |offset, content_count| Target::ByOffset { offset, content_count };
+    let people = PEOPLE as i32;
+    let usual = most(people, by_offset(people, people));
+    for target in [by_offset(i32::MAX, i32::MAX), by_offset(1, i32::MAX), Target::AtLeast(b"n")] {
+        assert_eq!(most(i32::MAX, target), usual, "{target:?}");
+    }
     assert!(usual < 1 << 20, "{usual}");
 }
 

@@ -1,5 +1,7 @@
 //! Faults of the store that tests plant.
 
+pub mod holes;
+
 use env::planted::Moment;
 
 /// One of several updates that are published together was applied; others may follow.

@@ -14,6 +14,8 @@
 use super::candidate::{Candidate, MEMBER_UID, MEMBERS, each_value};
 use super::group_terms::GroupTerms;
 use super::member_urls::MEMBER_URL;
+use crate::faults::holes;
+use env::planted;
 use model::{Csn, EntryId, TypeId};
 use schema::{Rule, Schema};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +90,7 @@ impl Known {
             }
             _ => Kept::Lost,
         };
-        if kept == Kept::Same {
+        if kept == Kept::Same || (planted::is(holes::MEMBER_STAYS) && self.versions.is_some()) {
             return false;
         }
         if kept == Kept::Lost {
@@ -353,7 +355,9 @@ impl Groups {
 
     /// Has one that a rule names members that are found by searches?
     pub(super) fn are_dynamic(&self) -> bool {
-        self.known[..self.of_rules].iter().any(|known| known.is_dynamic)
+        self.known[..self.of_rules]
+            .iter()
+            .any(|known| known.is_dynamic && !planted::is(holes::FOUND_MEMBER_STAYS))
     }
 
     /// Does no rule name any?

@@ -42,6 +42,14 @@ env::faults! {
     /// A tree delete takes what is below an entry without the right on it (row X6).
     /// Who may delete one entry could so delete those of others below it.
     TREE_NOT_JUDGED = "tree-not-judged";
+    /// The members that the searches of a group find are shown also where they are hidden (row X3).
+    /// A client that may add a group could so ask for any entry (the CVE-2019-14824 class).
+    FOUND_MEMBER_NOT_JUDGED = "found-member-not-judged";
+    /// What hung on the membership in a group stays when the group has changed (row A5).
+    /// Who is taken out of a group would keep its rights.
+    MEMBER_STAYS = "member-stays";
+    /// A requester that the search of a group has found stays a member when its own entry has changed (row A5).
+    FOUND_MEMBER_STAYS = "found-member-stays";
     /// Referral objects that may not be read refer clients (row X3).
     REFERRAL_NOT_JUDGED = "referral-not-judged";
     /// Whether a name is taken is looked at before the right to add it (row X6).
@@ -89,6 +97,9 @@ env::faults! {
     /// Memory for all entries of a page is reserved before the first is found (row L4).
     /// A request of a few bytes would take gigabytes (the CVE-2026-62375 class).
     PAGE_RESERVED = "page-reserved";
+    /// Memory for all entries that a list view asks for is reserved before the first is found (row L4).
+    /// A request of a few bytes would take gigabytes (the CVE-2026-9064 class).
+    VIEW_RESERVED = "view-reserved";
     /// Making a filter ready is no work (row X12).
     /// A client that sends the longest filters would keep a thread for as long as it takes to read them.
     FILTER_NOT_PAID = "filter-not-paid";

@@ -124,6 +124,54 @@ fn a5_dynamic_groups_have_those_that_a_search_finds() {
     });
 }
 
+/// A member of each kind of group is a member first, and then is removed: the open session has the right no more.
+#[test]
+fn a5_who_is_removed_loses_the_right() {
+    let url = "ldap:///ou=people,dc=example??sub?(uid=ada)";
+    let kinds: [(Given<'_>, &str, &[&str]); 5] = [
+        (&[("objectClass", &["groupOfNames"]), ("member", &[ADA, BOB])], "member", &[ADA]),
+        (&[("objectClass", &["groupOfUniqueNames"]), ("uniqueMember", &[ADA, BOB])], "uniqueMember", &[ADA]),
+        (
+            &[("objectClass", &["posixGroup"]), ("gidNumber", &["7"]), ("memberUid", &["ada"])],
+            "memberUid",
+            &["ada"],
+        ),
+        (&[("objectClass", &["groupOfURLs"]), ("memberURL", &[url])], "memberURL", &[url]),
+        (&[("objectClass", &["groupOfNames"]), ("member", &[STAFF, BOB])], "member", &[STAFF]),
+    ];
+    for (group, attribute, removed) in kinds {
+        as_ada(&[RULE], |mut client| {
+            let mut root = client.root();
+            root.must_add(STAFF, &[("objectClass", &["groupOfNames"]), ("member", &[ADA])]);
+            root.must_add(ADMINS, group);
+            assert!(may(&mut client), "{attribute}: {removed:?}");
+            root.must_modify(ADMINS, &[(Delete, attribute, removed)]);
+            assert!(!may(&mut client), "{attribute}: {removed:?}");
+        });
+    }
+}
+
+/// A member that a search finds is none when its own entry has changed, or when it has bound by another name. A session is who has bound, so a rename
+/// alone changes nothing for it.
+#[test]
+fn a5_who_is_found_no_more_loses_the_right() {
+    as_ada(&[RULE], |mut client| {
+        let mut root = client.root();
+        root.must_modify(ADA, &[(Replace, "title", &["boss"])]);
+        let urls = ["ldap:///ou=people,dc=example??one?(title=boss)"];
+        root.must_add(ADMINS, &[("objectClass", &["groupOfURLs"]), ("memberURL", &urls)]);
+        assert!(may(&mut client));
+        root.must_modify(ADA, &[(Delete, "title", &["boss"])]);
+        assert!(!may(&mut client), "what the search looks for is gone");
+        root.must_modify(ADA, &[(Replace, "title", &["Boss"])]);
+        assert!(may(&mut client));
+        assert_eq!(root.rename(ADA, "uid=ada", false, Some("ou=groups,dc=example")).code, Success);
+        assert!(may(&mut client));
+        client.must_bind("uid=ada,ou=groups,dc=example", "lace");
+        assert!(!may(&mut client), "it is where the search does not look");
+    });
+}
+
 #[test]
 fn a_group_that_is_gone_denies() {
     let rules = ["no: all attrs=mail; group=\"cn=gone,ou=groups,dc=example\"; deny=read"];

@@ -34,6 +34,7 @@ mod rfc6171_dont_use_copy;
 mod session_tracking;
 mod stored_changes;
 mod tree_delete;
+mod values;
 mod virtual_list_view;
 
 use common::{Client, check_table};

@@ -13,8 +13,13 @@
 //! | 3 | the value SHALL NOT be absent; it is a BOOLEAN; the control is of searches | `s3_the_value_is_a_boolean` |
 //! | 3 | it is published | `s3_the_root_dse_lists_it` |
 //!
-//! Not here: "should be protected from unauthorized access" (section 4) is what access rules are for. That "a subentry not of a class permitted by the administrativeRole
-//! attribute cannot be subordinate to the administrative entry" (section 2.2) is not enforced, as by other servers: the role says where an area begins.
+//! Where it deviates:
+//!
+//! | section | the text | the server, and why | test |
+//! |---|---|---|---|
+//! | 2.2 | a subentry not of a class permitted by the administrativeRole attribute cannot be subordinate to the administrative entry | takes every subentry, as other servers do: the role says where an area begins, and directories that come from servers without roles have subentries all the same | `s2_2_a_role_refuses_no_subentry` |
+//!
+//! Not here: "should be protected from unauthorized access" (section 4) is what access rules are for.
 
 use super::check_table;
 use crate::common::{ADA, Client, Given, control, is_published};
@@ -147,6 +152,41 @@ fn s2_1_each_component() {
     check("{ minimum 1, specificationFilter item:organizationalUnit }", vec![team, inner]);
     // The other form, which is that of OpenDJ.
     check("{ specificationFilter \"(sn=hopper)\" }", vec![grace]);
+}
+
+/// Deviation of section 2.2: below an entry without a role, and below one with a role of another kind, there are subentries of any class, and
+/// those of collective attributes have their effect. A role that would not permit one may be added, and one that does be deleted.
+#[test]
+fn s2_2_a_role_refuses_no_subentry() {
+    let mut client = Client::new();
+    let roles: [&[&str]; 4] = [
+        &[],
+        &["accessControlSpecificArea"],
+        &["subschemaAdminSpecificArea"],
+        &["collectiveAttributeSpecificArea"],
+    ];
+    let plain: Given<'_> = &[("objectClass", &["subentry"]), ("subtreeSpecification", &["{}"])];
+    let collective: Given<'_> = &[
+        ("objectClass", &["subentry", "collectiveAttributeSubentry"]),
+        ("subtreeSpecification", &["{}"]),
+        ("c-l", &["Paris"]),
+    ];
+    for role in roles {
+        assert_eq!(client.modify(PEOPLE, &[(Replace, "administrativeRole", role)]).code, Success, "{role:?}");
+        for subentry in [plain, collective] {
+            client.must_add(AREA, subentry);
+            let shown = client.read(ADA, &["c-l"]).values("c-l");
+            let expected = (subentry == collective).then(|| vec!["Paris".to_owned()]);
+            assert_eq!(shown, expected, "{role:?}");
+            for other in roles {
+                let changed = client.modify(PEOPLE, &[(Replace, "administrativeRole", other)]);
+                assert_eq!(changed.code, Success, "{role:?} {other:?}");
+                assert_eq!(client.read(ADA, &["c-l"]).values("c-l"), expected, "{role:?} {other:?}");
+            }
+            assert_eq!(client.modify(PEOPLE, &[(Replace, "administrativeRole", role)]).code, Success);
+            assert_eq!(client.delete(AREA).code, Success);
+        }
+    }
 }
 
 #[test]

@@ -111,6 +111,8 @@ fn test_y8_the_last_bind_is_kept_by_its_precision() {
         assert_eq!(client.state(LAST_SUCCESS), [""; 0], "by default it is not");
         let precision: Changes<'_> = &[(Replace, "pandoPasswordsLastSuccess", &["100"])];
         assert_eq!(client.another().modify("cn=config", precision).code, Success);
+        // The last change is one of another entry, so the times of this one differ from it.
+        assert_eq!(client.another().modify(GRACE, &[(Replace, "description", &["x"])]).code, Success);
         let before = client.stamps();
         assert!(!client.binds(ADA, "wrong"));
         client.write_times();

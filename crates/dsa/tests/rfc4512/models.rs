@@ -30,12 +30,17 @@
 //! | 6.2 | takes one short name for elements of different kinds | `s6_2_one_name_two_kinds` |
 //! | 7.1 | knows all types and classes that the text defines | `s7_1_names_of_this_document` |
 //!
-//! All options that the grammar has are tags here, so none is unrecognised (section 2.5.2.1). Values of a type without an equality rule can be added and
-//! deleted one by one, byte by byte (section 2.5.1 excludes that, having no rule to find them by). A subtype may have a syntax that does not refine that of its
-//! supertype: published schemas have such. The root DSE is returned with `*`, too, as its readers expect (section 5.1 wants names).
-//! Section 2.4.3 lets no entry have auxiliary classes whose structural class has no content rule. No server in use holds to that, and no standard schema
-//! has the rules for it: without a content rule all auxiliary classes are allowed. Section 6.3 is about copies of other servers' entries: a node of a
-//! cluster judges rights itself.
+//! Where it deviates:
+//!
+//! | section | the text | the server, and why | test |
+//! |---|---|---|---|
+//! | 2.4.3 | an entry whose structural class has no content rule has no auxiliary classes | allows all of them: no server in use holds to that, and no standard schema has the rules for it | `s2_4_3_auxiliary_classes` |
+//! | 2.5.1 | values of a type without an equality rule are not added or deleted one by one | finds them byte by byte, as a client that sends back what it was sent expects | `s2_5_1_values_are_found_by_their_bytes` |
+//! | 2.5.1, 4.1.2 | the syntax of a subtype refines that of its supertype | takes any: published schemas have such | `s2_5_1_a_subtype_of_another_syntax` |
+//! | 2.5.2.1 | an option that is not recognised makes a description unrecognised | takes all options that the grammar has for tags | `s2_5_2_1_every_option_is_a_tag` |
+//! | 5.1 | attributes of the root DSE are returned to those who name them | returns the user attributes with `*`, too, as its readers expect | `s5_1_the_root_dse_with_an_asterisk` |
+//!
+//! Section 6.3 is about copies of other servers' entries: a node of a cluster judges rights itself.
 
 use super::with;
 use crate::common::{ADA, Client, Given, START, check_table};
@@ -240,6 +245,31 @@ fn s2_5_1_without_equality() {
     assert_eq!(client.modify(X, &[(Delete, "plain", &[])]).code, Success);
 }
 
+/// Deviation of section 2.5.1: such a value is the one that has the same bytes.
+#[test]
+fn s2_5_1_values_are_found_by_their_bytes() {
+    let mut client =
+        with(&format!("attributetype ( 1.3.6.1.4.1.99999.9.1 NAME 'plain' SYNTAX {DIRECTORY_STRING} )\n"));
+    client.must_add(X, &[ANY, ("plain", &["a", "b"])]);
+    assert_eq!(client.modify(X, &[(Add, "plain", &["A"])]).code, Success, "another value");
+    assert_eq!(client.modify(X, &[(Delete, "plain", &["B"])]).code, NoSuchAttribute);
+    assert_eq!(client.modify(X, &[(Delete, "plain", &["b"])]).code, Success);
+    assert_eq!(client.read(X, &["plain"]).values("plain").unwrap(), ["A", "a"]);
+}
+
+/// Deviation of section 2.5.1. The values are of the syntax that the subtype has.
+#[test]
+fn s2_5_1_a_subtype_of_another_syntax() {
+    let mut client = with(
+        "attributetype ( 1.3.6.1.4.1.99999.9.1 NAME 'count' SUP name EQUALITY integerMatch \
+         SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )\n",
+    );
+    client.must_add(X, &[ANY, ("count", &["7"])]);
+    assert_eq!(client.modify(X, &[(Replace, "count", &["seven"])]).code, InvalidAttributeSyntax);
+    assert_eq!(found(&mut client, "(count=7)"), [X]);
+    assert_eq!(client.read(X, &["name"]).names(), ["cn", "count"], "it is a subtype");
+}
+
 #[test]
 fn s2_5_1_definitions_of_types() {
     let is_sound = |rest: &str| {
@@ -284,6 +314,20 @@ fn s2_5_2_options_and_types() {
         );
         assert!(found(&mut client, &format!("({description}=*)")).is_empty(), "{description}");
     }
+}
+
+/// Deviation of section 2.5.2.1: an option that nothing defines makes a subtype of its own, as a language does.
+#[test]
+fn s2_5_2_1_every_option_is_a_tag() {
+    let mut client = Client::new();
+    client.must_add(X, &[ROLE, ("description;no-such-option", &["tagged"])]);
+    assert_eq!(client.read(X, &["description"]).names(), ["description;no-such-option"]);
+    assert_eq!(found(&mut client, "(description=tagged)"), [X]);
+    assert_eq!(found(&mut client, "(description;no-such-option=tagged)"), [X]);
+    assert!(found(&mut client, "(description;another=tagged)").is_empty());
+    assert_eq!(client.compare(X, "description;NO-SUCH-option", "tagged").code, CompareTrue);
+    assert_eq!(client.modify(X, &[(Delete, "description", &[])]).code, NoSuchAttribute);
+    assert_eq!(client.modify(X, &[(Delete, "description;no-such-option", &["tagged"])]).code, Success);
 }
 
 #[test]
@@ -548,6 +592,19 @@ fn s5_1_root_dse() {
         assert!(!found.dns().contains(&""), "{scope:?}");
     }
     assert_eq!(client.compare("", "supportedLDAPVersion", "3").code, CompareTrue);
+}
+
+/// Deviation of section 5.1.
+#[test]
+fn s5_1_the_root_dse_with_an_asterisk() {
+    let mut client = Client::new();
+    for selection in [&["*"][..], &[]] {
+        let found = client.read("", selection);
+        assert_eq!(found.values("namingContexts").unwrap(), ["dc=example"], "{selection:?}");
+        assert!(found.values("objectClass").is_some(), "{selection:?}");
+    }
+    assert!(client.read("", &["1.1"]).names().is_empty());
+    assert_eq!(client.read("", &["namingContexts"]).names(), ["namingContexts"]);
 }
 
 #[test]

@@ -2,8 +2,11 @@
 //! that a client made, and of nothing else.
 
 use super::{Change, ChangeKind, Modify};
+use crate::faults::holes;
 use crate::refused::Refused;
 use crate::shard::Writer;
+use crate::stream::EntryChangeKind;
+use env::planted;
 use model::EntryId;
 
 impl Writer<'_> {
@@ -17,7 +20,13 @@ impl Writer<'_> {
             "what a server keeps is said whole, so that it may be said twice"
         );
         let old = self.view().entry(id).ok_or(Refused::NoSuchObject { matched: None })?;
-        let stamps = old.stamps();
+        let mut stamps = old.stamps();
+        if planted::is(holes::KEPT_IS_A_CHANGE) {
+            stamps.modified = Some((self.last_csn(), stamps.creator));
+        }
+        if planted::is(holes::KEPT_IS_AN_EVENT) {
+            self.note_change(id, EntryChangeKind::Modify);
+        }
         self.change(
             &old,
             &Modify {

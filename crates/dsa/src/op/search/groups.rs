@@ -12,8 +12,10 @@ use super::compile_asking;
 use super::query::{Admitted, Query, WantedGroups};
 use crate::access::{ENTRY_WORK_MAX, Memberships, ViewId, scope, urls};
 use crate::entry_writer::matched::Matching;
+use crate::faults::holes;
 use crate::worker::Scratch;
 use ::access::Right;
+use env::planted;
 use model::{Description, TypeId};
 use proto::list::put_attribute;
 use store::EntryRef;
@@ -114,6 +116,10 @@ impl Query<'_> {
                     // The work is used up. What is known by now is a part.
                     Step::Pause => return scratch.pay(MEMBERS_WORK_MAX),
                 };
+                if planted::is(holes::FOUND_MEMBER_NOT_JUDGED) {
+                    names.push(read_point.dn(&found, &mut scratch.evaluator.cache));
+                    continue;
+                }
                 match query.admit(scratch, &found, &mut restricted, &mut work) {
                     Admitted::By(_) => names.push(read_point.dn(&found, &mut scratch.evaluator.cache)),
                     Admitted::No => {}

@@ -5,6 +5,8 @@
 //!
 //! A response has no contextID: a list is found again by the search itself. One that a client sends is none of this server.
 
+use crate::faults::holes;
+use env::planted;
 use proto::control::virtual_list_view::{Target, ViewResponse, ViewResult, VirtualListView};
 use std::ops::Range;
 
@@ -45,11 +47,15 @@ impl ListView {
                 ListTarget::AtLeast(component(value).ok_or(ViewResult::InappropriateMatching)?)
             }
         };
-        Ok(ListView {
-            before: view.before_count.unsigned_abs(),
-            after: view.after_count.unsigned_abs(),
-            target,
-        })
+        let (before, after) = (view.before_count.unsigned_abs(), view.after_count.unsigned_abs());
+        if planted::is(holes::VIEW_RESERVED) {
+            let entries = match target {
+                ListTarget::ByOffset(_, content_count) => before.max(after).max(content_count),
+                ListTarget::AtLeast(_) => before.max(after),
+            };
+            std::hint::black_box(Vec::<u8>::with_capacity(entries as usize));
+        }
+        Ok(ListView { before, after, target })
     }
 
     /// The part of a list around its target, which counts from 0 and may be behind the end.

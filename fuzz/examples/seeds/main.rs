@@ -1,5 +1,7 @@
 //! Writes the seed corpus: `cargo run --example seeds`. Files that fuzzing found are left alone.
 
+mod controls;
+
 use logs::Origin;
 use logs::form::Form;
 use logs::journal::{Access, Journal};
@@ -128,6 +130,7 @@ fn main() {
     responses();
     sessions();
     transactions();
+    controls::write();
 }
 
 fn scram() {
