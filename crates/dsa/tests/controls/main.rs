@@ -32,6 +32,7 @@ mod rfc4531_turn;
 mod rfc4533_content_sync;
 mod rfc6171_dont_use_copy;
 mod session_tracking;
+mod slow_consumers;
 mod stored_changes;
 mod tree_delete;
 mod values;

@@ -17,7 +17,7 @@
 //! | 3.5.2 | answers protocolError to derefInSearching and derefAlways | `what_cannot_be_followed` |
 //! | 3.5.3 | the size limit is of the refresh | `rfc4533_s3_3_a_size_limit_leaves_no_state_behind` |
 //! | 3.7 | cancels a synchronisation | `rfc4533_s3_4_changes_are_reported`, `dsa: s3_a_search_that_follows_changes_is_canceled` |
-//! | 3.7 | says why, where it does not go on | `who_falls_behind_begins_anew`, `many_that_do_not_read_are_sent_away`, `who_loses_its_read_point_begins_anew`, `a_follower_keeps_no_more_than_there_is_room_for`, `how_many_may_follow_is_a_setting` |
+//! | 3.7 | says why, where it does not go on | `dsa: who_falls_behind_begins_anew`, `dsa: many_that_do_not_read_are_sent_away`, `dsa: who_loses_its_read_point_begins_anew`, `dsa: a_follower_keeps_no_more_than_there_is_room_for`, `dsa: how_many_may_follow_is_a_setting` |
 //! | 3.9 | refreshes by no more messages of entries than the content has entries | `rfc4533_s3_9_no_more_messages_than_entries` |
 //! | 4.1 | the subordinates of a renamed entry are not reported, unless they come or go | `a_batch_is_gathered_in_slices` |
 //! | 7 | sends nothing of what may not be read | `dsa: x8_*` |
@@ -40,14 +40,14 @@ use proto::control::paged_results::{self, PagedResults};
 use proto::message::{Frame, Reply, Response, frame};
 use proto::op::{Extended, ModifyKind};
 
-const PEOPLE: &str = "ou=people,dc=example";
-const ALL: &str = "(objectClass=*)";
+pub(super) const PEOPLE: &str = "ou=people,dc=example";
+pub(super) const ALL: &str = "(objectClass=*)";
 
-fn of<'a>(base: &'a str, filter: &'a str, persists: bool) -> Wish<'a> {
+pub(super) fn of<'a>(base: &'a str, filter: &'a str, persists: bool) -> Wish<'a> {
     Wish { base, filter, persists, reload_hint: false }
 }
 
-fn rooted() -> (Client, Client) {
+pub(super) fn rooted() -> (Client, Client) {
     let mut writer = Client::new();
     writer.bind_root();
     let mut reader = Client::of(&writer.dsa);
@@ -55,9 +55,22 @@ fn rooted() -> (Client, Client) {
     (writer, reader)
 }
 
-fn person(client: &mut Client, name: &str, description: &str) {
+pub(super) fn person(client: &mut Client, name: &str, description: &str) {
     let given = [("objectClass", &["person"][..]), ("sn", &["x"]), ("description", &[description])];
     client.must_add(&format!("cn={name},{PEOPLE}"), &given);
+}
+
+/// Takes what comes at once, as from a connection that is full then. Is there more?
+pub(super) fn take_some(reader: &mut Client, id: i32, consumer: &mut Consumer) -> bool {
+    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    let mut out = Vec::new();
+    let mut state = reader.session.poll_notices(&reader.worker, cx, &mut out);
+    while state == dsa::State::Busy && out.is_empty() {
+        state = reader.session.step(&mut reader.worker, &mut out);
+    }
+    consumer.take(&out, id);
+    reader.session.wait_behind_backlog();
+    state == dsa::State::Busy
 }
 
 #[derive(Clone, Debug)]
@@ -463,187 +476,6 @@ fn rfc4533_s3_5_a_cookie_is_of_the_name_of_its_base() {
     assert_eq!(ask("ou=w,ou=x,dc=example"), Some(SyncRefreshRequired));
 }
 
-/// What is changed while nobody takes it is kept up to a bound.
-#[test]
-fn who_falls_behind_begins_anew() {
-    let mut config = crate::common::config();
-    config.settings.configured.followers.bytes = 64 << 10;
-    let mut writer = Client::with(config);
-    writer.bind_root();
-    let mut reader = Client::of(&writer.dsa);
-    reader.bind_root();
-    let mut consumer = Consumer::default();
-    let id = reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
-    let long = "x".repeat(250);
-    let above = format!("ou={long},{PEOPLE}");
-    writer.must_add(&above, &[("objectClass", &["organizationalUnit"])]);
-    // Each deletion keeps a DN.
-    for _ in 0..3 {
-        let mut dn = above.clone();
-        let mut made = Vec::new();
-        for _ in 0..15 {
-            dn = format!("ou={long},{dn}");
-            writer.must_add(&dn, &[("objectClass", &["organizationalUnit"])]);
-            made.push(dn.clone());
-        }
-        made.iter().rev().for_each(|dn| _ = writer.delete(dn));
-    }
-    reader.follow(id, &mut consumer);
-    assert_eq!(consumer.code(), Some(SyncRefreshRequired));
-}
-
-/// Takes what comes at once, as from a connection that is full then. Is there more?
-fn take_some(reader: &mut Client, id: i32, consumer: &mut Consumer) -> bool {
-    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
-    let mut out = Vec::new();
-    let mut state = reader.session.poll_notices(&reader.worker, cx, &mut out);
-    while state == dsa::State::Busy && out.is_empty() {
-        state = reader.session.step(&mut reader.worker, &mut out);
-    }
-    consumer.take(&out, id);
-    reader.session.wait_behind_backlog();
-    state == dsa::State::Busy
-}
-
-fn modify_people(writer: &mut Client, people: std::ops::Range<usize>, sn: &str) {
-    for n in people {
-        let dn = format!("uid=n{n},{PEOPLE}");
-        assert_eq!(writer.modify(&dn, &[(ModifyKind::Replace, "sn", &[sn])]).code, Success);
-    }
-}
-
-/// While it waits for its client it holds no read point, and goes on at another one. What was changed meanwhile comes with the next batch.
-#[test]
-fn who_does_not_read_holds_no_old_versions() {
-    let (mut writer, mut reader) = rooted();
-    crate::common::add_people(&mut writer, 3000);
-    let asked = of("dc=example", ALL, true);
-    let mut consumer = Consumer::default();
-    let id = reader.begin_sync(&asked, &mut consumer);
-    let shard = std::sync::Arc::clone(writer.dsa.shard());
-    modify_people(&mut writer, 0..3000, "two");
-    consumer.said.clear();
-    assert!(take_some(&mut reader, id, &mut consumer), "it is in the middle of a batch");
-    assert!(!shard.has_revocable_readers());
-    let first = consumer.said.len();
-    assert!((1..2900).contains(&first), "{first} were sent");
-    // Of those that were sent and of those that were not: deleted, changed, out of the scope and in it again; and a new one.
-    for at in [1, 2997] {
-        assert_eq!(writer.delete(&format!("uid=n{at},{PEOPLE}")).code, Success);
-        modify_people(&mut writer, at + 1..at + 2, "three");
-    }
-    assert_eq!(writer.delete(&format!("uid=n2996,{PEOPLE}")).code, Success);
-    person(&mut writer, "new", "new");
-    let cookie = consumer.cookie.clone();
-    while take_some(&mut reader, id, &mut consumer) {}
-    let rest: Vec<_> = consumer.said[first..].iter().filter(|said| !said.starts_with("modify")).collect();
-    assert!(rest.is_empty(), "what came later is of the next batch: {rest:?}");
-    assert_ne!(consumer.cookie, cookie, "it came to the end of the batch");
-    // From that cookie on it gets what the batch has left out.
-    let mut other = Consumer {
-        content: consumer.content.clone(),
-        cookie: consumer.cookie.clone(),
-        ..Consumer::default()
-    };
-    let mut again = Client::of(&writer.dsa);
-    again.bind_root();
-    again.begin_sync(&asked, &mut other);
-    writer.is_synchronous(&asked, &other);
-    consumer.said.clear();
-    reader.follow(id, &mut consumer);
-    writer.is_synchronous(&asked, &consumer);
-    let mut said = consumer.said.clone();
-    said.sort();
-    let modified = [2, 2998].map(|at| format!("modify uid=n{at},{PEOPLE}"));
-    assert_eq!(said[1..], [vec!["gone".to_owned(); 3], modified.to_vec()].concat());
-    assert_eq!(said[0], format!("add cn=new,{PEOPLE}"));
-}
-
-/// What many clients that do not read cost is bounded, and each is sent away when it reads again.
-#[test]
-fn many_that_do_not_read_are_sent_away() {
-    const CONSUMERS: usize = 20;
-    let mut config = crate::common::config();
-    config.settings.configured.followers.bytes = 64 << 10;
-    let mut writer = Client::with(config);
-    writer.bind_root();
-    crate::common::add_people(&mut writer, 3000);
-    let memory = std::sync::Arc::clone(writer.dsa.client_memory());
-    let mut readers: Vec<_> = (0..CONSUMERS)
-        .map(|_| {
-            let (mut reader, mut consumer) = (Client::of(&writer.dsa), Consumer::default());
-            reader.bind_root();
-            let id = reader.begin_sync(&of("dc=example", ALL, true), &mut consumer);
-            (reader, consumer, id)
-        })
-        .collect();
-    modify_people(&mut writer, 0..1900, "two");
-    for (reader, consumer, id) in &mut readers {
-        assert!(take_some(reader, *id, consumer), "there is more than a client takes at once");
-    }
-    modify_people(&mut writer, 0..3000, "three");
-    let (kept, held) = (memory.bytes(), writer.dsa.shard().bytes_held());
-    assert!(kept <= (CONSUMERS as u64) << 20 && held == 0, "{kept} bytes kept, {held} of old versions");
-    for (reader, consumer, id) in &mut readers {
-        reader.follow(*id, consumer);
-        assert_eq!(consumer.code(), Some(SyncRefreshRequired));
-        assert_eq!(reader.begin_sync(&of("dc=example", ALL, true), consumer), *id + 1);
-    }
-    let (_, consumer, _) = &readers[0];
-    writer.is_synchronous(&of("dc=example", ALL, true), consumer);
-}
-
-/// A batch whose read point was taken away for want of memory is no state that a client may go on from.
-#[test]
-fn who_loses_its_read_point_begins_anew() {
-    let (mut writer, mut reader) = rooted();
-    crate::common::add_people(&mut writer, 3000);
-    let mut consumer = Consumer::default();
-    let id = reader.begin_sync(&of("dc=example", ALL, true), &mut consumer);
-    modify_people(&mut writer, 0..3000, "two");
-    let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
-    let mut out = Vec::new();
-    reader.session.poll_notices(&reader.worker, cx, &mut out);
-    assert_eq!(reader.session.step(&mut reader.worker, &mut out), dsa::State::Busy);
-    assert_eq!(writer.dsa.shard().revoke_before(u64::MAX).len(), 1);
-    consumer.take(&out, id);
-    reader.follow(id, &mut consumer);
-    assert_eq!(consumer.code(), Some(SyncRefreshRequired));
-}
-
-/// What a search keeps is memory of its client. Where there is no more, it is refused, or ends when it would keep more.
-#[test]
-fn a_follower_keeps_no_more_than_there_is_room_for() {
-    let mut config = crate::common::config();
-    config.clients.memory_bytes_max = 64 << 10;
-    let mut writer = Client::with(config);
-    let mut reader = Client::of(&writer.dsa);
-    reader.bind_root();
-    let memory = std::sync::Arc::clone(writer.dsa.client_memory());
-    let mut consumer = Consumer::default();
-    let id = reader.begin_sync(&of("dc=example", ALL, true), &mut consumer);
-    assert_eq!((consumer.code(), memory.bytes()), (None, 0), "so little is not counted");
-    crate::common::add_people(&mut writer, 6000);
-    reader.follow(id, &mut consumer);
-    assert_eq!(consumer.code(), None);
-    let kept = memory.bytes();
-    assert!(
-        (6000 * 2..64 << 10).contains(&kept),
-        "{kept} bytes, two for each entry and not those of the batch"
-    );
-    let mut other = dsa::client_memory::Kept::new(&memory);
-    other.set(60 << 10, true);
-    // All is renamed with the one above it: the batch has to know all of it.
-    assert_eq!(writer.rename(PEOPLE, "ou=folk", true, None).code, Success);
-    reader.follow(id, &mut consumer);
-    assert_eq!(consumer.code(), Some(Busy));
-    assert_eq!((memory.bytes(), writer.dsa.shard().followers()), (60 << 10, 0));
-    // A filter is kept as long as the search stays.
-    let long = format!("(|{})", "(description=some text that nobody has)".repeat(400));
-    reader.begin_sync(&of("dc=example", &long, true), &mut consumer);
-    assert_eq!(consumer.code(), Some(Busy));
-}
-
 /// What a rename makes of the entries below it is looked for in slices, and so is what has left the content.
 #[test]
 fn a_batch_is_gathered_in_slices() {
@@ -704,28 +536,6 @@ fn what_cannot_be_followed() {
     }
     reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
     assert_eq!(consumer.code(), Some(Busy));
-}
-
-/// A smaller limit ends no search that follows by then.
-#[test]
-fn how_many_may_follow_is_a_setting() {
-    let (mut writer, mut reader) = rooted();
-    let mut limit = |name: &str, most: &str| {
-        let changes: &[(ModifyKind, &str, &[&str])] = &[(ModifyKind::Replace, name, &[most])];
-        assert_eq!(writer.modify("cn=config", changes).code, ResultCode::Success);
-    };
-    let mut code = || {
-        let mut consumer = Consumer::default();
-        reader.begin_sync(&of(PEOPLE, ALL, true), &mut consumer);
-        consumer.code()
-    };
-    limit("pandoLimitsFollowersPerConnection", "2");
-    assert_eq!([code(), code(), code()], [None, None, Some(Busy)]);
-    limit("pandoLimitsFollowersPerConnection", "8");
-    limit("pandoLimitsFollowers", "3");
-    assert_eq!([code(), code()], [None, Some(Busy)]);
-    limit("pandoLimitsFollowers", "1");
-    assert_eq!(code(), Some(Busy));
 }
 
 #[test]
