@@ -7,7 +7,8 @@ none is given. A figure is the number of instructions of a request, as tests/mea
 `unused` compares a server that has nothing configured with one that has constraints of every kind on attributes that no request changes, an index for
 views, indexes for memberOf, groups in groups, limits of followers, dynamic entries, a server to chain to and a default referral. `change log` has what
 writes with each change: entries below cn=changelog. `memberOf` finds one member, and a hundred, beside `(member=…)` that finds as many groups.
-`unique` adds with one unique attribute; both servers have its index.
+`unique` adds with one unique attribute; both servers have its index. `collective` has a subentry with collective attributes: one that is about no
+entry that is looked at, and one that is about all of them.
 """
 
 import sys
@@ -117,7 +118,26 @@ def unique(folder, binary):
         row("unique", f"{operation}, with a subtree", off, below, "<= 120 %")
 
 
-ROWS = {"unused": unused, "change log": change_log, "memberOf": member_of, "unique": unique}
+def collective(folder, binary):
+    def with_subentry(label, specification):
+        # The same directory, and the subentry.
+        place = folder / label
+        place.mkdir()
+        (place / "password").write_text(SECRET + "\n")
+        (place / "d.ldif").write_text(
+            (folder / "d.ldif").read_text() + f"dn: cn=shared,{SUFFIX}\nobjectClass: subentry\nobjectClass: collectiveAttributeSubentry\ncn: shared\n"
+            f"subtreeSpecification: {specification}\nc-l: Paris\nc-TelephoneNumber: +1 555 0100\n\n"
+        )
+        return place
+
+    places = [("about no entry looked at", with_subentry("elsewhere", '{ base "ou=Rooms" }')), ("about all entries", with_subentry("all", "{}"))]
+    for operation in ("base search", "base search, all attributes", "modify"):
+        off = of_request(folder, binary, OPERATIONS[operation])
+        for what, place in places:
+            row("collective", f"{operation}, a subentry {what}", off, of_request(place, binary, OPERATIONS[operation]), "printed")
+
+
+ROWS = {"unused": unused, "change log": change_log, "memberOf": member_of, "unique": unique, "collective": collective}
 
 
 def main(binary, *wanted):

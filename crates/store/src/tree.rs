@@ -347,6 +347,14 @@ impl<'a> Tree<'a> {
     /// Hands the items of one leaf to `each`, from `from` on: the first leaf that has any. Returns false when there
     /// are none. Call again with the last item seen.
     pub(crate) fn next_leaf(self, from: From<'_>, mut each: impl FnMut(Item<'a>)) -> bool {
+        self.next_while(from, |item| {
+            each(item);
+            true
+        })
+    }
+
+    /// As [`Tree::next_leaf`], until `each` wants no more of the leaf.
+    pub(crate) fn next_while(self, from: From<'_>, mut each: impl FnMut(Item<'a>) -> bool) -> bool {
         let (start, inclusive) = match from {
             From::At(item) => (item, true),
             From::After(item) => (item, false),
@@ -359,8 +367,10 @@ impl<'a> Tree<'a> {
             let mut any = false;
             for entry in leaf.entries_from(leaf.seek(start)) {
                 if inclusive || entry.item() != start {
-                    each(entry.item());
                     any = true;
+                    if !each(entry.item()) {
+                        break;
+                    }
                 }
             }
             if any || next.is_none() {
@@ -428,7 +438,11 @@ mod tests {
             let last = out.last().cloned();
             let bound = last.as_ref().map(|(k, p)| (*k, &p[..])).or(bound);
             let tree = Tree { heap, root, sequence };
-            if !tree.previous_leaf(bound, |(k, p)| out.push((k, p.to_vec()))) {
+            if !tree.previous_while(bound, |(k, p)| {
+                out.push((k, p.to_vec()));
+                // Whatever it takes of a leaf, it gets all.
+                !out.len().is_multiple_of(7)
+            }) {
                 return out;
             }
         }

@@ -109,15 +109,16 @@ impl InOrder {
     pub fn next(&mut self, read_point: ReadPoint<'_>, mut each: impl FnMut(u64, u32) -> bool) -> bool {
         // Before the first entry has the attribute there is no tree.
         let Some(root) = self.index.tree_root() else { return false };
-        let (begin, mut is_enough) = (self.at, false);
+        let begin = self.at;
         let (at, is_by_least, without) = (&mut self.at, self.is_by_least, &self.left_out.ids);
         let take = |(prefix, payload): Item<'_>| {
             let (id, is_least) = parts_of(payload).expect("the payload is an id");
             let comes = (is_least || !is_by_least) && without.binary_search(&id).is_err();
-            is_enough = is_enough || (comes && !each(prefix, id));
-            if !is_enough {
-                *at = At::Behind(prefix, id);
+            if comes && !each(prefix, id) {
+                return false;
             }
+            *at = At::Behind(prefix, id);
+            true
         };
         let (tree, mut id) = (read_point.tree(root), [0; 4]);
         if let At::Behind(_, of) = begin {
@@ -125,12 +126,12 @@ impl InOrder {
             id = payload_of(of, self.is_reverse);
         }
         match (begin, self.is_reverse) {
-            (At::Begin, false) => tree.next_leaf(From::START, take),
-            (At::Prefix(prefix), false) => tree.next_leaf(From::At((prefix, &[])), take),
-            (At::Behind(prefix, _), false) => tree.next_leaf(From::After((prefix, &id)), take),
-            (At::Begin, true) => tree.previous_leaf(None, take),
-            (At::Prefix(prefix), true) => tree.previous_leaf(end_of(prefix), take),
-            (At::Behind(prefix, _), true) => tree.previous_leaf(Some((prefix, &id)), take),
+            (At::Begin, false) => tree.next_while(From::START, take),
+            (At::Prefix(prefix), false) => tree.next_while(From::At((prefix, &[])), take),
+            (At::Behind(prefix, _), false) => tree.next_while(From::After((prefix, &id)), take),
+            (At::Begin, true) => tree.previous_while(None, take),
+            (At::Prefix(prefix), true) => tree.previous_while(end_of(prefix), take),
+            (At::Behind(prefix, _), true) => tree.previous_while(Some((prefix, &id)), take),
         }
     }
 

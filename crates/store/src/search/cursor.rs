@@ -56,6 +56,11 @@ impl Candidates {
         Candidates { source: Source::Bitmap(ids), allowed: u64::MAX }
     }
 
+    /// These ids, which a cursor looks at in this order. They are taken into one slice, so they are few.
+    pub fn in_order(ids: Vec<u32>) -> Candidates {
+        Candidates { source: Source::Ids(ids), allowed: u64::MAX }
+    }
+
     /// Entries that a cursor might look at in all.
     pub fn allowed(&self) -> u64 {
         self.allowed

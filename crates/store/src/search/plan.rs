@@ -33,7 +33,7 @@ const WALK_SHARE: u64 = 4;
 /// The source of candidates. All but `All` and `Live` are gathered when the search begins.
 /// In order of ids, whatever it is: the answer's order is the same for every plan, and a page goes on behind an id.
 pub(crate) enum Source {
-    /// These ids, ascending.
+    /// These ids: ascending, but of a list that has an order of its own.
     Ids(Vec<u32>),
     /// Many ids, gathered from several lists.
     Bitmap(RoaringBitmap),

@@ -1,18 +1,30 @@
 //! Items in descending order. Nodes have no links to their neighbours, so each leaf is found from the root, as in ascending order.
 
-use super::node::{Entry, Item, Node, Tree};
+use super::node::{Item, Node, Tree};
+use smallvec::SmallVec;
+
+/// Items of a leaf with short payloads, at most: so many places need no memory of their own.
+const LEAF_ITEMS: usize = 96;
 
 impl<'a> Tree<'a> {
-    /// Hands the items of one leaf that are below `bound` to `each`, the greatest first: the last leaf that has any. `None`: all items. Returns
-    /// false when there are none. Call again with the last item seen.
-    pub(crate) fn previous_leaf(self, bound: Option<Item<'_>>, mut each: impl FnMut(Item<'a>)) -> bool {
+    /// Hands the items of one leaf that are below `bound` to `each`, the greatest first, until that wants no more: the last leaf that has any.
+    /// `None`: all items. Returns false when there are none. Call again with the last item seen.
+    pub(crate) fn previous_while(
+        self,
+        bound: Option<Item<'_>>,
+        mut each: impl FnMut(Item<'a>) -> bool,
+    ) -> bool {
         let mut descend_to: Option<Item<'a>> = None;
         // More than one turn is for a leaf whose items below the bound are gone.
         loop {
             let Some((leaf, low)) = self.leaf_below(descend_to.or(bound)) else { return false };
-            let below: Vec<Entry<'a>> =
-                leaf.entries().take_while(|entry| bound.is_none_or(|bound| entry.item() < bound)).collect();
-            below.iter().rev().for_each(|entry| each(entry.item()));
+            let end = bound.map_or(leaf.bytes.len(), |bound| leaf.seek(bound));
+            let below: SmallVec<[usize; LEAF_ITEMS]> = leaf.places().take_while(|at| *at < end).collect();
+            for at in below.iter().rev() {
+                if !each(leaf.entry_at(*at).item()) {
+                    break;
+                }
+            }
             if !below.is_empty() || low.is_none() {
                 return !below.is_empty();
             }
@@ -37,6 +49,13 @@ impl<'a> Tree<'a> {
 impl<'a> Node<'a> {
     /// The last child whose items may be below a bound, and its separator; that of the first child is that of its parent.
     fn last_child_below(self, bound: Option<Item<'_>>) -> (u32, Option<Item<'a>>) {
+        if self.is_bare() {
+            // The first item stands for all that is smaller, whatever it says.
+            let is_before = |key| bound.is_none_or(|bound| (key, &[][..]) < bound);
+            let number = self.last_bare(is_before);
+            let entry = self.bare_at(number);
+            return (entry.child, (number > 0).then(|| entry.item()));
+        }
         let mut entries = self.entries();
         let first = entries.next().expect("an inner node has children");
         let mut found = (first.child, None);

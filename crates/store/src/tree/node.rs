@@ -88,6 +88,19 @@ impl<'a> Node<'a> {
         Entry { key: self.key_at(at), payload, child, raw: &rest[..rest.len() - next.len()] }
     }
 
+    /// Offsets of all entries. Steps over lengths alone.
+    pub(super) fn places(self) -> impl Iterator<Item = usize> {
+        let mut next = NODE_HEAD;
+        std::iter::from_fn(move || {
+            let at = next;
+            next += match *self.bytes.get(at + 8)? {
+                short if short < 255 && self.level() == 0 => 9 + usize::from(short),
+                _ => self.entry_at(at).raw.len(),
+            };
+            Some(at)
+        })
+    }
+
     pub(super) fn entries(self) -> impl Iterator<Item = Entry<'a>> + Clone {
         self.entries_from(NODE_HEAD)
     }
@@ -122,17 +135,11 @@ impl<'a> Node<'a> {
 
     /// The child under which `item` belongs, and where the next child begins.
     pub(super) fn child_for(self, item: Item<'_>) -> (Entry<'a>, Option<Item<'a>>) {
-        let count = self.count();
         // Separators of a set of hashes seldom have payloads, so its inner nodes have items of one length.
-        if self.body().len() == count * BARE_BYTES {
-            let offset = |number: usize| NODE_HEAD + number * BARE_BYTES;
-            let (mut at, mut end) = (0, count);
-            while at + 1 < end {
-                let middle = (at + end) / 2;
-                if self.key_at(offset(middle)) > item.0 { end = middle } else { at = middle }
-            }
-            let next = (at + 1 < count).then(|| (self.key_at(offset(at + 1)), &[][..]));
-            return (self.entry_at(offset(at)), next);
+        if self.is_bare() {
+            let at = self.last_bare(|key| key <= item.0);
+            let next = (at + 1 < self.count()).then(|| self.bare_at(at + 1).item());
+            return (self.bare_at(at), next);
         }
         // Separators with payloads differ in length, so they are passed one by one. The first item is below all others,
         // whatever it says: it stands for everything smaller.
@@ -145,6 +152,30 @@ impl<'a> Node<'a> {
             found = entry;
         }
         (found, None)
+    }
+}
+
+/// Inner nodes whose separators have no payloads: all of their items have one length, so these are found by halving.
+impl<'a> Node<'a> {
+    #[inline]
+    pub(super) fn is_bare(self) -> bool {
+        self.body().len() == self.count() * BARE_BYTES
+    }
+
+    #[inline]
+    pub(super) fn bare_at(self, number: usize) -> Entry<'a> {
+        self.entry_at(NODE_HEAD + number * BARE_BYTES)
+    }
+
+    /// The last item whose key `is_before` says yes to, as to those of all before it; the first one, if there is no such.
+    #[inline]
+    pub(super) fn last_bare(self, is_before: impl Fn(u64) -> bool) -> usize {
+        let (mut at, mut end) = (0, self.count());
+        while at + 1 < end {
+            let middle = (at + end) / 2;
+            if is_before(self.key_at(NODE_HEAD + middle * BARE_BYTES)) { at = middle } else { end = middle }
+        }
+        at
     }
 }
 

@@ -1,4 +1,5 @@
-//! Server side sorting (RFC 2891) and virtual list views. A sorted search finds all of its entries before it returns the first.
+//! Server side sorting (RFC 2891) and virtual list views. A sorted search finds all of its entries before it returns the first, unless an index has them in
+//! order: then it passes them on as they are found.
 //!
 //! ```text
 //! gather     entries that match and that the requester may see, each by its key      bounded by memory
@@ -15,6 +16,7 @@
 mod find;
 mod keys;
 mod order;
+mod pass;
 mod places;
 mod request;
 mod stage;
@@ -28,7 +30,7 @@ use self::request::{Answered, list_request};
 use self::stage::Stage;
 use self::walk::{RIGHTS_CHANGED, Walk, refusal};
 use self::window::Window;
-use super::page::{COOKIE_KEY_BYTES_MAX, Page, put_page_end};
+use super::page::{Page, put_page_end};
 use super::query::{Admitted, Query};
 use super::running::{List, Responses, Rest, Running, SKIPPED_ENTRY, TooMuch};
 use super::special::SpecialEntries;
@@ -193,6 +195,15 @@ impl List for Sorting {
                         return self.give_up(running, why);
                     }
                 },
+                Stage::Pass => {
+                    let rest = self.pass(running, (dsa, now), scratch, query, counters, work, out);
+                    let is_end = matches!(rest, Rest::End(ResultCode::Success));
+                    if !(is_end && self.walk.as_mut().is_some_and(|walk| walk.go_on())) {
+                        self.stage = Stage::Pass;
+                        return Some(rest);
+                    }
+                    Stage::Read
+                }
                 Stage::Gather(mut order) => {
                     let rest = self.gather(&mut order, running, scratch, query, work);
                     match rest {
@@ -535,32 +546,10 @@ impl Sorting {
                     continue;
                 }
             };
-            let view = match running.prepare_contents(scratch, query, (&entry, view), work) {
+            let view = match self.take(running, scratch, query, (&entry, view), work) {
                 Ok(view) => view,
                 Err(rest) => return rest,
             };
-            // As of any search: what is over the limit is known with the first entry that is too much.
-            if running.left == 0 {
-                return Rest::End(ResultCode::SizeLimitExceeded);
-            }
-            if let Some(page) = &mut running.page {
-                if page.left == 0 {
-                    return Rest::PageFull;
-                }
-                // Of the last one the cookie has the key, so that the next page goes on behind it, whatever was added or deleted before it.
-                let mut last = Vec::new();
-                if page.left == 1 && self.view.is_none() {
-                    match self.maker.key(query, scratch, (&entry, view), work) {
-                        Some(key) if key.len() <= COOKIE_KEY_BYTES_MAX => last = key,
-                        Some(_) => {}
-                        None => return Rest::Pause,
-                    }
-                }
-                page.take_sorted(entry.id, last);
-            }
-            // Only now: above, the same entry may have come several times.
-            running.left -= 1;
-            self.has_returned = true;
             *at += 1;
             let rest = running.put_entry((dsa, now), scratch, query, counters, (&entry, view), work, out);
             if let Some(rest) = rest {

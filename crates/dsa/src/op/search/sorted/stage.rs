@@ -7,6 +7,8 @@ use std::sync::Arc;
 pub(super) enum Stage {
     /// Reads which entries an index has next.
     Read,
+    /// Returns entries of an index as they are found, for they are found in order.
+    Pass,
     /// Finds entries and makes their keys.
     Gather(Order),
     /// Puts them in order.
@@ -31,7 +33,7 @@ impl Stage {
             Stage::Gather(order) | Stage::Merge(order) => order.bytes(),
             Stage::Take(order, ids) => order.bytes() + of_ids(ids),
             Stage::Place(ids) | Stage::Find(ids, ..) | Stage::Return(ids, ..) => of_ids(ids),
-            Stage::Read | Stage::Unsorted => 0,
+            Stage::Read | Stage::Pass | Stage::Unsorted => 0,
         }
     }
 }

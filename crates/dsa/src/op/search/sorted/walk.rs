@@ -11,6 +11,9 @@
 //! that the requester may read. The index has it there, whatever other values it has it by. So what is returned is what sorting all entries would
 //! give, and a page may go on with the other way.
 //!
+//! A part in which no two entries have one prefix is in order as it is read. If the index tells as well by which of its values an entry is sorted, and the
+//! requester may read them all, then the entries of the part are judged and returned one by one, and no keys are made.
+//!
 //! Parts have entries that the search's own plan would not look at. They count in no limit of candidates but have one of their own, and where that is
 //! reached before an entry is returned, all are gathered.
 
@@ -54,14 +57,57 @@ pub(super) enum Part {
     TooMuch(TooMuch),
 }
 
+/// Ids of a part.
+enum Ids {
+    /// No two of them have one prefix, and each is there by the value that it is sorted by. So this is the order of the list.
+    InOrder(Vec<u32>),
+    /// Which comes first is for whole keys to say.
+    Any(RoaringBitmap),
+}
+
+impl Ids {
+    fn put(&mut self, id: u32, is_another_prefix: bool) {
+        match self {
+            Ids::InOrder(ids) if is_another_prefix => ids.push(id),
+            Ids::InOrder(ids) => {
+                let others = std::mem::take(ids);
+                *self = Ids::Any(others.into_iter().chain([id]).collect());
+            }
+            Ids::Any(ids) => {
+                ids.insert(id);
+            }
+        }
+    }
+
+    /// Takes out the id that was put last, if they are in order and not too few for a part.
+    fn cut(&mut self) -> bool {
+        match self {
+            Ids::InOrder(ids) if ids.len() > PART_MIN => ids.pop().is_some(),
+            _ => false,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Ids::InOrder(ids) => ids.capacity() * size_of::<u32>(),
+            Ids::Any(ids) => ids.serialized_size(),
+        }
+    }
+}
+
 /// How far a search has come with the index.
 pub(super) struct Walk {
     keys: InOrder,
     /// Ids of the part that is read, and between which prefixes they are.
-    ids: RoaringBitmap,
+    ids: Ids,
     /// How many were read for it: of several values an entry may be among them several times.
     read: usize,
     between: Option<(u64, u64)>,
+    /// Is an entry in the index by the value that it is sorted by, and by no other?
+    is_told: bool,
+    /// Is the part in order as it was read? And is it shorter than wanted, for what comes behind it is or is not?
+    is_in_order: bool,
+    is_short: bool,
     /// How many it shall have.
     wanted: usize,
     /// And how many at most, also if all of them have one prefix: they have the memory that keys may have.
@@ -103,9 +149,15 @@ impl Walk {
         let read_point = query.read_point;
         let mut keys = InOrder::open(read_point, order, by.reverse)?;
         let schema = read_point.shard().schema();
-        let is_complete = keys.has_all_of(cursor) && views.reads_all(query.who.class, order.0, schema);
+        let reads_all = views.reads_all(query.who.class, order.0, schema);
+        let is_complete = keys.has_all_of(cursor) && reads_all;
         if by.reverse && !is_complete {
             return None;
+        }
+        // Where no value is hidden, the least of all is the one that counts. The index knows it as long as it has positions.
+        let is_told = reads_all && keys.len(read_point).is_some();
+        if is_told {
+            keys = keys.by_least();
         }
         // One more tells whether there is another page.
         let limit = if limit == 0 { u32::MAX } else { limit };
@@ -126,9 +178,12 @@ impl Walk {
         let resumes = after.is_some();
         Some(Box::new(Walk {
             keys,
-            ids: RoaringBitmap::new(),
+            ids: no_ids(is_told, wanted),
             read: 0,
             between: None,
+            is_told,
+            is_in_order: false,
+            is_short: false,
             wanted,
             bound: bytes_max / size_of::<u32>(),
             own: None,
@@ -186,33 +241,50 @@ impl Walk {
         let read_point = query.read_point;
         self.who.get_or_insert(query.who);
         while !self.is_last {
-            let Walk { keys, ids, between, wanted, read, .. } = self;
-            let (before, mut is_whole) = (*read, false);
+            let Walk { keys, ids, between, wanted, read, is_told, .. } = self;
+            let (before, mut is_whole, mut again) = (*read, false, None);
+            // What is to be sorted is a short part: behind it may come one that is in order.
+            let of_some = if *is_told { PART_MIN } else { *wanted };
             let is_more = keys.next(read_point, |prefix, id| {
                 let (first, last) = between.unwrap_or((prefix, prefix));
-                is_whole = *read >= *wanted && prefix != last;
+                let is_another = between.is_none() || prefix != last;
+                let enough = if matches!(ids, Ids::InOrder(_)) { *wanted } else { of_some };
+                is_whole = *read >= enough && is_another;
+                if !is_another && ids.cut() {
+                    // Those with this prefix begin the next part.
+                    (is_whole, again) = (true, Some(prefix));
+                }
                 if !is_whole {
+                    ids.put(id, is_another);
                     *between = Some((first, prefix));
-                    ids.insert(id);
                     *read += 1;
                 }
                 !is_whole
             });
+            if let Some(prefix) = again {
+                keys.seek(prefix);
+            }
             *work = work.saturating_sub((*read - before) as u64 / IDS + 1);
             // To look at all candidates is less, or there is no memory for more of them.
             if *read as u64 > self.candidates && may_leave || *read > self.bound {
                 return Part::TooMuch(TooMuch::Memory);
             }
             if is_whole || (!is_more && between.is_some()) {
-                let part = std::mem::take(ids);
+                let part = std::mem::replace(ids, no_ids(*is_told, *wanted));
+                self.is_short = *read < *wanted;
                 *read = 0;
-                self.looked += part.len();
+                self.is_in_order = matches!(part, Ids::InOrder(_));
+                let (len, part) = match part {
+                    Ids::InOrder(ids) => (ids.len() as u64, Candidates::in_order(ids)),
+                    Ids::Any(ids) => (ids.len(), Candidates::of(ids)),
+                };
+                self.looked += len;
                 let allowed = self.own.as_ref().map_or_else(|| running.cursor.allowed(), Candidates::allowed);
                 if self.looked > allowed.saturating_mul(SHARE) {
                     running.cursor.cut();
                     return Part::TooMuch(TooMuch::LookThrough);
                 }
-                let before = running.cursor.exchange(Candidates::of(part));
+                let before = running.cursor.exchange(part);
                 self.own.get_or_insert(before);
                 return Part::Read;
             }
@@ -221,6 +293,7 @@ impl Walk {
                 return Part::Later;
             }
         }
+        self.is_in_order = false;
         match self.is_complete {
             true => {
                 let before = running.cursor.exchange(Candidates::of(RoaringBitmap::new()));
@@ -229,6 +302,11 @@ impl Walk {
             false => self.restore(running),
         }
         Part::Read
+    }
+
+    /// Are the entries of the part found in the order of the list?
+    pub(super) fn is_in_order(&self) -> bool {
+        self.is_in_order
     }
 
     /// Did it begin for somebody with other rights?
@@ -250,7 +328,9 @@ impl Walk {
     /// The entries of the part were returned. `false` if it was the last one.
     pub(super) fn go_on(&mut self) -> bool {
         (self.between, self.resumes) = (None, false);
-        self.wanted = (2 * self.wanted).min(PART_MAX);
+        if !self.is_short {
+            self.wanted = (2 * self.wanted).min(PART_MAX);
+        }
         !self.is_last
     }
 
@@ -263,7 +343,15 @@ impl Walk {
 
     /// Bytes that it keeps.
     pub(super) fn bytes(&self) -> usize {
-        self.ids.serialized_size() + self.own.as_ref().map_or(0, Candidates::heap_bytes)
+        self.ids.bytes() + self.own.as_ref().map_or(0, Candidates::heap_bytes)
+    }
+}
+
+/// Before the first id of a part that shall have so many, which are few.
+fn no_ids(is_told: bool, wanted: usize) -> Ids {
+    match is_told {
+        true => Ids::InOrder(Vec::with_capacity(wanted)),
+        false => Ids::Any(RoaringBitmap::new()),
     }
 }
 
