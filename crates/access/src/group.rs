@@ -5,7 +5,8 @@ use crate::name::Name;
 use crate::rule::Reach;
 use crate::truth::Truth;
 use crate::world::{Entry, World};
-use model::TypeId;
+use model::{Scope, TypeId, percent};
+use proto::ldap_url::LdapUrl;
 use schema::{Rule, Schema};
 use std::collections::BTreeSet;
 
@@ -150,49 +151,22 @@ pub struct MemberUrl {
 impl MemberUrl {
     /// Reads a URL (RFC 4516); `None` if it is none, is one of another server, or has a critical extension (section 2): none is known here.
     pub fn parse(schema: &Schema, url: &[u8]) -> Option<MemberUrl> {
-        let text = std::str::from_utf8(url).ok()?.trim();
-        let rest =
-            text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("ldap:///")).map(|_| &text[8..])?;
-        let mut parts = rest.split('?');
-        let dn = decoded(parts.next().unwrap_or_default())?;
-        let (attributes, scope) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let reach = match scope.to_ascii_lowercase().as_str() {
-            "" | "base" => Reach::Base,
-            "one" => Reach::One,
-            "sub" => Reach::Subtree,
-            _ => return None,
+        let url = LdapUrl::of_this_directory(url.trim_ascii()).filter(|url| !url.has_critical_extension())?;
+        let dn = url.dn()?;
+        let reach = match url.scope()? {
+            None | Some(Scope::Base) => Reach::Base,
+            Some(Scope::One) => Reach::One,
+            Some(_) => Reach::Subtree,
         };
-        let filter = match parts.next().unwrap_or_default() {
-            "" => b"(objectClass=*)".to_vec(),
-            text => decoded(text)?,
+        let filter = match url.filter {
+            b"" => b"(objectClass=*)".to_vec(),
+            text => percent::decoded(text)?,
         };
         let filter = proto::filter_string::parse(&filter).ok()?;
-        let mut extensions = parts.next().unwrap_or_default().split(',');
-        if extensions.any(|extension| decoded(extension).is_none_or(|text| text.starts_with(b"!"))) {
-            return None;
-        }
         let base = Name::parse(schema, &dn)?;
-        let attributes = String::from_utf8(decoded(attributes)?).ok()?;
+        let attributes = String::from_utf8(percent::decoded(url.attributes)?).ok()?;
         Some(MemberUrl { dn, attributes, base, reach, filter })
     }
-}
-
-/// Resolves `%41`.
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((byte, tail)) = rest.split_first() {
-        match byte {
-            b'%' => {
-                out.push(model::hex::octet(tail)?);
-                rest = &tail[2..];
-            }
-            _ => {
-                out.push(*byte);
-                rest = tail;
-            }
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]

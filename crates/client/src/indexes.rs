@@ -32,6 +32,8 @@ pub struct IndexLine {
     pub bytes: Option<u64>,
     /// What it serves beside filters: `sort`, or `sort,vlv`.
     pub serves: Option<String>,
+    /// Object classes on which the filter of a view that it serves may be, with commas between them.
+    pub classes: Option<String>,
     /// Why it failed.
     pub reason: Option<String>,
     /// How it stands with its comparison with the entries: `queued`, `running`, or `clean` or `differs` once it is done.
@@ -139,6 +141,7 @@ fn line(text: &str) -> IndexLine {
             "of" => all = value.parse().ok(),
             "bytes" => line.bytes = value.parse().ok(),
             "serves" => line.serves = Some(value.to_owned()),
+            "classes" => line.classes = Some(value.to_owned()),
             "verify" => line.verify = Some(value.to_owned()),
             "found" => line.found = value.parse().ok(),
             "passed-over" => line.passed_over = value.parse().ok(),
@@ -161,8 +164,9 @@ mod tests {
             (building.entries, building.bytes, &building.state[..]),
             (Some((5, 70)), Some(9), "building")
         );
-        let ordering = line("index=sn:ord state=ready bytes=0 serves=sort,vlv");
+        let ordering = line("index=sn:ord state=ready bytes=0 serves=sort,vlv classes=person,inetOrgPerson");
         assert_eq!(ordering.serves.as_deref(), Some("sort,vlv"));
+        assert_eq!(ordering.classes.as_deref(), Some("person,inetOrgPerson"));
         let failed = line("index=cn:sub state=failed reason=no room = none");
         assert_eq!((failed.reason.as_deref(), failed.entries), (Some("no room = none"), None));
         assert_eq!((&failed.index[..], &failed.state[..]), ("cn:sub", "failed"));

@@ -142,9 +142,9 @@ impl Indexing {
                     let verified = state.verified(name, entries_all);
                     // Which searches it serves beside those by `>=` and `<=`.
                     let serves = match has_positions {
-                        None => "",
-                        Some(true) => " serves=sort,vlv",
-                        Some(false) => " serves=sort",
+                        None => String::new(),
+                        Some(true) => format!(" serves=sort,vlv{}", view_classes(now, name)),
+                        Some(false) => " serves=sort".to_owned(),
                     };
                     return format!("{} state=ready bytes={bytes}{serves}{verified}", index(name));
                 };
@@ -295,6 +295,14 @@ impl State {
         assert!(self.failed.len() < FAILED_MAX, "there is room for one more");
         self.failed.push_back((name, why));
     }
+}
+
+/// The object classes on which a filter of a view may be, as the end of a line.
+fn view_classes(now: ReadPoint<'_>, index: IndexName) -> String {
+    let schema = now.shard().schema();
+    let classes = now.classes_with_value(index.attribute_type);
+    let names: Vec<&str> = classes.iter().map(|class| schema.class(*class).name()).collect();
+    if names.is_empty() { String::new() } else { format!(" classes={}", names.join(",")) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use crate::control::Requested;
 use crate::control::update::{names, place};
 use crate::engine::Dsa;
 use crate::op::modify_dn::new_dn;
-use model::{EntryId, ResultCode, Scope};
+use model::{EntryId, ResultCode, Scope, percent};
+use proto::ldap_url::LdapUrl;
 use proto::list::{Octets, octet_list};
 use proto::message::{Message, Request};
 use proto::op::ModifyDn;
@@ -18,9 +19,6 @@ use proto::tag;
 use store::aliases::first_rdns;
 use store::shape::Kind;
 use store::{DnCache, EntryRef, ReadPoint};
-
-/// Schemes whose URIs have a DN.
-const LDAP_SCHEMES: [&[u8]; 3] = [b"ldap", b"ldaps", b"ldapi"];
 
 /// Why a new superior is refused (RFC 3296 section 5.6.2).
 pub(crate) const OTHER_SUPERIOR: &str = "the new superior is held by another server";
@@ -210,34 +208,21 @@ fn uris(
 /// sections 2.3, 5.2 and 5.3).
 fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
     let uri = value.split(|b| *b == b' ').next().unwrap_or_default();
-    let colon = uri.windows(3).position(|three| three == b"://");
-    let Some((scheme, rest)) = colon.map(|at| (&uri[..at], &uri[at + 3..])) else { return uri.to_vec() };
-    if !LDAP_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        return uri.to_vec();
-    }
-    // Parsed by hand: host and port go through untouched, whatever they are.
-    let mut halves = rest.splitn(2, |b| *b == b'/');
-    // May be empty: then the client asks the server that it has.
-    let host = halves.next().unwrap_or_default();
-    let mut parts = halves.next().unwrap_or_default().split(|b| *b == b'?');
-    let dn = parts.next().unwrap_or_default();
-    // Behind attributes, scope and filter.
-    let extensions = parts.nth(3).unwrap_or_default();
-    let mut out = uri[..scheme.len() + 3].to_vec();
-    out.extend_from_slice(host);
-    out.push(b'/');
+    let Some(url) = LdapUrl::split(uri) else { return uri.to_vec() };
+    // Host and port go through untouched, whatever they are. Without them the client asks the server that it has.
+    let mut out = [url.scheme, b"://", url.host, b"/"].concat();
     if !below.is_empty() {
         percent_encode(below, &mut out);
         out.push(b',');
     }
-    match dn {
+    match url.dn {
         b"" => percent_encode(own, &mut out),
         dn => out.extend_from_slice(dn),
     }
     out.extend_from_slice(scope.as_bytes());
-    if !extensions.is_empty() {
+    if !url.extensions.is_empty() {
         out.extend_from_slice(if scope.is_empty() { b"????" } else { b"??" });
-        out.extend_from_slice(extensions);
+        out.extend_from_slice(url.extensions);
     }
     out
 }
@@ -245,13 +230,7 @@ fn rewrite(value: &[u8], own: &[u8], below: &[u8], scope: &str) -> Vec<u8> {
 /// RFC 4516 section 2.1: what is neither reserved nor unreserved, and the question mark.
 /// Commas, equals signs and the like may stand in a DN of a URI as they are, and do in what other servers send.
 fn percent_encode(text: &[u8], out: &mut Vec<u8>) {
-    for &byte in text {
-        if byte.is_ascii_alphanumeric() || b"-._~=,+:@!$&'()*;".contains(&byte) {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
+    percent::encode(text, b"=,+:@!$&'()*;", out);
 }
 
 #[cfg(test)]

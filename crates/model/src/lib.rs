@@ -12,6 +12,7 @@ pub mod hex;
 pub mod ids;
 pub mod limits;
 pub mod oid;
+pub mod percent;
 pub mod quantity;
 pub mod result_code;
 pub mod scope;

@@ -12,6 +12,7 @@ pub mod ext;
 pub mod feature;
 pub mod filter;
 pub mod filter_string;
+pub mod ldap_url;
 pub mod ldif;
 pub mod list;
 pub mod message;

@@ -5,6 +5,8 @@ use super::build::filter;
 use super::openldap_who::network;
 use super::pattern::{Capture, Found, stars};
 use crate::rule::{AuthMethod, Condition, Pattern, Peer, Place, Reach, Subject, Test};
+use model::{Scope, percent};
+use proto::ldap_url::LdapUrl;
 
 /// Subjects that bind rules may come to.
 const SUBJECTS_MAX: usize = 64;
@@ -89,25 +91,30 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.split("||").map(str::trim)
 }
 
-/// The part of an LDAP URL behind `ldap:///`.
+/// The DN of a URL, or what stands there in the place of one.
 pub(super) fn url(text: &str) -> Result<String, String> {
-    let rest = text.get(..8).filter(|begin| begin.eq_ignore_ascii_case("ldap:///")).map(|_| &text[8..]);
-    let rest = rest.ok_or_else(|| format!("`{text}` is no URL ldap:///..."))?;
-    let (mut out, mut bytes) = (Vec::new(), rest.bytes());
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'%' => {
-                let digits: Vec<u8> = bytes.by_ref().take(2).collect();
-                out.push(model::hex::octet(&digits).ok_or("a wrong % in a URL")?);
-            }
-            byte => out.push(byte),
-        }
+    text_of(split(text)?.dn)
+}
+
+/// The parts of a URL `ldap:///...`.
+fn split(text: &str) -> Result<LdapUrl<'_>, String> {
+    let url = LdapUrl::of_this_directory(text.as_bytes());
+    let url = url.ok_or_else(|| format!("`{text}` is no URL ldap:///..."))?;
+    if url.has_critical_extension() {
+        return Err(format!("`{text}` has an extension that must be understood"));
     }
-    String::from_utf8(out).map_err(|_| "a URL that is not UTF-8".to_owned())
+    Ok(url)
+}
+
+/// A part of a URL without percent-encoding.
+fn text_of(part: &[u8]) -> Result<String, String> {
+    let text = percent::decoded(part).ok_or("a wrong % in a URL")?;
+    String::from_utf8(text).map_err(|_| "a URL that is not UTF-8".to_owned())
 }
 
 fn user(value: &str, of_aci: OfAci<'_>) -> Result<Vec<Condition>, String> {
-    let name = url(value)?;
+    let url = split(value)?;
+    let name = text_of(url.dn)?;
     match name.to_ascii_lowercase().as_str() {
         "anyone" => return Ok(vec![Condition::Anyone]),
         "all" => return Ok(vec![Condition::Users]),
@@ -115,17 +122,17 @@ fn user(value: &str, of_aci: OfAci<'_>) -> Result<Vec<Condition>, String> {
         "parent" => return Ok(vec![Condition::Parent(1)]),
         _ => {}
     }
-    if let Some((base, rest)) = name.split_once('?') {
-        let parts: Vec<&str> = rest.split('?').collect();
-        let reach = match parts.get(1).copied().unwrap_or("base") {
-            "" | "base" => Reach::Base,
-            "one" => Reach::One,
-            "sub" => Reach::Subtree,
-            other => return Err(format!("there is no scope `{other}`")),
+    // What is a search is no pattern.
+    if value.contains('?') {
+        let reach = match url.scope() {
+            Some(None | Some(Scope::Base)) => Reach::Base,
+            Some(Some(Scope::One)) => Reach::One,
+            Some(Some(_)) => Reach::Subtree,
+            None => return Err(format!("there is no scope `{}`", text_of(url.scope)?)),
         };
-        let mut conditions = vec![Condition::Dn(reach, base.to_owned())];
-        if let Some(text) = parts.get(2).filter(|text| !text.is_empty()) {
-            conditions.push(Condition::UserFilter(filter(text)?));
+        let mut conditions = vec![Condition::Dn(reach, name)];
+        if !url.filter.is_empty() {
+            conditions.push(Condition::UserFilter(filter(&text_of(url.filter)?)?));
         }
         return Ok(conditions);
     }

@@ -1,45 +1,15 @@
 //! What an LDAP URL (RFC 4516) says of a request that goes on there.
 
 use model::Scope;
+use proto::ldap_url::LdapUrl;
 
 /// Name and scope that a URL has; what it does not have is that of the request before. `None` if it cannot be followed: it is no LDAP URL, it has a filter,
 /// by which this server would ask what nobody has judged, or an extension that must be understood.
 pub(super) fn place(url: &[u8]) -> Option<(Option<Vec<u8>>, Option<Scope>)> {
-    let at = url.windows(3).position(|three| three == b"://")? + 3;
-    let path = url[at..].splitn(2, |byte| *byte == b'/').nth(1).unwrap_or_default();
-    let mut parts = path.split(|byte| *byte == b'?');
-    let base = decoded(parts.next().unwrap_or_default())?;
-    // Behind the attributes.
-    let scope = match parts.nth(1) {
-        Some(b"base") => Some(Scope::Base),
-        Some(b"one") => Some(Scope::One),
-        Some(b"sub") => Some(Scope::Subtree),
-        Some(b"") | None => None,
-        Some(_) => return None,
-    };
-    let has_filter = parts.next().is_some_and(|filter| !filter.is_empty());
-    let must_know = parts.next().is_some_and(|extensions| {
-        let mut extensions = extensions.split(|byte| *byte == b',');
-        extensions.any(|extension| decoded(extension).is_none_or(|text| text.starts_with(b"!")))
-    });
-    (!has_filter && !must_know).then_some((Some(base).filter(|base| !base.is_empty()), scope))
-}
-
-/// Text without percent encoding.
-fn decoded(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [first, others @ ..] = rest {
-        rest = others;
-        if *first != b'%' {
-            out.push(*first);
-            continue;
-        }
-        let (digits, others) = others.split_at_checked(2)?;
-        out.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-        rest = others;
-    }
-    Some(out)
+    let url = LdapUrl::split(url)?;
+    let (base, scope) = (url.dn()?, url.scope()?);
+    let is_followed = url.filter.is_empty() && !url.has_critical_extension();
+    is_followed.then_some((Some(base).filter(|base| !base.is_empty()), scope))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use super::{Indexer, NotTaken, Pace, parse};
 use crate::indexing::{IndexChange, IndexKeeper};
 use crate::system::tests::Fixture;
+use model::ResultCode;
 use model::limits::INDEX_TASKS_MAX;
 use std::io;
 use std::sync::Arc;
@@ -234,4 +235,11 @@ fn what_an_ordering_index_serves_is_reported() {
         |line: &str| line.split(' ').find_map(|fact| fact.strip_prefix("serves=")).map(str::to_owned);
     let served: Vec<_> = lines.iter().map(|line| serves(line)).collect();
     assert_eq!(served, [Some("sort,vlv".to_owned()), None, Some("sort,vlv".to_owned())], "{lines:?}");
+    // Classes of which all entries have the attribute, and no others.
+    let end = |lines: &[String]| lines.last().unwrap().split(' ').next_back().unwrap().to_owned();
+    assert_eq!(end(&lines), "classes=person");
+    let role = [("objectClass", &["organizationalRole"][..]), ("cn", &["x"])];
+    assert_eq!(bench.fixture.add("cn=x,dc=com", &role).code, ResultCode::Success);
+    let lines = bench.lines();
+    assert_eq!((end(&lines[..1]), end(&lines)), ("serves=sort,vlv".to_owned(), "classes=person".to_owned()));
 }

@@ -24,6 +24,10 @@ pub(super) fn list(server: &Server) -> Result<(), Failed> {
         if let Some(serves) = line.serves {
             text += &format!(", serves {}", serves.replace(',', ", "));
         }
+        if let Some(classes) = line.classes {
+            let filters: Vec<_> = classes.split(',').map(|class| format!("(objectClass={class})")).collect();
+            text += &format!(" of {}", filters.join(" "));
+        }
         if let Some(verify) = line.verify {
             text += &format!(", verify: {verify}");
         }

@@ -1,5 +1,6 @@
 //! An address to listen on, as a URL.
 
+use model::percent;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -133,36 +134,14 @@ fn unix(text: &str, rest: &str) -> Result<Listen, String> {
 
 /// A text without percent-encoding (RFC 3986 section 2.1). `None` if that is malformed, or the result is no UTF-8.
 fn decoded(text: &str) -> Option<String> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        match first {
-            b'%' => {
-                let digits = behind.get(..2).and_then(|digits| str::from_utf8(digits).ok())?;
-                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
-                rest = &behind[2..];
-            }
-            other => {
-                bytes.push(*other);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent::decoded(text.as_bytes())?).ok()
 }
 
 /// A path in a URL: what has a meaning there is percent-encoded, and a slash too, as libldap wants it.
 fn encoded(path: &Path) -> String {
-    let mut text = String::new();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(*byte))
-            }
-            other => text.push_str(&format!("%{other:02X}")),
-        }
-    }
-    text
+    let mut text = Vec::new();
+    percent::encode(path.as_os_str().as_encoded_bytes(), b"", &mut text);
+    String::from_utf8(text).expect("encoded as ASCII")
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use super::filter::{Item, Node, Test};
 use super::whole::Whole;
 use crate::shape::Shape;
 use crate::shard::ReadPoint;
-use model::{EntryId, Scope, TypeId};
+use model::{ClassId, EntryId, Scope, TypeId};
 use schema::Schema;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// Entries outside of the scope, at most. Each is looked at for each list: a tenth of a microsecond.
@@ -70,6 +71,27 @@ impl ReadPoint<'_> {
             decided(node, shape, schema, &mut normal) == Some(has(shape, attribute_type, schema))
         };
         shapes.all().all(is_with).then_some(Whole::With(attribute_type))
+    }
+
+    /// Object classes of which all entries have a value of a type or of a subtype, and no other entry has one: views of a filter on one of them, or of all
+    /// of them, are served by an ordering index on the type. None if there are many shapes.
+    pub fn classes_with_value(self, attribute_type: TypeId) -> Vec<ClassId> {
+        let (shapes, schema) = (&self.shard.shapes, &*self.shard.schema);
+        if shapes.count() > SHAPES_MAX {
+            return Vec::new();
+        }
+        let classes = |shape: &Shape| -> BTreeSet<ClassId> {
+            shape.class_values.iter().filter_map(|value| schema.find_class(value)).collect()
+        };
+        let Some(one) = shapes.all().find(|shape| has(shape, attribute_type, schema)) else {
+            return Vec::new();
+        };
+        let mut found = classes(one);
+        for shape in shapes.all() {
+            let (of, is_with) = (classes(shape), has(shape, attribute_type, schema));
+            found.retain(|class| of.contains(class) == is_with);
+        }
+        found.into_iter().collect()
     }
 
     /// The entries that are neither the base nor below it. `None` if they are many.
