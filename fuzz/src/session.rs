@@ -4,7 +4,6 @@
 //! The first byte is the number of pieces, each next one the size of a piece; the rest is the stream, of which the
 //! last piece takes what is left.
 
-use dsa::config::SearchLimits;
 use dsa::settings::{Choices, Start};
 use dsa::transaction;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
@@ -224,8 +223,6 @@ pub(crate) fn config() -> Config {
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: SearchLimits::default(),
-        clients: Default::default(),
         queue_length_oid: None,
         settings: Start { configured: choices(), ..Start::default() },
         version: "1.2.3".to_owned(),

@@ -212,6 +212,11 @@ def test_a_setting_and_a_password_are_the_same_on_all_nodes(cluster):
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) == 5, logs
     usns = [bound(node).search_s(PEOPLE, ldap.SCOPE_SUBTREE, attrlist=["entryUSN"]) for node in cluster.nodes.values()]
     assert sorted(usns[0]) == sorted(usns[1]) == sorted(usns[2])
+    # A limit holds at each, whichever was asked to change it.
+    two.modify_s("cn=config", [(ldap.MOD_REPLACE, "pandoLimitsSize", b"1")])
+    for node in cluster.nodes.values():
+        with pytest.raises(ldap.SIZELIMIT_EXCEEDED):
+            connect(node, f"cn=bo,{PEOPLE}", "second").search_s(PEOPLE, ldap.SCOPE_SUBTREE)
     # It is the cluster's, and not that of one start: node 3 has the last change, for it answers with it.
     assert age_of_transactions(cluster.nodes[3]) == b"7000"
     listen, peer = cluster.addresses[3]

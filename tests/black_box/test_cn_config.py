@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -286,6 +287,27 @@ CHANGED = {
     "access.rule": ["a: all; users; allow=read", "b: all; anonymous; deny=read rank=1"],
     "access.defaults": ["off"],
     "access.refresh": ["bind"],
+    "limits.size": ["5000"],
+    "limits.time": ["50"],
+    "limits.update-bytes": ["1048576"],
+    "limits.tree-delete": ["10"],
+    "limits.sort-bytes": ["1048576"],
+    "limits.idle-timeout": ["1800"],
+    "limits.idle-anonymous": ["600"],
+    "limits.first-request": ["20"],
+    "limits.handshake-timeout": ["9"],
+    "limits.message-timeout": ["60"],
+    "limits.message-anonymous": ["32768"],
+    "limits.client-memory": ["99999999"],
+    "limits.connections": ["500"],
+    "limits.connections-per-address": ["900"],
+    "limits.failed-binds": ["9"],
+    "limits.handshakes": ["40"],
+    "limits.trusted": ["10.0.0.0/8", "192.0.2.7/32"],
+    "limits.old-versions": ["99999999"],
+    "limits.old-versions-age": ["50"],
+    "limits.write-timeout": ["50"],
+    "limits.shutdown-timeout": ["9"],
     "limits.followers": ["5"],
     "limits.followers-per-connection": ["3"],
     "limits.change-memory": ["1048576"],
@@ -360,6 +382,8 @@ def test_what_differs_from_the_defaults_and_from_the_file(server, tmp_path):
     (("set", "txn-precedence", "3:flavour=sweet"), 1, "flavour"),
     (("set", "txn-precedence", "3:flavour=sweet", "--dry-run"), 1, "flavour"),
     (("set", "index", "flavour:eq", "--dry-run"), 1, "flavour"),
+    (("set", "limits.size", "many"), 2, "`limits.size`: `many` is not a number from 0 to"),
+    (("set", "limits.trusted", "10.0.0.0/33"), 2, "neither an address nor a network"),
     (("get", "limits.siez"), 2, "did you mean `limits.size`?"),
 ])
 def test_the_command_says_why_it_does_not(fresh, arguments, code, text):
@@ -451,3 +475,87 @@ def test_the_history_stays_with_the_directory(keep, tmp_path):
     config(here, "undo")
     assert shown(here, "pandoTxnOpenMax") == ["33"]
     here.end()
+
+
+ADA = "uid=ada,ou=people,dc=example,dc=com"
+HOST = "127.0.0.1/32"
+
+
+def found_by(client):
+    """Entries that a search returns, and whether it says that there are more."""
+    message = client.search("dc=example,dc=com", ldap.SCOPE_SUBTREE, "(objectClass=*)", ["1.1"])
+    found = []
+    try:
+        while piece := client.result(message, all=0)[1]:
+            found += piece
+    except ldap.SIZELIMIT_EXCEEDED:
+        return len(found), True
+    return len(found), False
+
+
+def is_ended(client):
+    """Has the server closed this connection? A client that has not been closed waits for no more than a moment."""
+    client.settimeout(0.2)
+    try:
+        return client.recv(100) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def silent(here):
+    return socket.create_connection(("127.0.0.1", here.port), 20)
+
+
+def test_limits_that_are_changed_hold_for_connections_that_are_there(server):
+    here = server("--threads", 2)
+    user, waits = connect(here, ADA, "ada's password"), silent(here)
+    whole = found_by(user)
+    assert whole[0] > 3 and not whole[1]
+    config(here, "set", "limits.size", "3", "--dry-run")
+    assert found_by(user) == whole, "a dry run changes nothing"
+    config(here, "set", "limits.size", "3")
+    assert found_by(user) == (3, True)
+    config(here, "undo")
+    assert found_by(user) == whole
+    # One that waits with its first request is sent away within a second or two, and nobody else.
+    assert not is_ended(waits)
+    config(here, "set", "limits.first-request", "1")
+    wait_for(lambda: is_ended(waits), "its time is over")
+    assert found_by(user) == whole
+
+
+def test_limits_of_addresses_that_are_changed_hold_from_the_next_connection_on(server):
+    here = server("--threads", 1)
+    there = [silent(here) for _ in range(3)]
+    config(here, "set", "limits.trusted", HOST)
+    # The connections of this command are of a trusted address.
+    config(here, "set", "limits.connections-per-address", "2")
+    assert not any(is_ended(client) for client in [*there, silent(here)])
+    client = connect(here, ADMIN, SECRET)
+    client.modify_s(CONFIG, [(ldap.MOD_DELETE, "pandoLimitsTrusted", None)])
+    wait_for(lambda: is_ended(silent(here)), "its address has too many")
+    assert not any(is_ended(client) for client in there), "those that are there stay"
+    client.modify_s(CONFIG, [(ldap.MOD_REPLACE, "pandoLimitsConnectionsPerAddress", b"0")])
+    assert not is_ended(silent(here))
+
+
+def test_limits_that_were_changed_outlive_the_process(keep):
+    here = keep("--memory-max", "1GiB", ldif="people.ldif")
+    assert shown(here, "pandoLimitsClientMemory") == [str(128 << 20)], "an eighth of memory-max"
+    for key, value in {"limits.size": "2", "limits.message-anonymous": "2KiB", "limits.trusted": HOST, "limits.client-memory": "64MiB"}.items():
+        config(here, "set", key, value)
+    here.kill()
+    for _ in range(2):
+        here = keep()
+        assert found_by(connect(here, ADA, "ada's password")) == (2, True)
+        assert shown(here, "pandoLimitsTrusted") == [HOST] and shown(here, "pandoLimitsClientMemory") == [str(64 << 20)]
+        assert shown(here, "pandoLimitsMessageAnonymous") == ["2048"]
+        here.end()
+    here = keep()
+    [config(here, "undo", number) for number in (4, 3, 2, 1)]
+    here.kill()
+    here = keep()
+    assert shown(here, "pandoLimitsTrusted") == [] and shown(here, "pandoLimitsClientMemory") == [str(128 << 20)]
+    assert not found_by(connect(here, ADA, "ada's password"))[1]

@@ -238,7 +238,7 @@ fn run_groups(
     session.end_turn();
     // A stranger must not make the server keep a long message. This comes last, so that what is complete was answered.
     // `needed` is the whole length that the message announces, of which only the beginning is there.
-    if needed > parts.dsa.config.clients.unbound_message_bytes_max {
+    if needed as u64 > parts.dsa.limits.unbound_message_bytes_max.get() {
         refuse_long(session, out);
     }
     (consumed, needed)

@@ -17,7 +17,7 @@ const UNBOUND_SHARE: u64 = 8;
 /// Counts the bytes that are kept for clients.
 #[derive(Debug)]
 pub struct ClientMemory {
-    bytes_max: u64,
+    bytes_max: AtomicU64,
     bytes: AtomicU64,
     /// Those of clients that have not bound.
     unbound: AtomicU64,
@@ -26,12 +26,19 @@ pub struct ClientMemory {
 impl ClientMemory {
     /// Nothing is kept yet.
     pub fn new(bytes_max: u64) -> Arc<ClientMemory> {
-        Arc::new(ClientMemory { bytes_max, bytes: AtomicU64::new(0), unbound: AtomicU64::new(0) })
+        let (bytes, unbound) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(ClientMemory { bytes_max: AtomicU64::new(bytes_max), bytes, unbound })
     }
 
     /// Bytes that may be kept for clients.
+    #[inline]
     pub(crate) fn bytes_max(&self) -> u64 {
-        self.bytes_max
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Sets another bound. What is kept beyond a lower one stays until its clients give it back.
+    pub(crate) fn put(&self, bytes_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
     /// Bytes that are kept for clients.
@@ -40,11 +47,12 @@ impl ClientMemory {
     }
 
     /// Whether as much is kept as may be, of all clients or of those that have not bound.
-    /// Two loads at most, before each read from a socket.
+    /// Three loads at most, before each read from a socket.
     #[inline]
     pub fn is_used_up(&self, is_bound: bool) -> bool {
-        self.bytes() >= self.bytes_max
-            || (!is_bound && self.unbound.load(Ordering::Relaxed) >= self.bytes_max / UNBOUND_SHARE)
+        let bytes_max = self.bytes_max();
+        self.bytes() >= bytes_max
+            || (!is_bound && self.unbound.load(Ordering::Relaxed) >= bytes_max / UNBOUND_SHARE)
     }
 }
 
@@ -104,9 +112,9 @@ impl Kept {
         let more = bytes as u64;
         let has_room = |used: u64, max: u64| used == 0 || used.saturating_add(more) <= max;
         let memory = &self.memory;
-        let is_free = has_room(memory.bytes(), memory.bytes_max)
-            && (is_bound
-                || has_room(memory.unbound.load(Ordering::Relaxed), memory.bytes_max / UNBOUND_SHARE));
+        let bytes_max = memory.bytes_max();
+        let is_free = has_room(memory.bytes(), bytes_max)
+            && (is_bound || has_room(memory.unbound.load(Ordering::Relaxed), bytes_max / UNBOUND_SHARE));
         match is_free || bytes < UNCOUNTED_BYTES {
             true => self.set(bytes, is_bound),
             false => self.set(before.0 as usize, before.1),
@@ -152,6 +160,10 @@ mod tests {
         let (mut one, mut other) = (Kept::new(&memory), Kept::new(&memory));
         assert!(one.try_set(16 << 20, true));
         assert!(!other.try_set(8 * KIB, true));
+        memory.put(32 << 20);
+        assert!(other.try_set(8 * KIB, true));
+        memory.put(64 << 10);
+        assert!(memory.is_used_up(true) && !other.try_set(9 * KIB, true));
         drop(one);
         assert!(other.try_set(8 * KIB, true));
     }

@@ -1,66 +1,12 @@
 //! What the agent is given when it is made.
 
+pub use crate::limits::{ClientLimits, SearchLimits};
 pub use crate::password::Scheme;
 use crate::settings::Start;
-use access::Network;
 use env::net::PeerAddress;
 use std::fmt;
 use std::sync::Arc;
 use store::Settings;
-
-/// Limits of the server's own on searches; a client can only ask for less.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SearchLimits {
-    /// Entries that one search returns, 0 for no limit. The root DN is not bound by it.
-    pub size_max: u32,
-    /// Seconds that one search takes, 0 for no limit. The root DN is not bound by it.
-    pub time_max_s: u32,
-    /// Bytes of old versions that suspended searches hold, `None` for a quarter of the directory's memory: beyond it the oldest search
-    /// is ended.
-    pub held_bytes_max: Option<u64>,
-    /// Seconds that a search holds old versions, `None` for a minute, 0 for no limit.
-    pub held_seconds_max: Option<u32>,
-}
-
-/// What clients may take of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientLimits {
-    /// Bytes of updates, with what was prepared of them, that all sessions together have on their way through the log.
-    pub update_bytes_max: u64,
-    /// Bytes that are kept for all clients together: input, answers, filters. An eighth of it is for those that have not
-    /// bound.
-    pub memory_bytes_max: u64,
-    /// Bytes of one message of a client that has not bound.
-    pub unbound_message_bytes_max: usize,
-    /// Entries that a tree delete takes at a time: 1 to [`model::limits::TREE_DELETE_MAX`].
-    pub tree_delete_max: u64,
-    /// Bytes of the keys of one sorted search: [`model::limits::SORT_BYTES_MIN`] to [`model::limits::SORT_BYTES_MAX`].
-    pub sort_bytes_max: usize,
-    /// Connections of one address; 0: any number.
-    pub address_connections_max: u32,
-    /// Binds of one address that may fail in a second; 0: any number.
-    pub failed_binds_per_second: u32,
-    /// Handshakes of TLS that one address may make in a second; 0: any number.
-    pub handshakes_per_second: u32,
-    /// Networks for whose addresses none of these three holds.
-    pub trusted: Vec<Network>,
-}
-
-impl Default for ClientLimits {
-    fn default() -> ClientLimits {
-        ClientLimits {
-            update_bytes_max: 256 << 20,
-            memory_bytes_max: 256 << 20,
-            unbound_message_bytes_max: 64 << 10,
-            tree_delete_max: 1000,
-            sort_bytes_max: model::limits::SORT_BYTES_DEFAULT,
-            address_connections_max: 1000,
-            failed_binds_per_second: 10,
-            handshakes_per_second: 50,
-            trusted: Vec::new(),
-        }
-    }
-}
 
 /// What protects connections, and what they need for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,10 +227,6 @@ pub struct Config {
     pub tokens: Option<TokenRules>,
     /// Who the principals of Kerberos are, if clients may bind with tickets.
     pub principals: Option<Principals>,
-    /// Limits on searches.
-    pub limits: SearchLimits,
-    /// Limits on what clients take of the server.
-    pub clients: ClientLimits,
     /// A further OID under which the queue length control is known, uncritical.
     pub queue_length_oid: Option<Vec<u8>>,
     /// The settings that can be changed while the server runs.

@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::engine::Dsa;
 use crate::monitor_entries::Measure;
-use crate::settings::{INDEX, ONLINE};
+use crate::settings::{INDEX, online};
 use crate::system::put_all;
 use model::Entry;
 use schema::Schema;
@@ -41,7 +41,7 @@ pub(crate) fn measures() -> impl Iterator<Item = (String, Measure)> {
         (VERIFY, Measure::Texts(|dsa, _| compared(dsa))),
         (HISTORY, Measure::Texts(|dsa, _| dsa.chosen.history())),
     ];
-    let settings = ONLINE.iter().map(|key| (key.attribute(), Measure::Setting(key)));
+    let settings = online().map(|key| (key.attribute(), Measure::Setting(key)));
     indexes.into_iter().map(|(name, measure)| (name.to_owned(), measure)).chain(settings)
 }
 

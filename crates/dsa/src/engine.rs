@@ -20,6 +20,7 @@ use crate::identity::Identity;
 use crate::indexing::Indexing;
 use crate::journal::{Journal, Updates};
 use crate::lifetimes::Lifetimes;
+use crate::limits::Limits;
 use crate::monitor::Monitor;
 use crate::own_entry::OwnEntry;
 use crate::password::nobody::Nobody;
@@ -69,6 +70,7 @@ pub struct Dsa {
     pub(crate) peers: Arc<Peers>,
     pub(crate) user_searches: Arc<UserSearches>,
     pub(crate) held: Held,
+    pub(crate) limits: Limits,
     pub(crate) password_pool: Arc<Pool>,
     pub(crate) password_forms: Forms,
     pub(crate) failed_binds: Failures,
@@ -213,6 +215,11 @@ impl Dsa {
     /// How often limits of clients were reached.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
+    }
+
+    /// Limits of clients, as they are in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// How much of updates is on its way through the log.

@@ -6,10 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use store::Shard;
 
-/// Seconds after which a search that holds old versions is ended, if nothing else is configured.
-pub const SECONDS_MAX: u32 = 60;
-/// Part of the directory's memory that old versions may take, if nothing else is configured.
-pub const SHARE: u64 = 4;
 /// So much dead memory the cleaner leaves anyway: a search that holds no more is in nobody's way, however old.
 const FREE_BYTES: u64 = 8 << 20;
 /// Between two looks of all threads together.
@@ -98,19 +94,18 @@ impl Held {
         let looks = self.looked_ns.compare_exchange(before, now_ns, Ordering::Relaxed, Ordering::Relaxed);
         if looks.is_ok() {
             dsa.shard.release_free();
-            let limits = &dsa.config.limits;
-            let bytes_max = limits.held_bytes_max.unwrap_or_else(|| dsa.memory_bytes_max() / SHARE);
-            let seconds_max = limits.held_seconds_max.unwrap_or(SECONDS_MAX);
+            let (bytes_max, seconds_max) =
+                (dsa.limits.held_bytes_max.get(), dsa.limits.held_seconds_max.get());
             end_old_searches(&dsa.shard, bytes_max, seconds_max, now_ns);
         }
     }
 }
 
 /// Ends the searches that hold more than they may: the oldest first, until the rest is within the bounds.
-fn end_old_searches(shard: &Shard, bytes_max: u64, seconds_max: u32, now_ns: u64) {
+fn end_old_searches(shard: &Shard, bytes_max: u64, seconds_max: u64, now_ns: u64) {
     let age_max_ns = match seconds_max {
         0 => u64::MAX,
-        seconds => u64::from(seconds) * 1_000_000_000,
+        seconds => seconds * 1_000_000_000,
     };
     while let Some(oldest) = shard.oldest_revocable() {
         let age_ns = now_ns.saturating_sub(oldest.holder.since_ns);

@@ -8,7 +8,7 @@
 //! ```text
 //! values       access, own_entry, identity, effective, offer, settings, config, password, outcome, entry_writer, selection, recent,
 //!              monitor, marks, certificates, chaining, tokens, contexts, events, audit, generalized_time, account_times
-//! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, held, peers, user_searches, client_memory, transaction
+//! the agent    engine (Dsa) with its parts: system, indexing, journal, throttle, limits, held, peers, user_searches, client_memory, transaction
 //! a thread     worker, turns; context: what an operation is given; extension: what an extended operation tells of itself;
 //!              monitor_entries, config_entry: what the server shows of itself; lookup, peer_identity, certificate_identity: who
 //!              a name, a process or the owner of a certificate is
@@ -60,6 +60,7 @@ pub mod indexing;
 pub mod journal;
 mod last_of;
 pub mod lifetimes;
+pub mod limits;
 mod lookup;
 mod marks;
 pub mod monitor;

@@ -9,8 +9,8 @@ mod searches;
 pub(crate) use self::searches::{Asker, SearchPermit};
 
 use self::searches::Searches;
-use crate::config::ClientLimits;
 use crate::faults::holes;
+use crate::limits::ClientLimits;
 use crate::rate::{Allowed, Rate};
 use crate::refusals::{Limit, Refusals};
 use access::Network;
@@ -33,11 +33,11 @@ const IDLE_MAX: usize = 16_384;
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// Connections of one address; 0: any number.
-    connections_max: u32,
-    failed_binds: Option<Allowed>,
-    handshakes: Option<Allowed>,
-    /// Addresses that no limit of addresses holds for.
-    trusted: Vec<Network>,
+    connections_max: AtomicU32,
+    /// In a second; 0: any number.
+    failed_binds: AtomicU32,
+    /// In a second; 0: any number.
+    handshakes: AtomicU32,
     refusals: Arc<Refusals>,
     /// Searches in progress.
     searches: Arc<Searches>,
@@ -49,6 +49,8 @@ struct Addresses {
     all: BTreeMap<IpAddr, Arc<Counts>>,
     /// Those without a connection.
     idle: usize,
+    /// Addresses that no limit of addresses holds for.
+    trusted: Vec<Network>,
 }
 
 /// What the clients of one address have.
@@ -89,14 +91,32 @@ impl Peers {
     /// Nobody is connected.
     pub(crate) fn new(limits: &ClientLimits, refusals: &Arc<Refusals>) -> Arc<Peers> {
         Arc::new(Peers {
-            connections_max: limits.address_connections_max,
-            failed_binds: Allowed::new(limits.failed_binds_per_second, FAILED_BINDS_BURST_S),
-            handshakes: Allowed::new(limits.handshakes_per_second, HANDSHAKES_BURST_S),
-            trusted: limits.trusted.clone(),
+            connections_max: AtomicU32::new(limits.address_connections_max),
+            failed_binds: AtomicU32::new(limits.failed_binds_per_second),
+            handshakes: AtomicU32::new(limits.handshakes_per_second),
             refusals: Arc::clone(refusals),
             searches: Arc::default(),
-            addresses: Mutex::default(),
+            addresses: Mutex::new(Addresses { trusted: limits.trusted.clone(), ..Addresses::default() }),
         })
+    }
+
+    /// Puts other limits in force. Rates hold for connections that are there, too; what they may not have any more they keep. Whether an address is
+    /// trusted is asked when a connection comes.
+    pub(crate) fn put(&self, limits: &ClientLimits) {
+        self.connections_max.store(limits.address_connections_max, Ordering::Relaxed);
+        self.failed_binds.store(limits.failed_binds_per_second, Ordering::Relaxed);
+        self.handshakes.store(limits.handshakes_per_second, Ordering::Relaxed);
+        self.lock().trusted.clone_from(&limits.trusted);
+    }
+
+    /// Binds that may fail; `None`: any number.
+    fn failed_binds(&self) -> Option<Allowed> {
+        Allowed::new(self.failed_binds.load(Ordering::Relaxed), FAILED_BINDS_BURST_S)
+    }
+
+    /// Handshakes that may be made; `None`: any number.
+    fn handshakes(&self) -> Option<Allowed> {
+        Allowed::new(self.handshakes.load(Ordering::Relaxed), HANDSHAKES_BURST_S)
     }
 
     /// One more connection from an address; `None` if there are too many. A client without an address, or on a Unix socket, has no share
@@ -105,10 +125,10 @@ impl Peers {
         let Some((address, block)) = client.and_then(|client| Some((client.ip()?, client.block()?))) else {
             return Some(Peer { peers: Arc::clone(self), client, counts: Arc::default(), is_trusted: false });
         };
-        let is_trusted = self.trusted.iter().any(|network| network.contains(address.to_canonical()));
         // The map is locked until the connection is counted. The last one of an address may end at this moment, and may forget the
         // counts when it has looked at them.
         let mut addresses = self.lock();
+        let is_trusted = addresses.trusted.iter().any(|network| network.contains(address.to_canonical()));
         if addresses.idle >= IDLE_MAX {
             addresses.forget_idle(now_ns);
         }
@@ -117,7 +137,8 @@ impl Peers {
         drop(addresses);
         let peer = Peer { peers: Arc::clone(self), client, counts, is_trusted };
         // Dropped, it is taken back.
-        let has_room = is_trusted || self.connections_max == 0 || before < self.connections_max;
+        let connections_max = self.connections_max.load(Ordering::Relaxed);
+        let has_room = is_trusted || connections_max == 0 || before < connections_max;
         if !has_room {
             self.refusals.note(Limit::AddressConnections, client);
         }
@@ -208,7 +229,7 @@ impl Peer {
 
     /// May another bind of its address be tried? A client without an address has a rate of its own.
     pub(crate) fn admits_bind(&self, now_ns: u64) -> bool {
-        let allowed = self.peers.failed_binds.filter(|_| !self.is_trusted);
+        let allowed = self.peers.failed_binds().filter(|_| !self.is_trusted);
         let is_admitted = allowed.is_none_or(|allowed| self.counts.failed_binds.admits(allowed, now_ns));
         if !is_admitted {
             self.note(Limit::FailedBinds);
@@ -218,14 +239,14 @@ impl Peer {
 
     /// A bind of its address has failed.
     pub(crate) fn bind_failed(&self, now_ns: u64) {
-        if let Some(allowed) = self.peers.failed_binds {
+        if let Some(allowed) = self.peers.failed_binds() {
             self.counts.failed_binds.spend(allowed, now_ns);
         }
     }
 
     /// It is about to make a handshake of TLS: nanoseconds until it may, or `None` if that is more than `wait_max_ns`.
     pub(crate) fn reserve_handshake(&self, wait_max_ns: u64, now_ns: u64) -> Option<u64> {
-        let Some(allowed) = self.peers.handshakes.filter(|_| !self.is_trusted) else { return Some(0) };
+        let Some(allowed) = self.peers.handshakes().filter(|_| !self.is_trusted) else { return Some(0) };
         let wait_ns = self.counts.handshakes.reserve(allowed, wait_max_ns, now_ns);
         if wait_ns != Some(0) {
             self.note(Limit::Handshakes);
@@ -235,7 +256,7 @@ impl Peer {
 
     /// Its handshake resumed an earlier session, which costs a quarter.
     pub(crate) fn has_resumed(&self) {
-        if let Some(allowed) = self.peers.handshakes.filter(|_| !self.is_trusted) {
+        if let Some(allowed) = self.peers.handshakes().filter(|_| !self.is_trusted) {
             self.counts.handshakes.give_back_three_quarters(allowed);
         }
     }
@@ -332,6 +353,30 @@ mod tests {
         let trusted = peers.connect(address(9), SECOND).unwrap();
         (0..300).for_each(|_| trusted.bind_failed(SECOND));
         assert!(trusted.admits_bind(SECOND));
+    }
+
+    #[test]
+    fn other_limits_hold_for_connections_that_are_there_but_for_trust() {
+        let peers = peers(2);
+        let (known, trusted) =
+            (peers.connect(address(1), SECOND).unwrap(), peers.connect(address(9), SECOND).unwrap());
+        let network = Network { address: "10.0.0.1".parse().unwrap(), prefix: 32 };
+        peers.put(&ClientLimits {
+            address_connections_max: 1,
+            failed_binds_per_second: 1,
+            handshakes_per_second: 1,
+            trusted: vec![network],
+            ..ClientLimits::default()
+        });
+        let tries = |peer: &Peer| {
+            let tries = (0..50).take_while(|_| peer.admits_bind(SECOND));
+            tries.map(|_| peer.bind_failed(SECOND)).count()
+        };
+        assert_eq!((tries(&known), tries(&trusted)), (11, 50), "who was trusted when it came still is");
+        assert_eq!((0..50).filter(|_| known.reserve_handshake(0, SECOND).is_some()).count(), 4);
+        let second = peers.connect(address(1), SECOND).unwrap();
+        assert_eq!(tries(&second), 50, "its address is trusted now");
+        assert!(peers.connect(address(9), SECOND).is_none(), "and this one is not any more");
     }
 
     #[test]

@@ -5,12 +5,13 @@
 
 mod history;
 mod keys;
+pub mod network;
 mod row;
 pub mod value;
 pub mod words;
 
 pub use history::{Author, Difference};
-pub use keys::{Holds, ONLINE, find, put};
+pub use keys::{Holds, find, online, put};
 pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
@@ -19,6 +20,7 @@ use crate::constraints::{self, ConstraintRule};
 use crate::followers;
 use crate::indexing::IndexChange;
 use crate::lifetimes;
+use crate::limits;
 use crate::password::policies;
 use crate::reads;
 use crate::transaction;
@@ -49,6 +51,10 @@ pub struct Choices {
     pub followers: followers::Choices,
     /// Of the change log.
     pub change_log: change_log::Choices,
+    /// Limits that are the same for all clients, or nearly.
+    pub limits: limits::Choices,
+    /// Bytes that the directory may occupy: limits that nobody has chosen are shares of it.
+    pub memory_bytes_max: u64,
 }
 
 /// The key of configured indexes.

@@ -17,6 +17,7 @@ use crate::followers::FollowerLimits;
 use crate::held::Held;
 use crate::indexing::Indexing;
 use crate::lifetimes::Lifetimes;
+use crate::limits::{self, Limits};
 use crate::monitor::Monitor;
 use crate::offer::Offer;
 use crate::password::nobody::Nobody;
@@ -77,7 +78,8 @@ impl Dsa {
     /// # Errors
     /// As [`Dsa::new`].
     /// Names of the configuration are normalised once: a bind compares normal forms.
-    pub fn over(shard: Arc<Shard>, config: Config) -> io::Result<Arc<Dsa>> {
+    pub fn over(shard: Arc<Shard>, mut config: Config) -> io::Result<Arc<Dsa>> {
+        config.settings.configured.memory_bytes_max = config.store.memory_bytes_max;
         let schema = Arc::clone(shard.schema());
         let key = |what: &str, dn: &String| {
             let mut key = Vec::new();
@@ -99,7 +101,9 @@ impl Dsa {
             transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
         // The own entries are stored under the same schema, in a shard of their own.
         let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
-        let access = Access::new(&config, &chosen.now().access, &schema).map_err(invalid)?;
+        let choices = chosen.now();
+        let of_searches = choices.limits.search;
+        let access = Access::new(&config, (&choices.access, of_searches), &schema).map_err(invalid)?;
         let policies = Policies::new(&chosen.now().passwords);
         let reads = ReadSettings::new(chosen.now().reads);
         let constraints = Constraints::default();
@@ -109,7 +113,8 @@ impl Dsa {
         let lifetimes = Lifetimes::new(chosen.now().lifetimes, &shard);
         let followers = FollowerLimits::new(chosen.now().followers, &shard);
         let refusals = Arc::default();
-        let client_memory = ClientMemory::new(config.clients.memory_bytes_max);
+        let (of_clients, memory) = (&choices.limits.clients, choices.memory_bytes_max);
+        let client_memory = ClientMemory::new(limits::client_memory(of_clients.memory_bytes_max, memory));
         Ok(Arc::new(Dsa {
             shard,
             access,
@@ -122,14 +127,15 @@ impl Dsa {
             root_superiors,
             entropy: Mutex::new(Box::new(SystemEntropy)),
             // Each of these is shared by all threads of the process and bounded by a setting.
-            throttle: Throttle::new(config.clients.update_bytes_max),
+            throttle: Throttle::new(of_clients.update_bytes_max),
             open_transactions: OpenCount::new(&client_memory),
             client_memory,
-            peers: Peers::new(&config.clients, &refusals),
+            peers: Peers::new(of_clients, &refusals),
             user_searches: Arc::default(),
             config,
             intents: Arc::default(),
             held: Held::default(),
+            limits: Limits::new(&choices.limits, memory),
             password_pool: Arc::default(),
             password_forms: Forms::default(),
             failed_binds: Failures::default(),

@@ -17,7 +17,7 @@ const TURN_BYTES: u64 = UPDATES_BYTES_SOFT_MAX as u64;
 /// Counts the bytes that are on their way, and knows which sessions wait.
 #[derive(Debug)]
 pub struct Throttle {
-    bytes_max: u64,
+    bytes_max: AtomicU64,
     bytes: AtomicU64,
     /// Whether sessions must wait. A line of its own in the cache: it is read before each bundle of updates, and written
     /// when it changes.
@@ -47,11 +47,23 @@ impl Throttle {
     /// Nothing is on its way. At least one session is admitted at a time, whatever `bytes_max` is.
     pub(crate) fn new(bytes_max: u64) -> Arc<Throttle> {
         Arc::new(Throttle {
-            bytes_max,
+            bytes_max: AtomicU64::new(bytes_max),
             bytes: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             waiting: Mutex::default(),
         })
+    }
+
+    /// Sets another bound. A lower one holds from the next submission on, a higher one gives turns at once.
+    pub(crate) fn put(self: &Arc<Self>, bytes_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        if self.is_closed() {
+            self.give_turns();
+        }
+    }
+
+    fn bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed)
     }
 
     /// Whether as much is on its way as may be.
@@ -74,7 +86,7 @@ impl Throttle {
     pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Permit {
         // Relaxed, for nothing is published by it: a session that reads the old state is one more that is admitted.
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if before + bytes >= self.bytes_max {
+        if before + bytes >= self.bytes_max() {
             self.is_closed.store(true, Ordering::Relaxed);
         }
         Permit { throttle: Arc::clone(self), bytes }
@@ -98,7 +110,7 @@ impl Throttle {
         // Dropped when the queue is unlocked: the permit of a session that leaves at this moment gives turns again.
         let (mut wakers, mut called) = (Vec::new(), Vec::new());
         let mut waiting = self.lock();
-        while self.bytes() < self.bytes_max {
+        while self.bytes() < self.bytes_max() {
             let Some(ticket) = waiting.pop_front() else {
                 self.is_closed.store(false, Ordering::Relaxed);
                 break;
@@ -185,6 +197,22 @@ mod tests {
         drop((taken, rest));
         assert!(!throttle.is_closed());
         assert_eq!((throttle.bytes(), throttle.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn another_bound_holds_at_once() {
+        let throttle = Throttle::new(TURN_BYTES);
+        let first = throttle.admit(TURN_BYTES);
+        let waits = throttle.wait().unwrap();
+        throttle.put(TURN_BYTES);
+        assert!(!is_called(&waits) && throttle.is_closed());
+        throttle.put(3 * TURN_BYTES);
+        assert!(is_called(&waits) && !throttle.is_closed());
+        throttle.put(1);
+        drop(throttle.admit(1));
+        assert!(throttle.is_closed(), "as much is on its way as was admitted before");
+        drop((first, waits));
+        assert!(!throttle.is_closed());
     }
 
     #[test]

@@ -145,7 +145,7 @@ pub(crate) fn plan(
 /// Has a part as many deletes as go together? The bound is looked at after each, so a part has one at least, and a walk gets on.
 /// Names and conditions have a bound, too: they are one record of the log.
 fn is_full(dsa: &Dsa, part: &Part) -> bool {
-    part.count as u64 >= dsa.config.clients.tree_delete_max
+    part.count as u64 >= dsa.limits.tree_delete_max.get()
         || part.messages.len() + part.conditions.len() > TREE_DELETE_BYTES_MAX
 }
 

@@ -20,10 +20,13 @@ fn long_search(id: i32, items: usize) -> Vec<u8> {
 }
 
 /// A directory that anybody may read, with more entries than a slice has.
-fn planted(clients: ClientLimits) -> Client {
+fn planted(mut clients: ClientLimits) -> Client {
+    clients.memory_bytes_max.get_or_insert(256 << 20);
     // The clients come from other hosts, and bind in the clear.
     let security = Security { password_strength: Some(0), ..Security::default() };
-    let mut client = Client::with(Config { anonymous: Anonymous::Read, clients, security, ..config() });
+    let mut config = Config { anonymous: Anonymous::Read, security, ..config() };
+    config.settings.configured.limits.clients = clients;
+    let mut client = Client::with(config);
     for number in 0..1100 {
         client.must_add(
             &format!("cn={number},ou=people,dc=example"),
@@ -80,7 +83,7 @@ fn searches_of_anonymous_clients_leave_some_to_others() {
 
 #[test]
 fn filters_of_searches_in_progress_have_a_bound() {
-    let limits = ClientLimits { memory_bytes_max: 8 << 20, ..ClientLimits::default() };
+    let limits = ClientLimits { memory_bytes_max: Some(8 << 20), ..ClientLimits::default() };
     let client = planted(limits);
     let mut worker = Worker::new(&client.dsa).expect("there are few readers");
     worker.tick(START);

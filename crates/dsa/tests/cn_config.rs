@@ -5,7 +5,7 @@ mod common;
 use common::journal::{journaled, journaled_with};
 use common::{Client, changes_of, config};
 use dsa::State;
-use dsa::settings::{Fixed, ONLINE, Start, Texts};
+use dsa::settings::{Fixed, Start, Texts, online};
 use model::ResultCode;
 use proto::feature;
 use proto::message::Request;
@@ -35,7 +35,7 @@ fn features(client: &mut Client) -> Vec<String> {
 fn every_setting_is_shown_to_the_root_dn_alone() {
     let mut client = Client::new();
     let found = client.read(CONFIG, &["*", "+"]);
-    for key in ONLINE.iter().filter(|key| !key.many()) {
+    for key in online().filter(|key| !key.many()) {
         assert_eq!(found.values(&key.attribute()).map(|values| values.len()), Some(1), "{}", key.name);
     }
     client.bind(common::ADA, "lace");
@@ -70,6 +70,46 @@ fn what_is_changed_is_in_force_at_once() {
     assert_eq!(client.modify(CONFIG, &changes).code, ResultCode::Success);
     let settings = client.dsa.transactions();
     assert_eq!((settings.updates_max(), settings.bytes_max(), settings.implicit_begin()), (7, 2048, true));
+}
+
+#[test]
+fn limits_that_are_changed_are_in_force_at_once_and_go_back() {
+    let mut client = Client::new();
+    let in_force = |client: &Client| {
+        let limits = client.dsa.limits();
+        (limits.idle_timeout_s.get(), limits.write_timeout_s.get(), limits.connections_max.get())
+    };
+    let before = in_force(&client);
+    for (attribute, value) in [
+        ("pandoLimitsIdleTimeout", "7"),
+        ("pandoLimitsWriteTimeout", "8"),
+        ("pandoLimitsConnections", "9"),
+        ("pandoLimitsMessageAnonymous", "2KiB"),
+    ] {
+        assert_eq!(change(&mut client, Replace, attribute, &[value]).0, ResultCode::Success);
+    }
+    assert_eq!(in_force(&client), (7, 8, 9));
+    assert_eq!(shown(&mut client, "pandoLimitsMessageAnonymous"), ["2048"]);
+    for attribute in ["pandoLimitsIdleTimeout", "pandoLimitsWriteTimeout", "pandoLimitsConnections"] {
+        assert_eq!(change(&mut client, Delete, attribute, &[]).0, ResultCode::Success);
+    }
+    assert_eq!(in_force(&client), before);
+}
+
+/// It is one of the limits that come with the rules: a session asks for these anew.
+#[test]
+fn a_size_limit_that_is_changed_holds_for_sessions_that_are_there() {
+    let mut client = Client::new();
+    let mut user = Client::of(&client.dsa);
+    user.bind(common::ADA, "lace");
+    let code = |user: &mut Client| {
+        user.search("dc=example", model::Scope::Subtree, "(objectClass=*)", &["1.1"]).end.code
+    };
+    assert_eq!(code(&mut user), ResultCode::Success);
+    assert_eq!(change(&mut client, Replace, "pandoLimitsSize", &["1"]).0, ResultCode::Success);
+    assert_eq!(code(&mut user), ResultCode::SizeLimitExceeded);
+    assert_eq!(change(&mut client, Delete, "pandoLimitsSize", &[]).0, ResultCode::Success);
+    assert_eq!(code(&mut user), ResultCode::Success);
 }
 
 #[test]

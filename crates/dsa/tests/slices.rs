@@ -323,7 +323,7 @@ fn a_sorted_search_goes_on_in_slices() {
 fn a_sorted_search_keeps_no_more_than_there_is_room_for() {
     use proto::control::sort::{self, SortKey};
     let mut config = config();
-    config.clients.memory_bytes_max = 200 << 10;
+    config.settings.configured.limits.clients.memory_bytes_max = Some(200 << 10);
     let mut client = Client::with(config);
     add_people(&mut client, 5000);
     let memory = std::sync::Arc::clone(client.dsa.client_memory());
@@ -392,7 +392,7 @@ fn the_filter_of_a_sorted_search_is_not_evaluated_for_each_step_of_a_key() {
 fn a_sorted_search_that_has_returned_entries_is_not_begun_again() {
     use proto::control::sort::{self, SortKey};
     let mut config = config();
-    config.clients.memory_bytes_max = 16 << 20;
+    config.settings.configured.limits.clients.memory_bytes_max = Some(16 << 20);
     let mut client = Client::with(config);
     let ids: Vec<String> = (0..30_000).map(|n| format!("member{n:06}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -438,7 +438,7 @@ fn a_sorted_search_by_an_index_returns_at_once() {
     let (mut turns, mut wholes) = (Vec::new(), Vec::new());
     for is_indexed in [false, true] {
         let mut config = config();
-        config.clients.memory_bytes_max = 400 << 10;
+        config.settings.configured.limits.clients.memory_bytes_max = Some(400 << 10);
         if is_indexed {
             config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
         }
@@ -489,7 +489,7 @@ fn a_sorted_search_is_refused_beyond_its_bytes() {
     let hides = "hide: all attrs=uid; users; deny=search".to_owned();
     for (rules, names) in [(vec![], true), (vec![hides], false)] {
         let mut config = config();
-        config.clients.sort_bytes_max = 64 << 10;
+        config.settings.configured.limits.clients.sort_bytes_max = 64 << 10;
         config.settings.configured.access.rules = access::parse_all(&rules).expect("the rule is sound");
         let mut client = Client::with(config);
         add_people(&mut client, 2500);

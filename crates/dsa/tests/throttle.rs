@@ -5,7 +5,6 @@ mod common;
 
 use common::journal::{Fixture, commit};
 use common::{Client, START, What, changes_of, config};
-use dsa::config::ClientLimits;
 use dsa::journal::Journal;
 use dsa::{Applier, Config, Dsa, Session, State, Worker};
 use model::{ResultCode, Scope};
@@ -73,7 +72,9 @@ impl<'i> Connection<'i> {
 }
 
 fn limited(update_bytes_max: u64) -> Config {
-    Config { clients: ClientLimits { update_bytes_max, ..ClientLimits::default() }, ..config() }
+    let mut config = config();
+    config.settings.configured.limits.clients.update_bytes_max = update_bytes_max;
+    config
 }
 
 /// A directory with a log that stands still until it is allowed to go on.

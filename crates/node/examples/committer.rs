@@ -11,7 +11,6 @@
 
 use consensus::links::NoLinks;
 use consensus::{Members, ReplicaId, Retention};
-use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::RealDisk;
@@ -220,13 +219,11 @@ fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: SearchLimits::default(),
         queue_length_oid: None,
         settings,
         version: "bench".to_owned(),
         started_ms: 0,
         schema_since_ms: 0,
-        clients: Default::default(),
     };
     let limits = Limits { memory_bytes_max: 512 << 20, snapshot_after: None, snapshot_interval_ms: None };
     let (schema, log) = (Arc::new(schema), wal::Settings::default());

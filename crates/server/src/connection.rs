@@ -251,7 +251,7 @@ impl<S: Stream> Connection<S> {
     }
 
     fn reserve_handshake(&mut self) -> io::Result<()> {
-        self.handshake.reserve(&self.session, &self.shared.options, self.shared.clock.now())
+        self.handshake.reserve(&self.session, self.shared.limits(), self.shared.clock.now())
     }
 
     /// Nothing is read before.

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
-use dsa::config::{ClientLimits, FoundBy, MappedTo, Peers, Principals, SearchLimits};
+use dsa::config::{FoundBy, MappedTo, Peers, Principals};
 use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -159,13 +159,6 @@ pub fn agent(
         tokens: config.tokens.rules(),
         principals: config.keytab.as_ref().map(|_| Principals { realm: config.realm.clone() }),
         peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
-        limits: SearchLimits {
-            size_max: config.size_limit,
-            time_max_s: config.time_limit_s,
-            held_bytes_max: config.held_bytes_max,
-            held_seconds_max: Some(config.held_seconds_max),
-        },
-        clients: ClientLimits { memory_bytes_max: config.client_memory(), ..config.clients.clone() },
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),

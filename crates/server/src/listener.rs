@@ -76,9 +76,8 @@ pub async fn serve_until(
     // It goes on until the last connection has ended.
     let (_writer, mut feeds) = Writer::start(&dsa, &logs, options.threads, &files.hangups)?;
     let tls = files.tls.clone();
-    let threads: io::Result<Vec<IoThread<SocketPending>>> = (0..options.threads)
-        .map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()), options))
-        .collect();
+    let threads: io::Result<Vec<IoThread<SocketPending>>> =
+        (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()))).collect();
     let threads = Rc::new(threads?);
     if let Some(words) = &words {
         let at_key = |reason: String| io::Error::other(format!("password-dictionary: {reason}"));
@@ -99,7 +98,7 @@ pub async fn serve_until(
     // They go on until the last session has ended.
     let _hashers = hashers::start(&dsa)?;
     let _askers = chaining::start(&dsa, chains)?;
-    let room = Room::of(options.connections_max, env::host::descriptor_limit());
+    let descriptors = env::host::descriptor_limit();
     let (stopping, stopped) = watch::channel(false);
     let mut addresses = Vec::new();
     for (bound, configured) in bound {
@@ -115,7 +114,7 @@ pub async fn serve_until(
         let listener = bound.listen(BACKLOG)?;
         addresses.push(address_of(&listener, is_tls)?);
         let accepting = (threads.clone(), dsa.clone());
-        task::spawn_local(accept(listener, rules, accepting, stopped.clone(), room));
+        task::spawn_local(accept(listener, rules, accepting, stopped.clone(), descriptors));
     }
     drop(stopped);
     task::spawn_local(files.look_after(Arc::clone(&dsa)));
@@ -179,7 +178,7 @@ async fn accept(
     rules: Arc<Rules>,
     (threads, dsa): (Rc<Vec<IoThread<SocketPending>>>, Arc<Dsa>),
     mut stopped: watch::Receiver<bool>,
-    room: Room,
+    descriptors: u64,
 ) {
     let (clock, failures) = (SystemClock::start(), Seldom::default());
     loop {
@@ -190,6 +189,7 @@ async fn accept(
         match accepted {
             Ok((pending, peer)) => {
                 let connections = threads.iter().map(IoThread::load).sum::<usize>() as u64;
+                let room = Room::of(dsa.limits().connections_max.get(), descriptors);
                 if room.has_place(connections, peer) {
                     assign(&threads, pending, peer, &rules);
                 } else {

@@ -2,11 +2,12 @@
 
 use crate::connection::Connection;
 use crate::logs::{Feed, Log};
-use crate::options::Options;
+use crate::options::idle_timeout;
 use crate::proxy::{Stated, read_header};
 use crate::reports::{look_after_memory, report_failed_binds, report_refusals};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
+use dsa::limits::Limits;
 use dsa::refusals::Limit;
 use dsa::{Accounts, Dsa, Gone, Worker};
 use env::clock::{Clock, SystemClock};
@@ -52,7 +53,6 @@ impl<P: Pending> IoThread<P> {
         number: usize,
         dsa: Arc<Dsa>,
         (tls, feed): (Option<Arc<Tls>>, Option<Feed>),
-        options: Options,
     ) -> std::io::Result<Self> {
         let (commands, receiver) = unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -65,7 +65,7 @@ impl<P: Pending> IoThread<P> {
             }
             dsa.monitor().count_serving_thread();
             let _ = ready.send(());
-            run(Rc::new(Shared::new(worker, (tls, feed), options, count)), receiver).await;
+            run(Rc::new(Shared::new(worker, (tls, feed), dsa, count)), receiver).await;
         })?;
         match is_ready.recv() {
             Ok(()) => Ok(IoThread { commands, connections, thread }),
@@ -107,7 +107,7 @@ impl<P: Pending> IoThread<P> {
 pub(crate) struct Shared {
     pub(crate) scratch: RefCell<Scratch>,
     pub(crate) clock: SystemClock,
-    pub(crate) options: Options,
+    dsa: Arc<Dsa>,
     /// What secures connections, if there is a certificate.
     pub(crate) tls: Option<Arc<Tls>>,
     /// For those that are secured.
@@ -208,7 +208,7 @@ impl Shared {
     fn new(
         worker: Worker,
         (tls, feed): (Option<Arc<Tls>>, Option<Feed>),
-        options: Options,
+        dsa: Arc<Dsa>,
         count: Arc<AtomicUsize>,
     ) -> Self {
         Shared {
@@ -219,7 +219,7 @@ impl Shared {
                 spare: Vec::new(),
             }),
             clock: SystemClock::start(),
-            options,
+            dsa,
             tls,
             tls_buffers: Rc::default(),
             sweeps: Cell::new(0),
@@ -230,6 +230,11 @@ impl Shared {
             refusals: Seldom::default(),
             feed: feed.map(RefCell::new),
         }
+    }
+
+    /// Limits of clients, as they are in force.
+    pub(crate) fn limits(&self) -> &Limits {
+        self.dsa.limits()
     }
 
     /// The access log.
@@ -334,17 +339,18 @@ impl Shared {
 
     /// The limit that a connection has reached by waiting, at a sweep.
     fn overdue(&self, member: &Member, now: u64) -> Option<Limit> {
+        let limits = self.limits();
         let (allowed, limit) = match member.waiting.get() {
             Waiting::Nothing => (0, Limit::Idle),
-            Waiting::Handshake => (self.options.handshake_timeout_s, Limit::HandshakeTime),
-            Waiting::Read => self.options.idle_timeout(member.is_silent.get(), member.is_bound.get()),
-            Waiting::Write => (self.options.write_timeout_s, Limit::WriteTime),
+            Waiting::Handshake => (limits.handshake_timeout_s.get(), Limit::HandshakeTime),
+            Waiting::Read => idle_timeout(limits, member.is_silent.get(), member.is_bound.get()),
+            Waiting::Write => (limits.write_timeout_s.get(), Limit::WriteTime),
         };
         // One sweep more, because the first second may have been a short one.
         let is_late = |allowed: u64, since: u64| allowed != 0 && now - since > allowed;
         // A byte now and then does not make a message.
         let since = member.message_since.get().filter(|_| member.waiting.get() == Waiting::Read);
-        if since.is_some_and(|since| is_late(self.options.message_timeout_s, since)) {
+        if since.is_some_and(|since| is_late(limits.message_timeout_s.get(), since)) {
             return Some(Limit::MessageTime);
         }
         is_late(allowed, member.since.get()).then_some(limit)
@@ -402,7 +408,7 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         }
     }
     shared.drain();
-    let grace_ms = shared.options.shutdown_timeout_s * 1000;
+    let grace_ms = shared.limits().shutdown_timeout_s.get() * 1000;
     if task::timeout_ms(grace_ms, shared.wait_until_empty()).await.is_none() {
         tracing::warn!(connections = shared.members.borrow().len(), "closed before they had finished");
     }

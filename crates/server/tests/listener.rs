@@ -9,7 +9,7 @@ use common::{
     read, search_for_nothing, unbind, unit, until, who_am_i,
 };
 use dsa::Dsa;
-use dsa::config::ClientLimits;
+use dsa::limits::{Choices, ClientLimits, Patience};
 use dsa::monitor::OPERATIONS;
 use env::net::{Bound, TcpBound};
 use model::limits::SESSION_OUT_BYTES_MAX;
@@ -33,12 +33,18 @@ struct Server {
 impl Server {
     /// Serves a directory with two short entries below its suffix.
     fn start(options: Options) -> Server {
-        Server::of(directory(ClientLimits::default(), 2, "short"), options)
+        Server::patient(Patience::default(), options)
+    }
+
+    /// The same, with another patience.
+    fn patient(patience: Patience, options: Options) -> Server {
+        Server::of(directory(Choices { patience, ..Choices::default() }, 2, "short"), options)
     }
 
     /// Serves a directory from which so many KiB, and a bit more, are answered to [`list`].
-    fn with_kib(kib: usize, options: Options) -> Server {
-        Server::of(directory(ClientLimits::default(), kib / 1000, &"w".repeat(1000 << 10)), options)
+    fn with_kib(kib: usize, patience: Patience, options: Options) -> Server {
+        let limits = Choices { patience, ..Choices::default() };
+        Server::of(directory(limits, kib / 1000, &"w".repeat(1000 << 10)), options)
     }
 
     fn of(dsa: Arc<Dsa>, options: Options) -> Server {
@@ -110,11 +116,11 @@ impl Server {
 }
 
 fn one_thread() -> Options {
-    Options { threads: 1, ..Options::default() }
+    Options { threads: 1 }
 }
 
 fn two_threads() -> Options {
-    Options { threads: 2, ..Options::default() }
+    Options { threads: 2 }
 }
 
 fn expect(stream: &mut TcpStream, bytes: &[u8]) {
@@ -154,7 +160,7 @@ fn messages_are_answered_whole_split_and_many_at_once() {
 
 #[test]
 fn a_bundle_with_updates_is_answered_with_one_write() {
-    let server = Server::of(directory(ClientLimits::default(), 2, &"d".repeat(2000)), one_thread());
+    let server = Server::of(directory(Choices::default(), 2, &"d".repeat(2000)), one_thread());
     let journal = Fixture::of(&server.dsa);
     let (mut short, mut long) = (server.connect_bound(), server.connect_bound());
     let before = answers(&server.dsa, &read(2, SUFFIX));
@@ -201,7 +207,7 @@ fn a_message_larger_than_the_read_buffer_arrives() {
 
 #[test]
 fn a_long_answer_to_a_slow_client_is_bounded_and_complete() {
-    let server = Server::with_kib(20_000, two_threads());
+    let server = Server::with_kib(20_000, Patience::default(), two_threads());
     let mut slow = server.connect();
     let (answer, after) = (answers(&server.dsa, &list(1)), nobody(2));
     assert!(answer.len() > 20_000 << 10);
@@ -239,7 +245,7 @@ fn a_session_that_ends_closes_its_connection_after_the_answer() {
 
 #[test]
 fn a_client_that_stops_sending_still_gets_its_answers() {
-    let server = Server::with_kib(3000, two_threads());
+    let server = Server::with_kib(3000, Patience::default(), two_threads());
     let mut stream = server.connect();
     stream.write_all(&list(1)).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -268,7 +274,7 @@ fn a_panic_ends_one_connection_only() {
 
 #[test]
 fn stopping_finishes_what_is_in_flight_and_says_goodbye() {
-    let server = Server::with_kib(8000, two_threads());
+    let server = Server::with_kib(8000, Patience::default(), two_threads());
     let answer = [answers(&server.dsa, &list(1)), bye()].concat();
     assert!(answer.len() > 8000 << 10);
     let mut idle = server.connect();
@@ -285,14 +291,15 @@ fn stopping_finishes_what_is_in_flight_and_says_goodbye() {
 
 #[test]
 fn an_idle_connection_is_sent_away() {
-    let server = Server::start(Options { idle_timeout_s: 1, ..two_threads() });
+    let server = Server::patient(Patience { idle_timeout_s: 1, ..Patience::default() }, two_threads());
     expect_last(&mut server.connect(), &bye());
     server.stop();
 }
 
 #[test]
 fn a_client_that_takes_nothing_is_cut_off() {
-    let server = Server::with_kib(17_000, Options { write_timeout_s: 1, ..two_threads() });
+    let server =
+        Server::with_kib(17_000, Patience { write_timeout_s: 1, ..Patience::default() }, two_threads());
     let mut stream = server.connect();
     // A gibibyte: sockets may take 32 MiB and more on either side (net.ipv4.tcp_rmem), of answers and of input.
     stream.write_all(&(1..=64).flat_map(list).collect::<Vec<u8>>()).unwrap();
@@ -310,7 +317,7 @@ fn a_client_that_takes_nothing_is_cut_off() {
 #[test]
 fn searches_of_a_client_that_is_gone_end() {
     // Minutes of work, and nothing is found.
-    let server = Server::of(directory(ClientLimits::default(), 300, &"é".repeat(2000)), one_thread());
+    let server = Server::of(directory(Choices::default(), 300, &"é".repeat(2000)), one_thread());
     let mut gone = server.connect();
     gone.write_all(&search_for_nothing(1, 3000)).unwrap();
     until("the search is suspended", || server.suspended() == 1);
@@ -347,7 +354,7 @@ fn requests_of_a_connection_that_was_reset_are_not_applied() {
 
 #[test]
 fn a_message_has_its_time_however_its_bytes_come() {
-    let server = Server::start(Options { message_timeout_s: 1, ..two_threads() });
+    let server = Server::patient(Patience { message_timeout_s: 1, ..Patience::default() }, two_threads());
     let mut stream = server.connect();
     stream.write_all(&describe(1, 0, &"y".repeat(5000))[..100]).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
@@ -363,9 +370,10 @@ fn a_message_has_its_time_however_its_bytes_come() {
 
 #[test]
 fn messages_that_do_not_end_have_a_bound_and_others_go_on() {
-    let clients = ClientLimits { memory_bytes_max: 4 << 20, ..ClientLimits::default() };
-    let options = Options { message_timeout_s: 2, ..two_threads() };
-    let server = Server::of(directory(clients, 1, "short"), options);
+    let clients = ClientLimits { memory_bytes_max: Some(4 << 20), ..ClientLimits::default() };
+    let patience = Patience { message_timeout_s: 2, ..Patience::default() };
+    let limits = Choices { clients, patience, ..Choices::default() };
+    let server = Server::of(directory(limits, 1, "short"), two_threads());
     let long = describe(2, 0, &"l".repeat(1 << 20));
     let mut waiting: Vec<TcpStream> = (0..40).map(|_| server.connect_bound()).collect();
     for stream in &mut waiting {
@@ -392,7 +400,7 @@ fn messages_that_do_not_end_have_a_bound_and_others_go_on() {
 
 #[test]
 fn one_connection_more_than_there_may_be_is_closed() {
-    let server = Server::start(Options { connections_max: 1, ..two_threads() });
+    let server = Server::patient(Patience { connections_max: 1, ..Patience::default() }, two_threads());
     let mut open = Vec::new();
     // Some more are taken from this machine.
     let refused = (0..1000).find(|_| {

@@ -90,9 +90,6 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: dsa::config::SearchLimits::default(),
-        // A tree delete has parts.
-        clients: dsa::config::ClientLimits { tree_delete_max: 4, ..Default::default() },
         queue_length_oid: None,
         settings: settings(),
         version: "0".to_owned(),
@@ -112,6 +109,9 @@ fn settings() -> dsa::settings::Start {
     let mut start = dsa::settings::Start::default();
     start.configured.transactions.updates_max = 8;
     start.configured.transactions.age_max_ms = 40;
+    // A tree delete has parts.
+    start.configured.limits.clients.tree_delete_max = 4;
+    start.configured.limits.clients.memory_bytes_max = Some(256 << 20);
     start
 }
 

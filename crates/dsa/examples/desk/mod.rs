@@ -1,6 +1,5 @@
 //! What the examples share: a directory of DVTDS entries in memory, and a session bound as its administrator.
 
-use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Dsa, Session, Worker};
 use env::clock::{Clock, SystemClock};
 use model::Entry;
@@ -64,8 +63,6 @@ pub(crate) fn directory(entries: u64, ordered: &[&str]) -> Arc<Dsa> {
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: SearchLimits::default(),
-        clients: Default::default(),
         queue_length_oid: None,
         settings: Default::default(),
         version: "bench".to_owned(),

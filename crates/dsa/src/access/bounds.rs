@@ -2,8 +2,8 @@
 //! as long as that does, and a request reads numbers.
 
 use super::rules::RuleSet;
-use crate::config::SearchLimits;
 use crate::faults::holes;
+use crate::limits::SearchLimits;
 use ::access::{Limits, Unindexed};
 use env::planted;
 use smallvec::SmallVec;

@@ -8,7 +8,8 @@
 
 use super::of_entries::{self, OfEntry};
 use super::rules::{Origin, RuleSet};
-use crate::config::{Anonymous, Config, SearchLimits};
+use crate::config::{Anonymous, Config};
+use crate::limits::SearchLimits;
 use crate::system::MONITOR_DN;
 use ::access::decide::Placed;
 use ::access::{Refresh, Settings, builtin};
@@ -30,8 +31,6 @@ pub(crate) struct Access {
     state: Mutex<State>,
     builtin: Vec<Placed>,
     suffixes: Vec<String>,
-    /// Of requesters for whom no rule says otherwise.
-    limits: SearchLimits,
 }
 
 /// What the set is made of, and the set.
@@ -39,15 +38,21 @@ pub(crate) struct Access {
 struct State {
     set: Arc<RuleSet>,
     settings: Settings,
+    /// Of requesters for whom no rule says otherwise.
+    limits: SearchLimits,
     of_entries: Vec<OfEntry>,
 }
 
 impl Access {
-    /// The rules of a configuration.
+    /// The rules of a configuration, and the limits of those for whom it has none.
     ///
     /// # Errors
     /// What is wrong with a rule, with its name.
-    pub(crate) fn new(config: &Config, settings: &Settings, schema: &Schema) -> Result<Access, String> {
+    pub(crate) fn new(
+        config: &Config,
+        (settings, limits): (&Settings, SearchLimits),
+        schema: &Schema,
+    ) -> Result<Access, String> {
         let suffixes = config.store.suffixes.clone();
         let keys = builtin::Keys {
             suffixes: suffixes.clone(),
@@ -65,9 +70,8 @@ impl Access {
             state: Mutex::default(),
             builtin,
             suffixes,
-            limits: config.limits,
         };
-        access.put(settings, schema).map(|()| access)
+        access.put((settings, limits), schema).map(|()| access)
     }
 
     /// Puts other rules in force. Every request that comes after it is decided by them.
@@ -76,10 +80,14 @@ impl Access {
     /// What is wrong with a rule, with its name: those that were in force stay.
     /// The set is put down first and counted then: a thread that sees the new number finds the new set, or a newer one. The
     /// other order would let it take the old set for the new one, and keep it.
-    pub(crate) fn put(&self, settings: &Settings, schema: &Schema) -> Result<(), String> {
+    pub(crate) fn put(
+        &self,
+        (settings, limits): (&Settings, SearchLimits),
+        schema: &Schema,
+    ) -> Result<(), String> {
         let mut state = self.state();
-        let set = self.set(settings, &state.of_entries, schema)?;
-        state.settings = settings.clone();
+        let set = self.set((settings, limits), &state.of_entries, schema)?;
+        (state.settings, state.limits) = (settings.clone(), limits);
         self.publish(&mut state, set);
         Ok(())
     }
@@ -90,7 +98,7 @@ impl Access {
     /// As [`Access::put`].
     pub(crate) fn renew(&self, schema: &Schema) -> Result<(), String> {
         let mut state = self.state();
-        let set = self.set(&state.settings, &state.of_entries, schema)?;
+        let set = self.set((&state.settings, state.limits), &state.of_entries, schema)?;
         self.publish(&mut state, set);
         // One that was none for want of a definition may be one now.
         self.read_at.store(0, Ordering::Release);
@@ -109,14 +117,19 @@ impl Access {
     }
 
     /// The set of rules of these settings and of the entries that have some. Err says in words which of them the schema does not take.
-    fn set(&self, settings: &Settings, of_entries: &[OfEntry], schema: &Schema) -> Result<RuleSet, String> {
+    fn set(
+        &self,
+        (settings, limits): (&Settings, SearchLimits),
+        of_entries: &[OfEntry],
+        schema: &Schema,
+    ) -> Result<RuleSet, String> {
         let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
         // The order does not matter: ranks do, and the set sorts by them.
         let builtin = builtin.iter().map(|placed| (&placed.rule, Origin::BuiltIn));
         let of_entries = of_entries.iter().map(|of| (&of.rule, Origin::Entry(of.id, &of.dn)));
         let configured = settings.rules.iter().map(|rule| (rule, Origin::Configured));
         let mut set = RuleSet::new(schema, &self.suffixes, builtin.chain(of_entries).chain(configured))?;
-        set.limit(schema, self.limits, &settings.limits)?;
+        set.limit(schema, limits, &settings.limits)?;
         // No rule hangs on it. It goes with the set so that threads need not look for it elsewhere.
         set.follows_groups = settings.nested_groups;
         Ok(set)
@@ -144,7 +157,9 @@ impl Access {
         }
         let of_entries = of_entries::read(read_point, cache);
         let schema = read_point.shard().schema();
-        let set = self.set(&state.settings, &of_entries, schema).expect("each of its rules was checked");
+        let set = self
+            .set((&state.settings, state.limits), &of_entries, schema)
+            .expect("each of its rules was checked");
         self.of_entries.store(of_entries.len(), Ordering::Relaxed);
         state.of_entries = of_entries;
         self.publish(&mut state, set);

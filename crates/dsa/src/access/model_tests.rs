@@ -240,7 +240,8 @@ fn l1_limits_are_those_of_the_first_rule_that_fits() {
         prop_assume!(is_there(&who.dn) && is_there(&who.real));
         let dsa = agent(&directory, &[], &rules);
         let tree = testing::tree(dsa.shard.schema(), &directory);
-        let mut expected = Bounds::default_of(&dsa.config.limits, who.dn.is_none());
+        let mut expected =
+            Bounds::default_of(&dsa.config.settings.configured.limits.search, who.dn.is_none());
         let fits: Vec<(bool, bool)> = rules.iter().map(|rule| fits(&tree, &rule.subjects, &who)).collect();
         let sure = fits.iter().position(|(fits, _)| *fits);
         if let Some(sure) = sure {

@@ -11,7 +11,7 @@
 //!
 //! Rules share what they ask. Fifty rules on the same three subtrees have three bases, and an entry is placed once for all of them.
 
-use crate::config::SearchLimits;
+use crate::limits::SearchLimits;
 use crate::system::{CONFIG_DN, MONITOR_DN, is_root_dse};
 use ::access::{
     AttributeSelector, Condition, Items, LimitRule, Limits, Operations, Pattern, Place, Reach, Rights, Rule,

@@ -6,6 +6,8 @@
 //! `show` gives the text that `set` takes, for every value: a record is text, and a replay on another server reads it. A test holds each row to
 //! that. Values are checked by `set` alone, so no other place has to know a bound.
 
+mod limits;
+
 use super::Choices;
 use super::row::{Bad, Row, Scope, Values};
 use super::value::{bytes_within, number, on_off, server_url, switch};
@@ -15,20 +17,22 @@ use crate::password::policies::PolicyRule;
 use crate::reads::{Reads, WithoutQuorum};
 use crate::transaction::Precedence;
 use model::limits::{
-    CHANGE_LOG_BYTES_MAX, CHANGE_LOG_SECONDS_MAX, CONSTRAINTS_MAX, FOLLOWERS_MAX, POLICY_RULES_MAX,
-    PRECEDENCES_MAX, SESSION_SEARCHES_MAX, STREAM_BYTES_MAX, STREAM_BYTES_MIN, TRANSACTION_AGE_MS_MAX,
-    TRANSACTION_BYTES_MAX, TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX, VERIFIED_SECONDS_MAX,
+    CHANGE_LOG_BYTES_MAX, CHANGE_LOG_SECONDS_MAX, CONSTRAINTS_MAX, POLICY_RULES_MAX, PRECEDENCES_MAX,
+    TRANSACTION_AGE_MS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_UPDATES_MAX, TRANSACTIONS_OPEN_MAX,
+    VERIFIED_SECONDS_MAX,
 };
 use proto::ext::refresh::TTL_MAX;
 
 /// The key called `name`.
-/// A dozen rows, and a look by name is rare: no map.
+/// Some dozen rows, and a look by name is rare: no map.
 pub fn find(name: &str) -> Option<&'static Row<Choices>> {
-    ONLINE.iter().find(|key| key.name == name)
+    online().find(|key| key.name == name)
 }
 
 /// Every one.
-pub const ONLINE: &[Row<Choices>] = Row::ONLINE;
+pub fn online() -> impl Iterator<Item = &'static Row<Choices>> {
+    Row::online()
+}
 
 impl<T> Row<T> {
     /// Can it be changed while the server runs?
@@ -44,6 +48,9 @@ pub trait Holds: 'static {
 
     /// Those settings, to be changed.
     fn choices_mut(&mut self) -> &mut Choices;
+
+    /// Bytes that the directory may occupy.
+    fn memory_bytes_max(&self) -> u64;
 }
 
 impl Holds for Choices {
@@ -54,11 +61,19 @@ impl Holds for Choices {
     fn choices_mut(&mut self) -> &mut Choices {
         self
     }
+
+    fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max
+    }
 }
 
 impl<T: Holds> Row<T> {
     /// Every one, in the order in which documentation and template list them.
-    pub const ONLINE: &'static [Row<T>] = &[
+    pub fn online() -> impl Iterator<Item = &'static Row<T>> {
+        Row::ROWS.iter().chain(Row::LIMITS)
+    }
+
+    const ROWS: &'static [Row<T>] = &[
         Row {
             // Both of the first two are off by default: a client that does not know them must not have its updates held back.
             name: "txn-implicit-begin",
@@ -438,61 +453,6 @@ impl<T: Holds> Row<T> {
                    requests on (at-once), or when they bind again (bind).",
             set: |c, v| put(&mut c.choices_mut().access.refresh, v, refresh),
             show: |c| vec![c.choices().access.refresh.word().to_owned()],
-        },
-        Row {
-            // Each costs a look at all events, and a bit for each entry of its content: memory of its client, which has a bound of its own.
-            name: "limits.followers",
-            form: "N",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "256",
-            text: "Searches that [follow changes](change-streams.md) at one time; one more is answered busy.",
-            set: |c, v| put(&mut c.choices_mut().followers.all, v, |t| number(t, 0, FOLLOWERS_MAX)),
-            show: |c| vec![c.choices().followers.all.to_string()],
-        },
-        Row {
-            // It counts among the active searches of the connection, so it is no more than these.
-            name: "limits.followers-per-connection",
-            form: "N",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "8",
-            text: "Searches of one connection that follow changes at one time, 64 at most.",
-            set: |c, v| {
-                put(&mut c.choices_mut().followers.of_session, v, |t| {
-                    number(t, 0, SESSION_SEARCHES_MAX as u64)
-                })
-            },
-            show: |c| vec![c.choices().followers.of_session.to_string()],
-        },
-        Row {
-            // Twice of it may be in use for a moment, while a batch comes to it.
-            name: "limits.change-memory",
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "16MiB",
-            text: "Bytes of events of changed entries that are kept for searches that follow changes, 64 KiB to 1 GiB; units KiB and MiB. A search \
-                   that is further behind is sent away, and begins anew with a cookie.",
-            set: |c, v| {
-                put(&mut c.choices_mut().followers.bytes, v, |t| {
-                    bytes_within(t, STREAM_BYTES_MIN, STREAM_BYTES_MAX)
-                })
-            },
-            show: |c| vec![c.choices().followers.bytes.to_string()],
-        },
-        Row {
-            // By the same subjects as access rules, decided together with them; so they hold for open sessions from when those do.
-            name: "limits.rule",
-            form: "RULE",
-            values: Values::Each,
-            scope: Scope::Directory,
-            default: "none",
-            text: "What some clients may take of the server ([limits](limits.md)): `NAME: SUBJECT; LIMIT=N`, with size, time, \
-                   look-through, page, searches, rate, bytes-per-second and unindexed. In the file also a table of that name \
-                   for each. The first that fits a client decides.",
-            set: |c, v| access::parse_limits(v).map(|rules| c.choices_mut().access.limits = rules),
-            show: |c| c.choices().access.limits.iter().map(access::LimitRule::to_string).collect(),
         },
     ];
 }

@@ -1,6 +1,5 @@
 use super::*;
 use crate::config::Anonymous;
-use crate::config::SearchLimits;
 use crate::context::{Reading, Writing};
 use crate::control::Requested;
 use crate::effective::Effective;
@@ -67,8 +66,6 @@ pub(crate) fn config() -> Config {
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: SearchLimits::default(),
-        clients: Default::default(),
         queue_length_oid: None,
         settings: Default::default(),
         version: "1.2.3".to_owned(),
@@ -78,7 +75,7 @@ pub(crate) fn config() -> Config {
 }
 
 pub(crate) fn standard_schema() -> Arc<Schema> {
-    let settings = crate::settings::ONLINE.iter().map(|key| (key.attribute(), key.many()));
+    let settings = crate::settings::online().map(|key| (key.attribute(), key.many()));
     Arc::new(
         schema::Builder::new().standard().settings(settings).build().expect("the standard schema is sound"),
     )

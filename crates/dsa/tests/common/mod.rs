@@ -8,7 +8,6 @@ pub mod journal;
 mod tables;
 
 pub use controlled::{assertion, control, wanted};
-use dsa::config::SearchLimits;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
 use env::clock::Now;
 use env::entropy::SeededEntropy;
@@ -183,7 +182,7 @@ fn outcome(reply: &Reply<'_>) -> Outcome {
 pub fn standard_schema() -> Arc<schema::Schema> {
     thread_local! {
         static SCHEMA: Arc<schema::Schema> = {
-            let settings = dsa::settings::ONLINE.iter().map(|key| (key.attribute(), key.many()));
+            let settings = dsa::settings::online().map(|key| (key.attribute(), key.many()));
             let builder = schema::Builder::new().standard().settings(settings);
             Arc::new(builder.build().expect("the standard schema is sound"))
         };
@@ -195,6 +194,7 @@ pub fn standard_schema() -> Arc<schema::Schema> {
 pub fn short_passwords() -> dsa::settings::Start {
     let mut settings = dsa::settings::Start::default();
     settings.configured.passwords.min_length = 0;
+    settings.configured.limits.clients.memory_bytes_max = Some(256 << 20);
     settings
 }
 
@@ -225,8 +225,6 @@ pub fn config() -> Config {
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: SearchLimits::default(),
-        clients: Default::default(),
         queue_length_oid: None,
         settings: short_passwords(),
         version: "1.2.3".to_owned(),

@@ -145,7 +145,7 @@ fn who_loses_its_read_point_begins_anew() {
 #[test]
 fn a_follower_keeps_no_more_than_there_is_room_for() {
     let mut config = crate::common::config();
-    config.clients.memory_bytes_max = 64 << 10;
+    config.settings.configured.limits.clients.memory_bytes_max = Some(64 << 10);
     let mut writer = Client::with(config);
     let mut reader = Client::of(&writer.dsa);
     reader.bind_root();

@@ -15,7 +15,7 @@ const ORG: Given<'static> = &[("objectClass", &["organizationalUnit"])];
 /// Clients of directories whose tree deletes take so many entries at a time.
 fn clients(at_a_time: u64) -> [(Client, Option<Log>); 2] {
     let mut config = config();
-    config.clients.tree_delete_max = at_a_time;
+    config.settings.configured.limits.clients.tree_delete_max = at_a_time;
     let (mut logged, log) = journaled_with(config.clone());
     logged.plant();
     [(Client::with(config), None), (logged, Some(log))]
@@ -83,7 +83,7 @@ fn a_large_one_goes_in_parts() {
 #[test]
 fn what_is_left_of_one_goes_with_the_next() {
     let mut config = config();
-    config.clients.tree_delete_max = 20;
+    config.settings.configured.limits.clients.tree_delete_max = 20;
     let mut client = Client::with(config);
     let count = plant(&mut client, 50);
     let (_, bytes) = client.encode(&Request::Delete(TOP.as_bytes()), &[control(true)]);

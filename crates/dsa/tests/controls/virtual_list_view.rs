@@ -470,7 +470,7 @@ fn vlv_s5_an_entry_of_many_values_has_one_position() {
 fn vlv_s5_a_part_of_a_subtree_by_an_index() {
     let mut config = config();
     config.store.indexes.push(store::IndexSettings::of("sn", [store::IndexKind::Ordering]));
-    config.clients.sort_bytes_max = 8 << 10;
+    config.settings.configured.limits.clients.sort_bytes_max = 8 << 10;
     let mut client = Client::with(config);
     client.must_add(LIST, &[("objectClass", &["organizationalUnit"])]);
     client.must_add("ou=others,dc=example", &[("objectClass", &["organizationalUnit"])]);

@@ -266,7 +266,7 @@ fn s7_a_session_ends_with_its_token() {
 #[test]
 fn s7_failures_are_counted_once() {
     let mut config = with_tokens(UserMapping::default());
-    config.clients.failed_binds_per_second = 1;
+    config.settings.configured.limits.clients.failed_binds_per_second = 1;
     let mut client = Client::with(config);
     client.dsa.verify_tokens_by(Arc::<Plain>::default());
     client.dsa.events().open();

@@ -47,7 +47,7 @@ fn s4_5_1_4_size_limit_of_the_server() {
     for (own, found) in [(0, 4), (1, 1), (3, 3), (4, 4), (5, 4)] {
         let mut config = config();
         config.store.indexes[0].attribute = "sn".to_owned();
-        config.limits.size_max = own;
+        config.settings.configured.limits.search.size_max = own;
         let mut client = Client::with(config);
         for name in ["a", "b", "c", "d"] {
             let person: Given<'_> = &[("objectClass", &["person"]), ("cn", &[name]), ("sn", &["Smith"])];
@@ -241,8 +241,9 @@ fn s4_5_1_2_subentries_are_found_as_bases() {
 /// The limit is that of the search, whose pages are parts of it (RFC 2696), the server's as well as the client's.
 #[test]
 fn s4_5_1_4_pages_share_the_size_limit() {
-    let limits = dsa::config::SearchLimits { size_max: 8, ..Default::default() };
-    let mut client = Client::with(dsa::Config { limits, ..config() });
+    let mut config = config();
+    config.settings.configured.limits.search.size_max = 8;
+    let mut client = Client::with(config);
     add_people(&mut client, 20);
     let page = |client: &mut Client, size: i32, limit: i32, cookie: &[u8]| {
         let mut value = Vec::new();

@@ -3,7 +3,6 @@
 use crate::common::*;
 use crate::fixture::*;
 use dsa::Config;
-use dsa::config::ClientLimits;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
 use model::Scope;
@@ -101,8 +100,9 @@ fn nobody_takes_all() {
 /// All transactions together have half of the memory of clients, and one alone as much as it needs.
 #[test]
 fn they_take_of_the_memory_of_all_clients() {
-    let clients = ClientLimits { memory_bytes_max: 4 << 20, ..ClientLimits::default() };
-    let mut first = Client::with(Config { clients, ..config() });
+    let mut config = config();
+    config.settings.configured.limits.clients.memory_bytes_max = Some(4 << 20);
+    let mut first = Client::with(config);
     let mut second = first.another();
     let long = "x".repeat(100_000);
     let grow = |client: &mut Client, txn: &[u8], number: usize| {

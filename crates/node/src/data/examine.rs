@@ -10,7 +10,6 @@ use super::recover::Stage;
 use super::rules_epochs::Decided;
 use super::{Rules, added};
 use consensus::SnapshotMark;
-use dsa::config::SearchLimits;
 use dsa::{Anonymous, Dsa};
 use env::disk::Disk;
 use schema::Schema;
@@ -289,8 +288,6 @@ impl Data {
             user: Default::default(),
             tokens: None,
             principals: None,
-            limits: SearchLimits::default(),
-            clients: Default::default(),
             queue_length_oid: None,
             settings: Default::default(),
             version: String::new(),

@@ -223,7 +223,10 @@ mod tests {
         assert_eq!(config.listen.len(), 2);
         assert_eq!((config.anonymous, config.schema_check), (Anonymous::Read, false));
         assert_eq!((config.memory_bytes_max, config.options.threads), (Some(8 << 30), 2));
-        assert_eq!((config.size_limit, config.options.idle_timeout_s), (1000, 30));
+        assert_eq!(
+            (config.settings.limits.search.size_max, config.settings.limits.patience.idle_timeout_s),
+            (1000, 30)
+        );
         assert!(config.indexes[1].kinds.contains(&store::IndexKind::Substring));
     }
 

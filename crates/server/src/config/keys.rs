@@ -147,15 +147,17 @@ impl Holds for Config {
     fn choices_mut(&mut self) -> &mut Choices {
         &mut self.settings
     }
+
+    fn memory_bytes_max(&self) -> u64 {
+        Config::memory_bytes_max(self)
+    }
 }
 
 /// Every key, in the order of the documentation: sections come last.
 pub fn keys() -> impl Iterator<Item = Key> {
     let own =
         |is_in_section: bool| table::rows().filter(move |key| key.section().is_empty() != is_in_section);
-    // The section `limits` has keys of both kinds.
-    let online =
-        |is_limit: bool| Row::ONLINE.iter().filter(move |key| (key.section() == "limits") == is_limit);
+    let online = |is_limit: bool| Row::online().filter(move |key| (key.section() == "limits") == is_limit);
     own(false).chain(online(false)).chain(own(true)).chain(online(true)).chain(LOG)
 }
 

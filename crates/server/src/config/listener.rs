@@ -1,10 +1,10 @@
 //! A listener: an address, and what is asked of the clients that come by it. `listen` has addresses alone.
 
 use super::listen::Listen;
-use super::network;
 use super::value::{client_use, client_word};
 use super::words;
 use ::access::Network;
+use dsa::settings::network;
 use dsa::settings::value::switch;
 use std::fmt;
 use tls::ClientUse;

@@ -11,7 +11,6 @@ mod limit_rule;
 mod listen;
 mod listener;
 mod near;
-mod network;
 mod peer_mapping;
 mod record;
 mod scalar;
@@ -102,22 +101,10 @@ pub struct Config {
     pub memory_bytes_max: Option<u64>,
     /// That share, in percent: 1 to 100.
     pub memory_share: u64,
-    /// See `limits.old-versions`.
-    pub held_bytes_max: Option<u64>,
-    /// See `limits.old-versions-age`.
-    pub held_seconds_max: u32,
     /// Files and FIFOs loaded before the first client is served.
     pub import: Vec<PathBuf>,
     /// Start also where the log comes to another outcome than was answered: of one start, so no key of a file.
     pub accept_difference: bool,
-    /// Entries that one search may return; 0: any number.
-    pub size_limit: u32,
-    /// Seconds that one search may take; 0: any time.
-    pub time_limit_s: u32,
-    /// Bytes that are kept for all clients together; `None`: a share of what the directory may occupy.
-    pub client_memory: Option<u64>,
-    /// What else clients may take of the server; of the memory `client_memory` counts.
-    pub clients: dsa::config::ClientLimits,
     /// A further OID of the queue length control.
     pub queue_length_oid: Option<String>,
     /// What can be changed while the server runs.
@@ -168,7 +155,7 @@ pub struct Config {
     pub peers: Vec<dsa::config::PeerMapping>,
     /// What is logged of connections, and where.
     pub logs: logs::Settings,
-    /// Threads and patience.
+    /// Threads.
     pub options: Options,
 }
 
@@ -200,14 +187,8 @@ impl Default for Config {
             indexes: Vec::new(),
             memory_bytes_max: None,
             memory_share: 80,
-            held_bytes_max: None,
-            held_seconds_max: dsa::held::SECONDS_MAX,
             import: Vec::new(),
             accept_difference: false,
-            size_limit: 0,
-            time_limit_s: 0,
-            client_memory: None,
-            clients: dsa::config::ClientLimits::default(),
             queue_length_oid: None,
             settings: dsa::settings::Choices::default(),
             given: BTreeMap::new(),
@@ -329,11 +310,6 @@ impl Config {
     pub fn memory_bytes_max(&self) -> u64 {
         let of_machine = || env::host::memory_bytes().unwrap_or(u64::MAX) / 100 * self.memory_share;
         self.memory_bytes_max.unwrap_or_else(|| of_machine().min(check::MEMORY_BYTES_MAX))
-    }
-
-    /// Bytes that are kept for all clients together, with the default worked out.
-    pub fn client_memory(&self) -> u64 {
-        self.client_memory.unwrap_or_else(|| (self.memory_bytes_max() / 8).clamp(64 << 20, 4 << 30))
     }
 
     /// The text of the dictionary, if there is one.

@@ -1,8 +1,6 @@
 //! The rows of the keys that hold as long as the process, and of `index`: name, form, scope, default, meaning, and how text sets
 //! it. The rows of the other keys, which change while the server runs, are the agent's.
 
-mod limits;
-
 use super::listen::Listen;
 use super::listener::Listener;
 use super::peer_mapping;
@@ -18,7 +16,7 @@ use store::{IndexKind, IndexSettings};
 
 /// Every one, in the order of the documentation.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row<Config>> {
-    ROWS.iter().chain(limits::ROWS)
+    ROWS.iter()
 }
 
 const ROWS: &[Row<Config>] = &[

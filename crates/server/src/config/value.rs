@@ -4,8 +4,8 @@ use crate::logs::{Access, Form, LogValues, OnAuditFailure};
 use crate::tokens::Algorithm;
 use dsa::Anonymous;
 use dsa::config::Scheme;
-use dsa::settings::{self, Bad};
-use model::limits::{ACCESS_SECRETS_MAX, MESSAGE_BYTES_MAX};
+use dsa::settings::Bad;
+use model::limits::ACCESS_SECRETS_MAX;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tls::ClientUse;
@@ -209,10 +209,6 @@ pub(super) fn secrets(place: &mut Vec<String>, values: &[String]) -> Result<(), 
             Err(format!("`{text}` is neither the name of an attribute nor an OID"))
         }
     })
-}
-
-pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
-    settings::value::bytes_within(text, 1 << 10, MESSAGE_BYTES_MAX as u64).map(|bytes| bytes as usize)
 }
 
 pub(super) fn parse<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {

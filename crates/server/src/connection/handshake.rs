@@ -1,7 +1,7 @@
 //! When a handshake of TLS may begin: it waits if its address has made too many.
 
-use crate::options::Options;
 use dsa::Session;
+use dsa::limits::Limits;
 use env::clock::Now;
 use env::task;
 use std::future::Future;
@@ -20,8 +20,8 @@ impl Handshake {
     ///
     /// # Errors
     /// It would come too late.
-    pub(super) fn reserve(&mut self, session: &Session, options: &Options, now: Now) -> io::Result<()> {
-        let wait_max_ns = match options.handshake_timeout_s {
+    pub(super) fn reserve(&mut self, session: &Session, limits: &Limits, now: Now) -> io::Result<()> {
+        let wait_max_ns = match limits.handshake_timeout_s.get() {
             0 => u64::MAX,
             seconds => seconds * 1_000_000_000,
         };

@@ -4,7 +4,8 @@
 
 pub(crate) mod journal;
 
-use dsa::config::{ClientLimits, SearchLimits};
+use dsa::limits::Choices;
+use dsa::settings::Start;
 use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
 use env::clock::Now;
 use model::{ResultCode, Scope};
@@ -27,7 +28,7 @@ const FILLED: Now = Now { wall_ms: 1_600_000_000_000, monotonic_ns: 0 };
 pub(crate) const FILLED_TEXT: &str = "20200913122640Z";
 
 /// A directory with `units` below its suffix, each with a description. Who has not bound may read it, the root DN may change it.
-pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) -> Arc<Dsa> {
+pub(crate) fn directory(limits: Choices, units: usize, description: &str) -> Arc<Dsa> {
     let config = Config {
         store: Settings {
             suffixes: vec![SUFFIX.to_owned()],
@@ -52,10 +53,8 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
         user: Default::default(),
         tokens: None,
         principals: None,
-        limits: SearchLimits::default(),
-        clients,
         queue_length_oid: None,
-        settings: Default::default(),
+        settings: chosen(limits),
         version: "1.2.3".to_owned(),
         started_ms: FILLED.wall_ms,
         schema_since_ms: FILLED.wall_ms,
@@ -69,6 +68,14 @@ pub(crate) fn directory(clients: ClientLimits, units: usize, description: &str) 
     }
     client.close();
     dsa
+}
+
+/// A start with these limits.
+fn chosen(mut limits: Choices) -> Start {
+    limits.clients.memory_bytes_max.get_or_insert(256 << 20);
+    let mut start = Start::default();
+    start.configured.limits = limits;
+    start
 }
 
 /// The standard schema, read once.

@@ -6,9 +6,10 @@
 use crate::behaviour::FIRST_WITH_CONSTRAINTS;
 use crate::constraints::{self, InForce};
 use crate::engine::Dsa;
+use crate::limits;
 use crate::outcome::{self, Refusal};
 use crate::root_dse;
-use crate::settings::{Author, Choices, Fixed, NotChanged, ONLINE, Record, Row, SettingsChange};
+use crate::settings::{Author, Choices, Fixed, NotChanged, Record, Row, SettingsChange, online};
 use env::clock::Now;
 use model::ResultCode;
 use proto::op::modify::{self, Modify, ModifyKind};
@@ -18,7 +19,7 @@ use store::Reader;
 /// The setting that an attribute is.
 pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Row<Choices>> {
     let wanted = schema.find_type(description)?;
-    ONLINE.iter().find(|key| schema.find_type(key.attribute().as_bytes()) == Some(wanted))
+    online().find(|key| schema.find_type(key.attribute().as_bytes()) == Some(wanted))
 }
 
 /// The setting that an attribute is, if it cannot be changed.
@@ -96,17 +97,26 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     // The first step can fail and changes nothing then; what follows cannot fail after it.
     let choices = dsa.chosen.put(record)?;
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
-    dsa.access.put(&choices.access, dsa.shard.schema())?;
+    dsa.access.put((&choices.access, choices.limits.search), dsa.shard.schema())?;
     dsa.policies.put(&choices.passwords);
     dsa.reads.put(choices.reads);
     dsa.default_referral.put(&choices.default_referral);
     dsa.lifetimes.put(choices.lifetimes, &dsa.shard);
     dsa.followers.put(choices.followers, &dsa.shard);
+    put_limits(dsa, &choices.limits, choices.memory_bytes_max);
     dsa.change_log.choose(&dsa.system, choices.change_log, now);
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
     dsa.system.invalidate();
     Ok(())
+}
+
+/// Those of searches go with the rules.
+fn put_limits(dsa: &Dsa, choices: &limits::Choices, memory_bytes_max: u64) {
+    dsa.limits.put(choices, memory_bytes_max);
+    dsa.peers.put(&choices.clients);
+    dsa.throttle.put(choices.clients.update_bytes_max);
+    dsa.client_memory.put(limits::client_memory(choices.clients.memory_bytes_max, memory_bytes_max));
 }
 
 /// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).

@@ -389,7 +389,7 @@ impl Sorting {
             view_response: None,
             text: "".into(),
             lacks: None,
-            bytes_max: reading.dsa.config.clients.sort_bytes_max,
+            bytes_max: reading.dsa.limits.sort_bytes_max.get() as usize,
             pending: None,
             has_returned: false,
             walk: None,

@@ -104,5 +104,5 @@ fn lines_are_read_as_the_values_that_they_were_made_of() {
     let read = crate::config::read("p.toml", &text);
     assert_eq!(read.faults, [], "{text}");
     assert_eq!(known("access.rule").map(|key| key.show(&read.config)), Ok(rules.to_vec()));
-    assert_eq!(read.config.size_limit, 7);
+    assert_eq!(read.config.settings.limits.search.size_max, 7);
 }

@@ -24,7 +24,7 @@ fn the_first_start_takes_what_is_given_an_equal_one_is_silent_another_a_change()
     let recorded = record.clone();
     assert_eq!(start(&mut record, first, &[again]).0, [""; 0]);
     assert_eq!(record, recorded);
-    let (changes, config) = start(&mut record, "anonymous = \"none\"\n", &[("write-dn", &["cn=b", "cn=c"])]);
+    let changes = start(&mut record, "anonymous = \"none\"\n", &[("write-dn", &["cn=b", "cn=c"])]).0;
     assert_eq!(
         changes,
         [
@@ -32,11 +32,12 @@ fn the_first_start_takes_what_is_given_an_equal_one_is_silent_another_a_change()
             "`anonymous` of the directory was read and is none from now on"
         ]
     );
-    assert_eq!(config.size_limit, 5, "what is not named holds as it is recorded");
-    let (changes, config) = start(&mut record, "", &[]);
-    assert!(changes.is_empty() && config.writers == ["cn=b", "cn=c"] && config.size_limit == 5);
-    let (changes, config) = start(&mut record, "write-dn = []\n", &[]);
-    assert!(changes[0].ends_with("was cn=b cn=c and is none from now on") && config.writers.is_empty());
+    assert_eq!(record.values["limits.size"], ["5"], "what is not named holds as it is recorded");
+    assert!(start(&mut record, "", &[]).0.is_empty());
+    assert!(record.values["write-dn"] == ["cn=b", "cn=c"] && record.values["limits.size"] == ["5"]);
+    let changes = start(&mut record, "write-dn = []\n", &[]).0;
+    assert!(changes[0].ends_with("was cn=b cn=c and is none from now on"));
+    assert_eq!(record.values["write-dn"], [""; 0]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ const NETWORKS_MAX: usize = 256;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn parse_list(text: &str) -> Result<Vec<Network>, String> {
+pub fn parse_list(text: &str) -> Result<Vec<Network>, String> {
     let networks: Vec<Network> = text.split(',').map(|one| parse(one.trim())).collect::<Result<_, _>>()?;
     let many = format!("{NETWORKS_MAX} networks are on a list at most");
     if networks.len() > NETWORKS_MAX { Err(many) } else { Ok(networks) }
@@ -20,7 +20,7 @@ pub(super) fn parse_list(text: &str) -> Result<Vec<Network>, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn parse(text: &str) -> Result<Network, String> {
+pub fn parse(text: &str) -> Result<Network, String> {
     let malformed = || format!("`{text}` is neither an address nor a network such as 10.0.0.0/8");
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix.parse::<u8>().map_err(|_| malformed())?)),
@@ -33,12 +33,12 @@ pub(super) fn parse(text: &str) -> Result<Network, String> {
 }
 
 /// As it is read.
-pub(super) fn show_list(networks: &[Network]) -> String {
+pub fn show_list(networks: &[Network]) -> String {
     networks.iter().map(show).collect::<Vec<_>>().join(",")
 }
 
 /// As it is read.
-pub(super) fn show(network: &Network) -> String {
+pub fn show(network: &Network) -> String {
     format!("{}/{}", network.address, network.prefix)
 }
 
