@@ -35,6 +35,7 @@ use ::access::{Operation, Refresh, Right, Rights};
 use env::planted;
 use hashbrown::HashTable;
 use model::{Description, OptionsId, TypeId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::collective::Collection;
@@ -469,6 +470,12 @@ impl Views {
             attributes[number] = Some(found);
         }
         found
+    }
+
+    /// The sets of options that the rules of a view's requester name ([`Class::options`]).
+    pub(crate) fn options_of_rules(&self, view: ViewId) -> BTreeSet<String> {
+        let class = self.kept_view(view).and_then(|view| self.kept(view.class));
+        class.map_or(BTreeSet::new(), |kept| kept.class.options())
     }
 
     /// May the requester use all controls and extended operations?

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 const AWAY: &str = "ou=away,dc=example";
 const UNKNOWN: &str = "ou=unknown,dc=example";
+const TAGGED: &str = "ou=tagged,dc=example";
 const BELOW: &str = "cn=x,ou=away,dc=example";
 
 /// Another server, which has one entry, and says more than it was asked. It keeps the questions.
@@ -65,16 +66,26 @@ fn part(urls: &[Vec<u8>]) -> Part {
     if urls[0].starts_with(b"ldap://known.example/dc=gone") {
         return Part::default();
     }
-    let mut messages = Vec::new();
-    for dn in ["cn=x,DC=ORG", "cn=y,dc=example"] {
-        let values = [("cn", "x"), ("title", "boss"), ("userPassword", "secret"), ("taste", "salt")];
-        let values: Vec<(&str, [&str; 1])> = values.map(|(name, value)| (name, [value])).to_vec();
+    let (mut messages, place) = (Vec::new(), urls[0].strip_prefix(b"ldap://known.example/dc=".as_slice()));
+    let is = |name: &[u8]| place.is_some_and(|place| place.starts_with(name));
+    let (base, names) = match () {
+        () if is(b"tagged") => (&b"dc=tagged"[..], vec!["cn=x,dc=tagged"]),
+        () => (&b"dc=org"[..], vec!["cn=x,DC=ORG", "cn=y,dc=example"]),
+    };
+    for dn in names {
+        let values: &[(&str, &str)] = match is(b"tagged") {
+            true => {
+                &[("cn;x-open", "x"), ("cn;lang-de", "x"), ("mail;x-private;x-a", "x"), ("cn;lang-", "x")]
+            }
+            false => &[("cn", "x"), ("title", "boss"), ("userPassword", "secret"), ("taste", "salt")],
+        };
+        let values: Vec<(&str, [&str; 1])> = values.iter().map(|(name, value)| (*name, [*value])).collect();
         let given: Vec<(&str, &[&str])> = values.iter().map(|(name, value)| (*name, &value[..])).collect();
         let attributes = attributes_of(&given);
         let attributes = Attributes::parse(&attributes).unwrap();
         SearchEntry { dn: dn.as_bytes(), attributes }.encode(&mut messages, 1, &[]);
     }
-    Part { messages, bases: vec![b"dc=org".to_vec()], is_whole: true }
+    Part { messages, bases: vec![base.to_vec()], is_whole: true }
 }
 
 fn add_object(client: &mut Client, dn: &str, url: &str) {
@@ -142,6 +153,35 @@ fn x3_a_filter_is_not_sent_on_for_hidden_subtypes() {
         // The URL would lead nowhere, and which value the other name loses nobody has judged.
         assert_eq!(client.root().rename(AWAY, "ou=other", true, None).code, Referral);
         assert_eq!(elsewhere.0.lock().unwrap().len(), 2);
+    });
+}
+
+/// What rules hide need not be of an entry here: the other server has options of its own.
+#[test]
+fn x3_a_filter_is_not_sent_on_for_options_that_rules_alone_have() {
+    let no = [
+        "tag: subtree=\"dc=example\" attrs=\"mail;x-private,cn;lang-\"; users; deny=search,read".to_owned(),
+        format!("both: base=\"{AWAY}\" attrs=\"title,!title;x-a;x-b\"; users; allow=search rank=2"),
+        format!("none: base=\"{AWAY}\" attrs=title; users; deny=search rank=1"),
+    ];
+    as_ada_chaining(&no.each_ref().map(String::as_str), |mut client, elsewhere| {
+        for (filter, code) in [
+            ("(mail=x)", InsufficientAccessRights),
+            ("(mail;x-open=x)", InsufficientAccessRights),
+            ("(name=x)", InsufficientAccessRights),
+            ("(cn;lang-de=x)", InsufficientAccessRights),
+            ("(title=x)", InsufficientAccessRights),
+            ("(title;x-a=x)", InsufficientAccessRights),
+            ("(cn;lang-de-=x)", InsufficientAccessRights),
+            ("(sn;x-open=x)", SizeLimitExceeded),
+            ("(telephoneNumber=1)", SizeLimitExceeded),
+        ] {
+            assert_eq!(client.search(AWAY, Scope::Subtree, filter, &["*"]).end.code, code, "{filter}");
+        }
+        assert_eq!(elsewhere.0.lock().unwrap().len(), 2);
+        // Of entries likewise: an attribute with options is that attribute, unless a rule says otherwise.
+        add_object(&mut client, TAGGED, "ldap://known.example/dc=tagged");
+        assert_eq!(client.read(TAGGED, &["*"]).names(), ["cn;x-open"]);
     });
 }
 
