@@ -7,7 +7,7 @@ use super::directory::{Directory, Wanted};
 use super::in_force::Unique;
 use super::subtree::Subtree;
 use super::{Given, InForce};
-use crate::faults::holes;
+use crate::faults::{self, holes};
 use crate::outcome;
 use env::planted;
 use model::{EntryId, TypeId};
@@ -174,6 +174,7 @@ impl<'j> Judging<'j> {
         let concerns = |attribute_type| unique.has(self.schema, attribute_type);
         made.new_values(!place.was_in, &concerns, &mut |description, value| match self
             .is_taken(unique, place.base, value, place.id, directory)
+            && !planted::is(faults::TAKEN_VALUE_GIVEN)
         {
             false => Ok(()),
             true => {
