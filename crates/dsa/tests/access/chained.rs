@@ -5,8 +5,8 @@ use ResultCode::{
     AffectsMultipleDsas, CompareTrue, InsufficientAccessRights, NoSuchObject, Referral, SizeLimitExceeded,
     Success,
 };
-use dsa::Dsa;
 use dsa::chaining::{Answer, Chaining, Part, Question, ServerCounts};
+use dsa::{Dsa, State};
 use env::task::PlainThread;
 use model::Scope;
 use proto::control::chaining_behavior::{self, Behavior};
@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, Weak};
 const AWAY: &str = "ou=away,dc=example";
 const UNKNOWN: &str = "ou=unknown,dc=example";
 const TAGGED: &str = "ou=tagged,dc=example";
+const MANY: &str = "ou=many,dc=example";
 const BELOW: &str = "cn=x,ou=away,dc=example";
 
 /// Another server, which has one entry, and says more than it was asked. It keeps the questions.
@@ -70,6 +71,7 @@ fn part(urls: &[Vec<u8>]) -> Part {
     let is = |name: &[u8]| place.is_some_and(|place| place.starts_with(name));
     let (base, names) = match () {
         () if is(b"tagged") => (&b"dc=tagged"[..], vec!["cn=x,dc=tagged"]),
+        () if is(b"many") => (&b"dc=many"[..], vec!["cn=x,dc=many"; 1000]),
         () => (&b"dc=org"[..], vec!["cn=x,DC=ORG", "cn=y,dc=example"]),
     };
     for dn in names {
@@ -182,6 +184,29 @@ fn x3_a_filter_is_not_sent_on_for_options_that_rules_alone_have() {
         // Of entries likewise: an attribute with options is that attribute, unless a rule says otherwise.
         add_object(&mut client, TAGGED, "ldap://known.example/dc=tagged");
         assert_eq!(client.read(TAGGED, &["*"]).names(), ["cn;x-open"]);
+    });
+}
+
+/// What comes behind a large answer waits for its turn, as behind a search of this server.
+#[test]
+fn a_large_answer_of_another_server_is_paid_for() {
+    as_ada_chaining(&[], |mut client, _| {
+        add_object(&mut client, MANY, "ldap://known.example/dc=many");
+        let filter = proto::filter_string::parse(b"(cn=*)").expect("a filter");
+        let (all, none) = (selection(&["*"]), selection(&["1.1"]));
+        let mut bundle = |base: &str| {
+            let search = search_for(base, Scope::Subtree, filter.filter(), &all);
+            let mut bytes = client.encode(&Request::Search(search), &[]).1;
+            let own = search_for("ou=people,dc=example", Scope::Subtree, filter.filter(), &none);
+            bytes.extend(client.encode(&Request::Search(own), &[]).1);
+            let mut out = Vec::new();
+            let feed = client.session.feed(&mut client.worker, &bytes, &mut out);
+            let taken = feed.consumed == bytes.len() && feed.state != State::Busy;
+            client.exchange(&bytes[feed.consumed..]);
+            taken
+        };
+        assert!(bundle(AWAY), "two entries cost little");
+        assert!(!bundle(MANY), "nothing comes behind them at once");
     });
 }
 

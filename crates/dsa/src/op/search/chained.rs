@@ -68,6 +68,10 @@ pub(super) fn run(
 
 /// Units of work in which referral objects are looked for that are followed. Where there are more, the client gets references to the others.
 const BELOW_WORK: u64 = 4096;
+/// Units of work of an entry of another server: its name is compared, and each of its attributes looked up.
+const ENTRY: u64 = 128;
+/// Bytes of an entry that take another unit. An attribute has some twenty.
+const BYTES_OF_UNIT: u64 = 4;
 const UNTESTABLE: &str = "the filter has an attribute that may not be tested behind this referral object, or that the schema lacks";
 
 /// The requester's view on the referral object, for which it was found to be readable.
@@ -268,6 +272,8 @@ fn write_part(
     while let Ok(Frame::Complete { len }) = frame(rest) {
         let (message, others) = rest.split_at(len);
         rest = others;
+        // All of an answer is written at once. What comes behind it waits for its turn.
+        reading.scratch.pay(ENTRY + len as u64 / BYTES_OF_UNIT);
         match Reply::decode(message).map(|reply| reply.response) {
             Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &bases) => {
                 let attributes = readable(reading, view, &mut held, entry.attributes);
