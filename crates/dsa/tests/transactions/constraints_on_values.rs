@@ -175,6 +175,17 @@ fn constraints_on_values_come_into_force_if_all_entries_are_so() {
         let refused = client.modify("cn=config", &[(Replace, ATTRIBUTE, &[rule])]);
         assert!(violated(&refused).contains(said), "{rule}: {}", refused.text);
     }
+    // The first ten are named.
+    for n in 0..12 {
+        client.must_add(&format!("uid=n{n},{PEOPLE}"), &with(&[("l", &["rome", "bonn"])]));
+    }
+    let refused = client.modify("cn=config", &[(Replace, ATTRIBUTE, &["name=a values=l max-count=1"])]);
+    let named = violated(&refused).matches("constraint a: more than 1 values of l, ").count();
+    assert!(
+        named == 10 && refused.text.ends_with("`pando check --constraints` names all"),
+        "{}",
+        refused.text
+    );
     let many = ["name=a values=l regex=\"^(rome|bonn)$\"", "name=b default=l value=rome"];
     assert_eq!(client.modify("cn=config", &[(Replace, ATTRIBUTE, &many)]).code, Success);
 }
