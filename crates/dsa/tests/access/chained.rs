@@ -10,9 +10,13 @@ use dsa::{Dsa, State};
 use env::task::PlainThread;
 use model::Scope;
 use proto::control::chaining_behavior::{self, Behavior};
-use proto::control::{assertion, manage_dsa_it};
-use proto::list::Attributes;
+use proto::control::{
+    assertion, manage_dsa_it, no_op, permissive_modify, read_entry, relax_rules, tree_delete,
+};
+use proto::ext::password_modify::{self, PasswordModify};
+use proto::list::{Attributes, Octets, octet_list};
 use proto::message::{Message, Request};
+use proto::op::Extended;
 use proto::op::ModifyKind::{Add, Delete, Replace};
 use proto::op::search::SearchEntry;
 use std::sync::{Arc, Mutex, Weak};
@@ -274,6 +278,26 @@ fn updates_that_are_about_this_server_too_are_asked_of_no_other() {
         let filter = proto::control::assertion::encode(&model::Filter::Present(b"cn"));
         let asserts = assertion::control(&filter, true);
         assert_eq!(root.delete_with(BELOW, &[asserts]).end.code, Referral);
+        // A control that is about the update at one server is not passed on, nor is the update without it.
+        let list = octet_list([&b"cn"[..]]);
+        let read = read_entry::encode_selection(Octets::parse(&list).unwrap());
+        let reads = |oid, critical| Control { oid, critical, value: Some(&read) };
+        for control in [
+            reads(read_entry::PRE_OID, true),
+            reads(read_entry::POST_OID, false),
+            permissive_modify::control(true),
+            no_op::control(true),
+            relax_rules::control(true),
+        ] {
+            let end = root.modify_with(BELOW, &[(Replace, "description", &["y"])], &[control]).end;
+            assert_eq!(end.code, Referral, "{control:?}");
+        }
+        assert_eq!(root.delete_with(BELOW, &[tree_delete::control(true)]).end.code, Referral);
+        // A new password is for an entry of this server.
+        let value = PasswordModify { user: Some(BELOW.as_bytes()), new: Some(b"x"), ..Default::default() };
+        let value = value.encode();
+        let change = Extended { oid: password_modify::OID, value: Some(&value) };
+        assert_eq!(root.end(&Request::Extended(change)).code, NoSuchObject);
         let refers = chaining_behavior::encode([Behavior::ReferralsRequired; 2]);
         assert_eq!(root.delete_with(BELOW, &[chaining_behavior::control(&refers, false)]).end.code, Referral);
         assert_eq!(root.delete_with(BELOW, &[manage_dsa_it::control(true)]).end.code, NoSuchObject);
