@@ -191,6 +191,19 @@ fn x3_a_filter_is_not_sent_on_for_options_that_rules_alone_have() {
     });
 }
 
+/// Rules may name more options together than one value may have.
+#[test]
+fn a_filter_is_sent_on_beside_rules_with_many_options() {
+    let names: Vec<String> = (0..40).map(|n| format!("mail;x-{n}")).collect();
+    let tags = format!("tags: subtree=\"dc=example\" attrs=\"{}\"; users; deny=search,read", names.join(","));
+    as_ada_chaining(&[&tags], |mut client, elsewhere| {
+        for (filter, code) in [("(sn=x)", SizeLimitExceeded), ("(mail=x)", InsufficientAccessRights)] {
+            assert_eq!(client.search(AWAY, Scope::Subtree, filter, &["*"]).end.code, code, "{filter}");
+        }
+        assert_eq!(elsewhere.0.lock().unwrap().len(), 1);
+    });
+}
+
 /// What comes behind a large answer waits for its turn, as behind a search of this server.
 #[test]
 fn a_large_answer_of_another_server_is_paid_for() {

@@ -5,7 +5,8 @@ use super::{Class, Covered};
 use schema::WantedOptions;
 use std::collections::BTreeSet;
 
-/// Bytes of all options together, so that they may stand behind those of a filter.
+/// Options and bytes of all sets together, so that they may stand behind those of a filter: half of what one description may have.
+const ALL_MAX: usize = 16;
 const ALL_LEN_MAX: usize = 512;
 
 impl Class {
@@ -18,10 +19,11 @@ impl Class {
             Covered::Controls(_) | Covered::Extended(_) => None,
         });
         let mut sets: BTreeSet<String> = of_rules.flatten().filter_map(WantedOptions::described).collect();
-        let all: Vec<&str> = sets.iter().map(String::as_str).collect();
-        let all = all.join(";");
-        // No value has more options than that.
-        sets.extend((!all.is_empty() && all.len() <= ALL_LEN_MAX).then_some(all));
+        let all: BTreeSet<&str> = sets.iter().flat_map(|set| set.split(';')).collect();
+        let joined = all.iter().copied().collect::<Vec<_>>().join(";");
+        // Values of more are looked at by each set alone: they could not be described, and no filter at all would be sent on.
+        let is_short = all.len() <= ALL_MAX && joined.len() <= ALL_LEN_MAX;
+        sets.extend((!joined.is_empty() && is_short).then_some(joined));
         sets
     }
 }
