@@ -34,4 +34,10 @@ env::faults! {
     LIMIT_AT_APPLY = "limit-at-apply";
     /// What has left the content of a consumer without being deleted is not reported.
     LEFT_NOT_REPORTED = "left-not-reported";
+    /// A value that is to be unique is given though another entry has it.
+    TAKEN_VALUE_GIVEN = "taken-value-given";
+    /// The counter of a sequence stays where it was when its number is given, which is free again when its entry is deleted.
+    NUMBER_GIVEN_AGAIN = "number-given-again";
+    /// What refers to an entry that is deleted stays.
+    REFERENCES_LEFT = "references-left";
 }

@@ -55,7 +55,7 @@ pub(crate) use recover::write_snapshot;
 pub use recover::{Recovered, Settled, Stage, Wanted};
 pub use replica::Replication;
 pub use rules::Rules;
-pub use settings::SettingsFile;
+pub use settings::{SettingsFile, parse as settings_record};
 pub use superblock::Superblock;
 
 use schema::{ADDED_FILE, SchemaFile};

@@ -17,6 +17,10 @@ env::faults! {
     IDS_CHOSEN_AGAIN = "ids-chosen-again";
     /// What the log has is applied again by the rules of this start, whatever it was decided by.
     RULES_BY_RESTART = "rules-by-restart";
+    /// Constraints that the log puts in force decide nothing when what is behind them is applied again.
+    CONSTRAINTS_NOT_REPLAYED = "constraints-not-replayed";
+    /// The same of constraints that were in force at a snapshot.
+    CONSTRAINTS_NOT_IN_SNAPSHOT = "constraints-not-in-snapshot";
     /// A replica applies by the newest version of the behaviour that its program knows, whatever the log says.
     BEHAVIOUR_MIXED = "behaviour-mixed";
     /// An index is reported as ready before the file that says so is sure to have its name.

@@ -85,6 +85,13 @@ impl WantedOptions {
         self.0.is_none()
     }
 
+    /// As values may have them: a language range stands for the language that it begins with. `None` if there are none at all.
+    pub fn described(&self) -> Option<String> {
+        let parts = self.0.as_deref()?.split(';');
+        let parts = parts.map(|part| if is_language_range(part) { &part[..part.len() - 1] } else { part });
+        Some(parts.collect::<Vec<_>>().join(";"))
+    }
+
     /// Are all of them among `have`, a canonical text? A wanted `lang-de-` is a language range (RFC 3866 section 2.2).
     pub(crate) fn are_in(&self, have: &str) -> bool {
         let is_in_range = |option: &str, want: &str| {
@@ -240,6 +247,11 @@ impl OptionTable {
     /// How many sets there are, those that are only held included.
     pub(crate) fn count(&self) -> usize {
         self.read().by_text.len()
+    }
+
+    /// Where the ids end.
+    pub(crate) fn ids_end(&self) -> u32 {
+        self.read().by_id.len() as u32
     }
 
     /// Canonical text of a set: `lang-de;x-a`, empty for none or for an id that nobody has.
@@ -414,6 +426,8 @@ mod tests {
         assert!(!are_in("lang-de-", "lang-den") && !are_in("lang-de", "lang-de-ch"));
         assert!(are_in("lang-", "lang-fr") && !are_in("lang-", "x-lang-fr"));
         assert_eq!(OptionTable::new().intern(b"x-a;lang-DE-"), Err(DescriptionError::LanguageRange));
+        let described = WantedOptions::new(b"x-a;lang-DE-").unwrap().described();
+        assert_eq!((described.as_deref(), WantedOptions::NONE.described()), (Some("lang-de;x-a"), None));
     }
 
     #[test]
@@ -432,6 +446,7 @@ mod tests {
         assert_eq!((table.find(b"x-a"), &*table.text(id)), (None, "x-a"));
         table.release(id);
         assert_eq!((table.find(b"x-a"), &*table.text(id), table.count()), (None, "", 1));
+        assert_eq!(table.ids_end(), id.0 + 1, "its id may be another's beside one that is higher");
         assert_eq!(table.hold(b"x-b").unwrap(), id, "its id is used again");
     }
 

@@ -181,6 +181,11 @@ impl Schema {
         self.options.count()
     }
 
+    /// Ids of sets of options are below this. Some of them may be of none.
+    pub fn option_ids_end(&self) -> u32 {
+        self.options.ids_end()
+    }
+
     /// A shape of entries has these options, for good or as long as [`Schema::release_options`] is not called.
     pub fn keep_options(&self, options: OptionsId, is_for_good: bool) {
         match (options, is_for_good) {

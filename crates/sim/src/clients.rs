@@ -73,6 +73,8 @@ pub struct Client {
     pub answered: u64,
     /// See `answered`.
     pub refused: u64,
+    /// Updates that a constraint, or another bound of values, did not allow.
+    pub violated: u64,
 }
 
 impl Clients {
@@ -292,6 +294,7 @@ impl Client {
     fn on_done(&mut self, id: usize, code: ResultCode, applied: u64) {
         self.answered += 1;
         self.refused += u64::from(is_refusal(code));
+        self.violated += u64::from(code == ResultCode::ConstraintViolation);
         match self.unanswered.get(id.wrapping_sub(1)) {
             Some(Sent::Scan) => {
                 let scan = std::mem::take(&mut self.scanning);

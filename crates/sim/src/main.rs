@@ -35,8 +35,9 @@ struct Args {
     /// exports and imports; transfers, ring and stripes: transactions that move amounts, that take members out of a ring, and that
     /// write the same to several entries, in half of the worlds with clients that have precedence over others (txn-precedence);
     /// definitions: attribute types and classes that are added to the schema, and entries that use them; bundles: reads between updates;
-    /// accounts: wrong passwords that lock them. Clusters have all of these but operated and accounts, at any replica
-    #[arg(long, value_name = "NAME", value_parser = workloads::NAMES)]
+    /// accounts: wrong passwords that lock them; constraints, which no seed chooses: updates of which many violate one. Clusters have
+    /// all of these but operated, accounts and constraints, at any replica
+    #[arg(long, value_name = "NAME", value_parser = names())]
     workload: Option<String>,
 
     /// What goes wrong, and how often: a file, or one of those that come with it (everything, power, kills, bits, errors,
@@ -109,6 +110,11 @@ fn main() -> ExitCode {
         None if args.twice => twice(&choice, args.seeds),
         None => many(&choice, args.seeds, args.jobs.map_or_else(task::cores, usize::from)),
     }
+}
+
+/// Names of all workloads.
+fn names() -> Vec<&'static str> {
+    workloads::NAMES.into_iter().chain(workloads::OTHERS).collect()
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {

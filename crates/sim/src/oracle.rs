@@ -8,9 +8,10 @@ use dsa::POLICY_ACTOR;
 use dsa::behaviour::NEWEST;
 use dsa::journal::Command;
 use dsa::parcel::{Body, Head, Parcel};
+use dsa::settings::Record;
 use dsa::{Applier, Dsa, Session, State, Worker};
 use env::disk::Disk;
-use node::data::{Rules, snapshot};
+use node::data::{Rules, settings_record, snapshot};
 use proto::message::{Frame, frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,6 +34,8 @@ pub struct Oracle {
     commands: Vec<Vec<u8>>,
     /// What was imported, by the record of its note.
     imports: BTreeMap<u64, String>,
+    /// The last settings: the constraints among them decide what comes behind.
+    settings: Option<Record>,
     /// The last rules say that entries are not held to the schema.
     has_no_schema_check: bool,
     /// The version of the behaviour by which commands are applied, and whether one has raised it since that was asked last.
@@ -77,6 +80,7 @@ impl Default for Oracle {
             mark: Place::default(),
             commands,
             imports,
+            settings: None,
             has_no_schema_check: false,
             behaviour: NEWEST,
             has_raised: false,
@@ -179,7 +183,12 @@ impl Oracle {
                     self.behaviour = self.behaviour.max(behaviour);
                     self.applier.behave(self.behaviour);
                 }
-                Body::Settings(text) => seen(&self.dsa, Seeing::Settings(text)),
+                Body::Settings(text) => {
+                    let record = settings_record(text)?;
+                    self.applier.constrain(&record);
+                    self.settings = Some(record);
+                    seen(&self.dsa, Seeing::Settings(text));
+                }
                 Body::Nothing => {}
             }
         }
@@ -201,6 +210,7 @@ impl Oracle {
         self.applier = Applier::new(&self.dsa).expect("there are few readers");
         self.applier.stands_at(self.at, chain);
         self.applier.behave(self.behaviour);
+        self.settings.iter().for_each(|record| self.applier.constrain(record));
         self.applier.begin_parcel(self.at + 1, &Head::default());
     }
 

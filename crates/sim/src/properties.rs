@@ -60,6 +60,12 @@ pub const PROPERTIES: [(&str, Property); 8] = [
 /// Of accounts.
 pub const LOCKS: &str = "no lock of an account is lost";
 
+/// Of what a workload knows of its entries.
+pub const SENT: &str = "only what was sent is there";
+
+/// Of entries that constraints are about.
+pub const CONSTRAINED: &str = "constraints hold after every start";
+
 /// Looked at after every start, and of an index that was built also when it is ready.
 pub const INDEXES: &str = "indexes equal the entries";
 

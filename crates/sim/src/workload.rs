@@ -1,9 +1,11 @@
 //! What a workload is: the part of a world that says what clients do.
 
 use crate::clients::{Client, Scan, Transaction};
+use crate::properties;
 use crate::random::Random;
 use crate::requests::{Bundle, Sent};
 use crate::view::View;
+use dsa::settings::Texts;
 use model::Scope;
 
 /// Something that clients do. It knows what it has sent, not what became of it.
@@ -81,6 +83,16 @@ pub trait Workload: Send {
     /// Does it add definitions to the schema?
     fn defines(&self) -> bool {
         false
+    }
+
+    /// Settings that every start is given.
+    fn settings(&self) -> Option<Texts> {
+        None
+    }
+
+    /// What does not hold where [`Workload::check`] finds something.
+    fn property(&self) -> &'static str {
+        properties::SENT
     }
 
     /// Looks at what is there after a start.

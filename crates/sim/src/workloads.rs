@@ -3,6 +3,7 @@
 mod accounts;
 mod bundles;
 mod churn;
+mod constraints;
 mod counters;
 mod definitions;
 mod groups;
@@ -20,7 +21,7 @@ pub fn is_subtype(name: &str, of: &str) -> bool {
     definitions::is_subtype(name, of)
 }
 
-/// Names of all workloads.
+/// Names of the workloads of which a seed takes one.
 pub const NAMES: [&str; 11] = [
     "mixed",
     "churn",
@@ -34,6 +35,9 @@ pub const NAMES: [&str; 11] = [
     "accounts",
     "definitions",
 ];
+
+/// Names of workloads that no seed has unless they are asked for: with them every seed would be another world.
+pub const OTHERS: [&str; 1] = ["constraints"];
 
 /// The workload of a name, for so many sessions.
 pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
@@ -49,6 +53,7 @@ pub fn named(name: &str, sessions: usize) -> Option<Box<dyn Workload>> {
         "bundles" => Box::new(bundles::Bundles),
         "accounts" => Box::new(accounts::Accounts::new(sessions)),
         "definitions" => Box::new(definitions::Definitions::new(sessions)),
+        "constraints" => Box::new(constraints::Constraints::new(sessions)),
         _ => return None,
     })
 }

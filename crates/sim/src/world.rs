@@ -83,6 +83,8 @@ pub struct Tally {
     pub clean: u64,
     /// Updates that were not tried.
     pub refused: u64,
+    /// Updates that a constraint, or another bound of values, did not allow. Not among [`Tally::rows`]: only one workload must have such.
+    pub violated: u64,
     /// Starts, and restores, that flipped bits have stopped.
     pub stopped: u64,
     /// Backups.
@@ -185,6 +187,7 @@ impl Tally {
         self.failed += other.failed;
         self.clean += other.clean;
         self.refused += other.refused;
+        self.violated += other.violated;
         self.stopped += other.stopped;
         self.backups += other.backups;
         self.restores += other.restores;
@@ -351,14 +354,15 @@ impl World {
             .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
         let has_ranks = workload.has_transactions() && random.chance(500);
         let operator = workload.is_operated().then(Operator::default);
-        // A start writes by itself what it knows of definitions more than its log does, as no replica may.
-        let is_alone = operator.is_some() || workload.defines();
+        // A start writes by itself what it knows of definitions and settings more than its log does, as no replica may.
+        let starts_write = workload.defines() || workload.settings().is_some();
+        let is_alone = operator.is_some() || starts_write;
         let group = setting.plan.group(&mut random, is_alone, &mut log);
         // Where there are backups the rules stay: points are named there by the records that clients wrote. Replicas have none
         // of what a start writes alone.
         let has_other_rules =
             operator.is_none() && group.is_none() && random.chance(setting.plan.starts.other_rules);
-        if has_other_rules || workload.defines() {
+        if has_other_rules || starts_write {
             // The text of rules is one record. A start writes one, too, whose log has lost what was added to the schema.
             (log.file_bytes, log.waiting_bytes_max) = (192 << 10, 96 << 10);
         }
@@ -406,6 +410,7 @@ impl World {
         self.start()?;
         planted::watch(None);
         self.tally.refused = self.clients.iter().map(|(_, client)| client.refused).sum();
+        self.tally.violated = self.clients.iter().map(|(_, client)| client.violated).sum();
         self.tally.committed = self.clients.iter().map(|(_, client)| client.transactions.0).sum();
         self.tally.aborted = self.clients.iter().map(|(_, client)| client.transactions.1).sum();
         (self.tally.preempted, self.tally.gave_way) = (self.precedence.preempted, self.precedence.gave_way);
@@ -449,7 +454,8 @@ impl World {
             false => &[WRITERS, COPIED],
         };
         let has_no_schema_check = !has_schema_check;
-        StartOptions { seed, has_no_schema_check, access, changes: self.changes, ..StartOptions::default() }
+        let (changes, settings) = (self.changes, self.workload.settings());
+        StartOptions { seed, has_no_schema_check, access, changes, settings, ..StartOptions::default() }
     }
 
     /// Starts the server and looks at what it recovered. `Ok(None)` when the disk failed meanwhile.
@@ -457,7 +463,7 @@ impl World {
         planted::watch(None);
         let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
         let is_cut_short = self.random.chance(self.plan.starts.cut_short);
-        if self.has_other_rules || self.workload.defines() {
+        if self.has_other_rules || self.workload.defines() || self.workload.settings().is_some() {
             // A start writes a record of its own, where records may have been that are gone: of other rules, or of definitions that the log has
             // lost and their copy has. What is not promised may go with the power while a start is cut short.
             let may_lose = is_cut_short && self.log.mode == Mode::Always;
@@ -523,8 +529,8 @@ impl World {
         for (property, holds) in PROPERTIES {
             holds(&situation).map_err(|what| Violation { property, what })?;
         }
-        let sent = |what| Violation { property: "only what was sent is there", what };
-        self.workload.check(&view).map_err(sent)?;
+        let property = self.workload.property();
+        self.workload.check(&view).map_err(|what| Violation { property, what })?;
         (self.applied, self.promised) = (end, end);
         Ok(())
     }

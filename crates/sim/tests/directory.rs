@@ -44,6 +44,11 @@ const SELDOM: [&str; 3] = ["replicas outdated", "disks set back", "links refused
 /// The workload that takes backups, restores and imports.
 const OPERATED: Option<&str> = Some("operated");
 
+/// The workload that violates constraints.
+const CONSTRAINED: Option<&str> = Some("constraints");
+/// Seeds of each plan for it.
+const CONSTRAINED_SEEDS: u64 = 10;
+
 fn seeds() -> Range<u64> {
     seeds_of(SEEDS)
 }
@@ -120,6 +125,18 @@ fn what_a_start_logs_itself_is_no_matter_of_a_flipped_bit() {
     assert!(ran.is_ok(), "{ran:?}");
 }
 
+/// No seed chooses the workload of constraints by itself. A cluster has another in its place, and a log with other replicas begins with no settings.
+#[test]
+fn constraints_hold_after_every_end() {
+    for plan in ["everything", "power", "kills", "errors", "full"] {
+        let plan = (plan.to_owned(), Plan::named(plan).expect("it comes with the simulator"));
+        let choice = Choice { workload: CONSTRAINED.map(str::to_owned), plan: Some(plan), planted: None };
+        let (tally, failures) = choice.run_all(seeds_of(CONSTRAINED_SEEDS), task::cores(), 10, &|_, _| ());
+        assert!(failures.is_empty(), "{failures:?}");
+        assert!(tally.violated > 0, "nothing has violated one");
+    }
+}
+
 #[test]
 fn a_seed_repeats_itself() {
     // Every other seed: each workload and each plan is among them.
@@ -191,6 +208,11 @@ const PLANTED: &[Planted] = &[
     (dsa::faults::LIMIT_AT_APPLY, "kills", Some("ring"), "a start without damage succeeds"),
     (dsa::faults::LOCK_NOT_WRITTEN, "kills", Some("accounts"), properties::LOCKS),
     (dsa::faults::CONDITION_PASSED_OVER, "kills", Some("accounts"), "only what was sent is there"),
+    (dsa::faults::TAKEN_VALUE_GIVEN, "kills", CONSTRAINED, properties::CONSTRAINED),
+    (dsa::faults::NUMBER_GIVEN_AGAIN, "kills", CONSTRAINED, properties::CONSTRAINED),
+    (dsa::faults::REFERENCES_LEFT, "kills", CONSTRAINED, properties::CONSTRAINED),
+    (node::faults::CONSTRAINTS_NOT_REPLAYED, "kills", CONSTRAINED, "a start without damage succeeds"),
+    (node::faults::CONSTRAINTS_NOT_IN_SNAPSHOT, "kills", CONSTRAINED, "a start without damage succeeds"),
     (node::faults::RULES_BY_RESTART, "kills", Some("mixed"), "a start without damage succeeds"),
     (consensus::faults::VOTE_NOT_SYNCED, "cluster", None, properties::AGREEMENT),
     (consensus::faults::HARD_STATE_IN_LATER_BLOCK, "cluster", None, properties::AGREEMENT),

@@ -10,6 +10,7 @@
 //! needs the first, what it denies is content with the second.
 
 pub(in crate::access) mod on_values;
+mod options;
 
 use super::bounds::Bounds;
 use super::rules::{Attributes, Covered, Question, Ready, RuleSet};

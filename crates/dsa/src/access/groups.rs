@@ -40,6 +40,8 @@ pub(crate) struct Groups {
     sequence: u64,
     /// How many of them rules name.
     of_rules: usize,
+    /// What makes a group of an entry, by the schema of this generation. It is asked at every read point.
+    terms: Option<(u64, GroupTerms)>,
 }
 
 /// What is known of a group.
@@ -67,7 +69,7 @@ impl Known {
     /// Looks whether the group has changed, or one in it. `true` if one has.
     /// It must notice each way in which a membership can end: the group is changed, is deleted, or is another entry
     /// under the same name; or one of the groups in it is, or has another name by now and is a member no more.
-    fn has_changed(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
+    fn has_changed(&mut self, terms: GroupTerms, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
         let sequence = read_point.sequence();
         let before = std::mem::replace(&mut self.sequence, sequence);
         if before == sequence {
@@ -77,7 +79,7 @@ impl Known {
         let names_hold = before < sequence && read_point.names_hold_since(before);
         let found = read_point.resolve(self.name.as_bytes(), cache).ok().and_then(|id| read_point.entry(id));
         let schema = read_point.shard().schema();
-        let found = found.filter(|entry| GroupTerms::of(schema).is_group(entry, schema));
+        let found = found.filter(|entry| terms.is_group(entry, schema));
         let kept = match (&found, &mut self.versions) {
             (None, None) => Kept::Same,
             // A member that is no entry becomes a group by an add, or by a rename. Most updates are neither.
@@ -105,7 +107,7 @@ impl Known {
                 return false;
             }
         }
-        let member_url = read_point.shard().schema().find_type(MEMBER_URL.as_bytes());
+        let member_url = terms.member_url();
         let groups = self.versions.iter().flatten().filter_map(|found| read_point.entry(found.version.id));
         self.is_dynamic = groups
             .flat_map(|group| group.shape.slots.iter().map(|slot| slot.description.attribute_type))
@@ -368,9 +370,19 @@ impl Groups {
     /// Looks whether a group has changed that a rule names. `true` if one has: who was a member may be none.
     pub(super) fn have_changed(&mut self, read_point: ReadPoint<'_>, cache: &mut DnCache) -> bool {
         self.sequence = read_point.sequence();
+        let terms = self.terms(read_point.shard().schema());
         let of_rules = self.known[..self.of_rules].iter_mut();
         // Each of them is looked at, also behind one that has changed.
-        of_rules.filter_map(|known| known.has_changed(read_point, cache).then_some(())).count() > 0
+        of_rules.filter_map(|known| known.has_changed(terms, read_point, cache).then_some(())).count() > 0
+    }
+
+    /// What makes a group of an entry, looked up once for each generation of the schema.
+    pub(super) fn terms(&mut self, schema: &Schema) -> GroupTerms {
+        let generation = schema.generation();
+        match self.terms {
+            Some((of, terms)) if of == generation => terms,
+            _ => self.terms.insert((generation, GroupTerms::of(schema))).1,
+        }
     }
 
     /// Is somebody a member of a group that a rule names? Undefined if there is none.
@@ -419,7 +431,8 @@ impl Groups {
             self.known.push(Known::of(group));
             self.known.len() - 1
         });
-        self.known[at].has_changed(read_point, cache);
+        let terms = self.terms(read_point.shard().schema());
+        self.known[at].has_changed(terms, read_point, cache);
         &self.known[at]
     }
 }

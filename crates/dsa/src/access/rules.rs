@@ -237,6 +237,11 @@ impl Attributes {
         lists.any(|(of, _)| schema.is_subtype(attribute_type, *of))
     }
 
+    /// The sets of options that it names.
+    pub(crate) fn options(&self) -> impl Iterator<Item = &WantedOptions> {
+        self.with_options.iter().chain(&self.without_options).map(|(_, options)| options)
+    }
+
     /// Has it every attribute?
     pub(crate) fn is_every(&self, schema: &Schema) -> bool {
         // Of those that there are: numbers of types that were removed stay, and no rule has them.

@@ -35,6 +35,7 @@ use ::access::{Operation, Refresh, Right, Rights};
 use env::planted;
 use hashbrown::HashTable;
 use model::{Description, OptionsId, TypeId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::collective::Collection;
@@ -110,8 +111,6 @@ pub(crate) struct Views {
     views: Vec<View>,
     view_of: HashTable<u64>,
     groups: Groups,
-    /// What makes a group of an entry, and the generation of the schema in which it was looked up.
-    group_terms: Option<(u64, GroupTerms)>,
     finder: Finder,
     collections: Collections,
     /// The name of a requester, and at which commit sequence it was that: an entry gets another one with its superior.
@@ -136,7 +135,6 @@ impl Default for Views {
             views: Vec::new(),
             view_of: HashTable::new(),
             groups: Groups::default(),
-            group_terms: None,
             finder: Finder::default(),
             collections: Collections::default(),
             own_name: None,
@@ -389,11 +387,7 @@ impl Views {
 
     /// What makes a group of an entry.
     pub(in crate::access) fn group_terms(&mut self, schema: &schema::Schema) -> GroupTerms {
-        let generation = schema.generation();
-        match self.group_terms {
-            Some((of, terms)) if of == generation => terms,
-            _ => self.group_terms.insert((generation, GroupTerms::of(schema))).1,
-        }
+        self.groups.terms(schema)
     }
 
     /// A class, if it is known here.
@@ -469,6 +463,12 @@ impl Views {
             attributes[number] = Some(found);
         }
         found
+    }
+
+    /// The sets of options that the rules of a view's requester name ([`Class::options`]).
+    pub(crate) fn options_of_rules(&self, view: ViewId) -> BTreeSet<String> {
+        let class = self.kept_view(view).and_then(|view| self.kept(view.class));
+        class.map_or(BTreeSet::new(), |kept| kept.class.options())
     }
 
     /// May the requester use all controls and extended operations?

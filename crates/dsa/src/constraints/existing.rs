@@ -18,17 +18,30 @@ use store::{DnCache, EntryRef, ReadPoint, Values};
 /// change the configuration, and read everything.
 pub(crate) type Found<'f> = dyn FnMut(String) -> ControlFlow<()> + 'f;
 
-/// Looks at all entries, for the first fault.
+/// Faults that one refusal names: who is to mend them sees whether it is one entry or many.
+const FAULTS_MAX: usize = 10;
+
+/// Looks at all entries, for the first faults.
 ///
 /// # Errors
-/// The fault, in words.
+/// The faults, in words.
 pub(crate) fn check_all(in_force: &InForce, read_point: ReadPoint<'_>) -> Result<(), String> {
-    let mut first = None;
+    let (mut faults, mut are_more) = (Vec::new(), false);
     _ = each_fault(in_force, read_point, &mut |fault| {
-        first = Some(fault);
-        ControlFlow::Break(())
+        are_more = faults.len() == FAULTS_MAX;
+        match are_more {
+            true => return ControlFlow::Break(()),
+            false => faults.push(fault),
+        }
+        ControlFlow::Continue(())
     });
-    first.map_or(Ok(()), Err)
+    if faults.is_empty() {
+        return Ok(());
+    }
+    if are_more {
+        faults.push("and more: `pando check --constraints` names all".to_owned());
+    }
+    Err(faults.join("; "))
 }
 
 /// Looks at all entries, and gives each fault until it is enough: an index or a counter that is

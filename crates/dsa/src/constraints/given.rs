@@ -2,6 +2,8 @@
 
 use super::InForce;
 use super::in_force::Sequence;
+use crate::faults;
+use env::planted;
 use model::{Description, Entry};
 
 /// What one entry got.
@@ -29,7 +31,8 @@ impl Given {
     pub(crate) fn next(self, in_force: &InForce) -> impl Iterator<Item = (&[u8], Description, String)> {
         self.numbers.into_iter().map(|(place, number)| {
             let Sequence { counter, next, .. } = &in_force.sequences[place];
-            (&counter[..], Description::plain(*next), (number + 1).to_string())
+            let after = if planted::is(faults::NUMBER_GIVEN_AGAIN) { number } else { number + 1 };
+            (&counter[..], Description::plain(*next), after.to_string())
         })
     }
 }

@@ -7,7 +7,7 @@ use super::directory::{Directory, Wanted};
 use super::in_force::Unique;
 use super::subtree::Subtree;
 use super::{Given, InForce};
-use crate::faults::holes;
+use crate::faults::{self, holes};
 use crate::outcome;
 use env::planted;
 use model::{EntryId, TypeId};
@@ -39,6 +39,8 @@ pub(super) struct Place {
     base: Option<EntryId>,
     /// Was it in the subtree before?
     pub(super) was_in: bool,
+    /// It is the base of the subtree, which is added: nothing else is in the subtree yet.
+    is_alone: bool,
 }
 
 /// Another entry has the value.
@@ -135,8 +137,11 @@ impl<'j> Judging<'j> {
     ) -> Result<Option<Place>, Refused> {
         let base = match subtree {
             None => None,
-            // Without an entry of that name there is nothing below it.
+            // Without an entry of that name there is nothing below it. One that is added comes into the subtree itself.
             Some(subtree) => match self.base(subtree, directory) {
+                None if made.dn.is_some_and(|dn| subtree.is_named(dn, self.schema)) => {
+                    return Ok(Some(Place { id: EntryId(0), base: None, was_in: false, is_alone: true }));
+                }
                 None => return Ok(None),
                 base => base,
             },
@@ -156,7 +161,7 @@ impl<'j> Judging<'j> {
                 format!("constraint {name}: an entry with subordinates cannot be moved into its subtree");
             return Err(Refused::Constraint(text));
         }
-        Ok(Some(Place { id, base, was_in }))
+        Ok(Some(Place { id, base, was_in, is_alone: false }))
     }
 
     /// Judges the values that come into the subtree of a constraint: those that the entry did
@@ -168,12 +173,12 @@ impl<'j> Judging<'j> {
         made: &Made<'_>,
         directory: Directory<'_>,
     ) -> Result<(), Refused> {
-        let Some(place) = self.place((&unique.name, unique.subtree.as_ref()), made, directory)? else {
-            return Ok(());
-        };
+        let place = self.place((&unique.name, unique.subtree.as_ref()), made, directory)?;
+        let Some(place) = place.filter(|place| !place.is_alone) else { return Ok(()) };
         let concerns = |attribute_type| unique.has(self.schema, attribute_type);
         made.new_values(!place.was_in, &concerns, &mut |description, value| match self
             .is_taken(unique, place.base, value, place.id, directory)
+            && !planted::is(faults::TAKEN_VALUE_GIVEN)
         {
             false => Ok(()),
             true => {

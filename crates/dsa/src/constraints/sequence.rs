@@ -95,7 +95,11 @@ impl Judging<'_> {
         !(0..entry.len()).any(|at| is_attribute(entry.description(at).attribute_type))
             && is_of_class(schema, lacking.class, classes())
             && !names()
-            && lacking.subtree.as_ref().is_none_or(|subtree| self.base(subtree, directory).is_some_and(is_in))
+            && lacking.subtree.as_ref().is_none_or(|subtree| match self.base(subtree, directory) {
+                Some(base) => is_in(base),
+                // The base itself may be what is added.
+                None => subtree.is_named(dn, schema),
+            })
     }
 }
 

@@ -33,6 +33,11 @@ impl Subtree {
         Ok(Subtree { dn: dn.to_vec(), superiors: superiors?, found: Found::default() })
     }
 
+    /// Is this the name of its base?
+    pub(super) fn is_named(&self, dn: &[u8], schema: &Schema) -> bool {
+        normal(schema, dn).is_ok_and(|normal| self.superiors.first() == Some(&normal))
+    }
+
     /// Its base, if there is one. Called by who has the writer's role, or in an overlay.
     pub(super) fn base(&self, directory: Directory<'_>, cache: &mut DnCache) -> Option<EntryId> {
         let Some(at) = directory.shard_alone() else { return directory.resolve(&self.dn, cache) };

@@ -5,20 +5,26 @@ use ResultCode::{
     AffectsMultipleDsas, CompareTrue, InsufficientAccessRights, NoSuchObject, Referral, SizeLimitExceeded,
     Success,
 };
-use dsa::Dsa;
 use dsa::chaining::{Answer, Chaining, Part, Question, ServerCounts};
+use dsa::{Dsa, State};
 use env::task::PlainThread;
 use model::Scope;
 use proto::control::chaining_behavior::{self, Behavior};
-use proto::control::{assertion, manage_dsa_it};
-use proto::list::Attributes;
+use proto::control::{
+    assertion, manage_dsa_it, no_op, permissive_modify, read_entry, relax_rules, tree_delete,
+};
+use proto::ext::password_modify::{self, PasswordModify};
+use proto::list::{Attributes, Octets, octet_list};
 use proto::message::{Message, Request};
+use proto::op::Extended;
 use proto::op::ModifyKind::{Add, Delete, Replace};
 use proto::op::search::SearchEntry;
 use std::sync::{Arc, Mutex, Weak};
 
 const AWAY: &str = "ou=away,dc=example";
 const UNKNOWN: &str = "ou=unknown,dc=example";
+const TAGGED: &str = "ou=tagged,dc=example";
+const MANY: &str = "ou=many,dc=example";
 const BELOW: &str = "cn=x,ou=away,dc=example";
 
 /// Another server, which has one entry, and says more than it was asked. It keeps the questions.
@@ -65,16 +71,27 @@ fn part(urls: &[Vec<u8>]) -> Part {
     if urls[0].starts_with(b"ldap://known.example/dc=gone") {
         return Part::default();
     }
-    let mut messages = Vec::new();
-    for dn in ["cn=x,DC=ORG", "cn=y,dc=example"] {
-        let values = [("cn", "x"), ("title", "boss"), ("userPassword", "secret"), ("taste", "salt")];
-        let values: Vec<(&str, [&str; 1])> = values.map(|(name, value)| (name, [value])).to_vec();
+    let (mut messages, place) = (Vec::new(), urls[0].strip_prefix(b"ldap://known.example/dc=".as_slice()));
+    let is = |name: &[u8]| place.is_some_and(|place| place.starts_with(name));
+    let (base, names) = match () {
+        () if is(b"tagged") => (&b"dc=tagged"[..], vec!["cn=x,dc=tagged"]),
+        () if is(b"many") => (&b"dc=many"[..], vec!["cn=x,dc=many"; 1000]),
+        () => (&b"dc=org"[..], vec!["cn=x,DC=ORG", "cn=y,dc=example"]),
+    };
+    for dn in names {
+        let values: &[(&str, &str)] = match is(b"tagged") {
+            true => {
+                &[("cn;x-open", "x"), ("cn;lang-de", "x"), ("mail;x-private;x-a", "x"), ("cn;lang-", "x")]
+            }
+            false => &[("cn", "x"), ("title", "boss"), ("userPassword", "secret"), ("taste", "salt")],
+        };
+        let values: Vec<(&str, [&str; 1])> = values.iter().map(|(name, value)| (*name, [*value])).collect();
         let given: Vec<(&str, &[&str])> = values.iter().map(|(name, value)| (*name, &value[..])).collect();
         let attributes = attributes_of(&given);
         let attributes = Attributes::parse(&attributes).unwrap();
         SearchEntry { dn: dn.as_bytes(), attributes }.encode(&mut messages, 1, &[]);
     }
-    Part { messages, bases: vec![b"dc=org".to_vec()], is_whole: true }
+    Part { messages, bases: vec![base.to_vec()], is_whole: true }
 }
 
 fn add_object(client: &mut Client, dn: &str, url: &str) {
@@ -145,6 +162,71 @@ fn x3_a_filter_is_not_sent_on_for_hidden_subtypes() {
     });
 }
 
+/// What rules hide need not be of an entry here: the other server has options of its own.
+#[test]
+fn x3_a_filter_is_not_sent_on_for_options_that_rules_alone_have() {
+    let no = [
+        "tag: subtree=\"dc=example\" attrs=\"mail;x-private,cn;lang-\"; users; deny=search,read".to_owned(),
+        format!("both: base=\"{AWAY}\" attrs=\"title,!title;x-a;x-b\"; users; allow=search rank=2"),
+        format!("none: base=\"{AWAY}\" attrs=title; users; deny=search rank=1"),
+    ];
+    as_ada_chaining(&no.each_ref().map(String::as_str), |mut client, elsewhere| {
+        for (filter, code) in [
+            ("(mail=x)", InsufficientAccessRights),
+            ("(mail;x-open=x)", InsufficientAccessRights),
+            ("(name=x)", InsufficientAccessRights),
+            ("(cn;lang-de=x)", InsufficientAccessRights),
+            ("(title=x)", InsufficientAccessRights),
+            ("(title;x-a=x)", InsufficientAccessRights),
+            ("(cn;lang-de-=x)", InsufficientAccessRights),
+            ("(sn;x-open=x)", SizeLimitExceeded),
+            ("(telephoneNumber=1)", SizeLimitExceeded),
+        ] {
+            assert_eq!(client.search(AWAY, Scope::Subtree, filter, &["*"]).end.code, code, "{filter}");
+        }
+        assert_eq!(elsewhere.0.lock().unwrap().len(), 2);
+        // Of entries likewise: an attribute with options is that attribute, unless a rule says otherwise.
+        add_object(&mut client, TAGGED, "ldap://known.example/dc=tagged");
+        assert_eq!(client.read(TAGGED, &["*"]).names(), ["cn;x-open"]);
+    });
+}
+
+/// Rules may name more options together than one value may have.
+#[test]
+fn a_filter_is_sent_on_beside_rules_with_many_options() {
+    let names: Vec<String> = (0..40).map(|n| format!("mail;x-{n}")).collect();
+    let tags = format!("tags: subtree=\"dc=example\" attrs=\"{}\"; users; deny=search,read", names.join(","));
+    as_ada_chaining(&[&tags], |mut client, elsewhere| {
+        for (filter, code) in [("(sn=x)", SizeLimitExceeded), ("(mail=x)", InsufficientAccessRights)] {
+            assert_eq!(client.search(AWAY, Scope::Subtree, filter, &["*"]).end.code, code, "{filter}");
+        }
+        assert_eq!(elsewhere.0.lock().unwrap().len(), 1);
+    });
+}
+
+/// What comes behind a large answer waits for its turn, as behind a search of this server.
+#[test]
+fn a_large_answer_of_another_server_is_paid_for() {
+    as_ada_chaining(&[], |mut client, _| {
+        add_object(&mut client, MANY, "ldap://known.example/dc=many");
+        let filter = proto::filter_string::parse(b"(cn=*)").expect("a filter");
+        let (all, none) = (selection(&["*"]), selection(&["1.1"]));
+        let mut bundle = |base: &str| {
+            let search = search_for(base, Scope::Subtree, filter.filter(), &all);
+            let mut bytes = client.encode(&Request::Search(search), &[]).1;
+            let own = search_for("ou=people,dc=example", Scope::Subtree, filter.filter(), &none);
+            bytes.extend(client.encode(&Request::Search(own), &[]).1);
+            let mut out = Vec::new();
+            let feed = client.session.feed(&mut client.worker, &bytes, &mut out);
+            let taken = feed.consumed == bytes.len() && feed.state != State::Busy;
+            client.exchange(&bytes[feed.consumed..]);
+            taken
+        };
+        assert!(bundle(AWAY), "two entries cost little");
+        assert!(!bundle(MANY), "nothing comes behind them at once");
+    });
+}
+
 #[test]
 fn x3_a_compare_is_asked_by_who_may_compare_the_attribute_of_the_object() {
     let no = format!("no: base=\"{AWAY}\" attrs=title; users; deny=compare");
@@ -209,6 +291,26 @@ fn updates_that_are_about_this_server_too_are_asked_of_no_other() {
         let filter = proto::control::assertion::encode(&model::Filter::Present(b"cn"));
         let asserts = assertion::control(&filter, true);
         assert_eq!(root.delete_with(BELOW, &[asserts]).end.code, Referral);
+        // A control that is about the update at one server is not passed on, nor is the update without it.
+        let list = octet_list([&b"cn"[..]]);
+        let read = read_entry::encode_selection(Octets::parse(&list).unwrap());
+        let reads = |oid, critical| Control { oid, critical, value: Some(&read) };
+        for control in [
+            reads(read_entry::PRE_OID, true),
+            reads(read_entry::POST_OID, false),
+            permissive_modify::control(true),
+            no_op::control(true),
+            relax_rules::control(true),
+        ] {
+            let end = root.modify_with(BELOW, &[(Replace, "description", &["y"])], &[control]).end;
+            assert_eq!(end.code, Referral, "{control:?}");
+        }
+        assert_eq!(root.delete_with(BELOW, &[tree_delete::control(true)]).end.code, Referral);
+        // A new password is for an entry of this server.
+        let value = PasswordModify { user: Some(BELOW.as_bytes()), new: Some(b"x"), ..Default::default() };
+        let value = value.encode();
+        let change = Extended { oid: password_modify::OID, value: Some(&value) };
+        assert_eq!(root.end(&Request::Extended(change)).code, NoSuchObject);
         let refers = chaining_behavior::encode([Behavior::ReferralsRequired; 2]);
         assert_eq!(root.delete_with(BELOW, &[chaining_behavior::control(&refers, false)]).end.code, Referral);
         assert_eq!(root.delete_with(BELOW, &[manage_dsa_it::control(true)]).end.code, NoSuchObject);

@@ -175,6 +175,49 @@ fn constraints_on_values_come_into_force_if_all_entries_are_so() {
         let refused = client.modify("cn=config", &[(Replace, ATTRIBUTE, &[rule])]);
         assert!(violated(&refused).contains(said), "{rule}: {}", refused.text);
     }
+    // The first ten are named.
+    for n in 0..12 {
+        client.must_add(&format!("uid=n{n},{PEOPLE}"), &with(&[("l", &["rome", "bonn"])]));
+    }
+    let refused = client.modify("cn=config", &[(Replace, ATTRIBUTE, &["name=a values=l max-count=1"])]);
+    let named = violated(&refused).matches("constraint a: more than 1 values of l, ").count();
+    assert!(
+        named == 10 && refused.text.ends_with("`pando check --constraints` names all"),
+        "{}",
+        refused.text
+    );
     let many = ["name=a values=l regex=\"^(rome|bonn)$\"", "name=b default=l value=rome"];
     assert_eq!(client.modify("cn=config", &[(Replace, ATTRIBUTE, &many)]).code, Success);
+}
+
+/// An entry that comes to be the base of the subtree is the first in it.
+#[test]
+fn the_base_of_a_subtree_is_judged_when_it_is_added() {
+    let base = format!("uid=base,{GROUPS}");
+    let of = |rule: &str| format!("{rule} subtree=\"{base}\"");
+    let rules = [
+        of("name=short values=l max-size=4"),
+        of("name=default default=employeeType value=x class=inetOrgPerson"),
+        of("name=refs references=manager absent=refuse"),
+        of("name=mails unique=mail"),
+    ];
+    each_with(&rules.each_ref().map(String::as_str), |mut client| {
+        client.must_add(&format!("uid=other,{GROUPS}"), &with(&[("mail", &["a@b"])]));
+        let (long, absent) = (with(&[("l", &["paris"])]), with(&[("manager", &["cn=none,dc=example"])]));
+        let txn = client.start();
+        for entry in [&long, &absent] {
+            violated(&client.add(&base, entry));
+        }
+        violated(&client.add_in(&txn, &base, &long));
+        client.settle(&txn, false);
+        // What lies outside does not count, nor what is spelled otherwise.
+        let txn = client.start();
+        let added = client.add_in(&txn, &base, &with(&[("l", &["rome"]), ("mail", &["a@b"])]));
+        assert_eq!(added.code, Success, "{}", added.text);
+        client.settle(&txn, false);
+        violated(&client.add(&base.replace("uid=base", "UID=Base"), &long));
+        client.must_add(&base, &with(&[("l", &["rome"]), ("mail", &["a@b"])]));
+        assert_eq!(client.value(&base, "employeeType").unwrap(), ["x"]);
+        violated(&client.add(&format!("uid=y,{base}"), &with(&[("mail", &["A@B"])])));
+    });
 }

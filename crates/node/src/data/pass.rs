@@ -143,7 +143,9 @@ impl Data {
         let epochs = RulesEpochs::new(base.rules.clone().unwrap_or_else(|| rules.clone()));
         let base_settings = base.settings.clone();
         applier.behave(epochs.rules().behaviour());
-        if let Some(text) = &base_settings {
+        if let Some(text) =
+            base_settings.as_ref().filter(|_| !planted::is(faults::CONSTRAINTS_NOT_IN_SNAPSHOT))
+        {
             applier.constrain(&self.settings_of(text)?);
         }
         let replay =

@@ -48,7 +48,10 @@ impl Data {
 }
 
 /// Reads the text of a record, of the file or of the log.
-pub(crate) fn parse(text: &str) -> Result<Record, String> {
+///
+/// # Errors
+/// In words, what is wrong with it.
+pub fn parse(text: &str) -> Result<Record, String> {
     let mut table = table(text)?;
     let mut given = |name: &str| match table.remove(name) {
         None => Ok(None),

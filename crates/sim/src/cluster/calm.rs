@@ -146,7 +146,7 @@ impl Cluster {
             if self.copies.chance(200) {
                 self.back_up(at, applied)?;
             }
-            self.workload.check(&view).map_err(broken("only what was sent is there"))?;
+            self.workload.check(&view).map_err(broken(self.workload.property()))?;
         }
         self.tally.calms += 1;
         let end = self.oracle.at();

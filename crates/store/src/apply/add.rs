@@ -121,8 +121,8 @@ impl Writer<'_> {
             ));
         }
         let (naming, checked) = shard.name_and_check(dn::split_first(dn).0, entry, keep_operational)?;
-        let made =
-            Made { old: None, parent: EntryId(target.parent), touched: &[], entry: &checked, sets: &[] };
+        let (parent, entry_made) = (EntryId(target.parent), &checked);
+        let made = Made { old: None, dn: Some(dn), parent, touched: &[], entry: entry_made, sets: &[] };
         if let Err(refused) = self.ask(judge, &made) {
             *entry = checked.into_raw();
             return Err(refused);

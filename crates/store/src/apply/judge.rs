@@ -28,6 +28,8 @@ pub type EachValue<'e> = &'e mut dyn FnMut(Description, &[u8]) -> Result<(), Ref
 pub struct Made<'m> {
     /// The entry as it is; `None` of one that is added.
     pub old: Option<&'m EntryRef<'m>>,
+    /// The DN of one that is added.
+    pub dn: Option<&'m [u8]>,
     /// The superior that it gets.
     pub parent: EntryId,
     /// Attributes whose values may be others than before, if it is there.

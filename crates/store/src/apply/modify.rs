@@ -494,7 +494,8 @@ impl<'s> Writer<'s> {
             return Err(refused);
         }
         let (parent_id, touched) = (EntryId(parent), &edit.touched[..]);
-        let made = Made { old: Some(old), parent: parent_id, touched, entry: &checked, sets: &edit.sets };
+        let (dn, sets) = (None, &edit.sets);
+        let made = Made { old: Some(old), dn, parent: parent_id, touched, entry: &checked, sets };
         if let Err(refused) = self.ask(edit.judge, &made) {
             edit.entry = checked.into_raw();
             return Err(refused);

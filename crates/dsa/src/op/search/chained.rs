@@ -25,7 +25,7 @@ use proto::op::Search;
 use proto::op::search::{SearchEntry, encode_reference};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
-use schema::Schema;
+use schema::{HeldDescriptions, Schema};
 use store::search::{Cursor, Scopes, Step};
 
 /// Answers a search that meets a referral by what other servers say. `false`, and nothing, if it is not to be chained. `true` without an answer if that
@@ -68,6 +68,10 @@ pub(super) fn run(
 
 /// Units of work in which referral objects are looked for that are followed. Where there are more, the client gets references to the others.
 const BELOW_WORK: u64 = 4096;
+/// Units of work of an entry of another server: its name is compared, and each of its attributes looked up.
+const ENTRY: u64 = 128;
+/// Bytes of an entry that take another unit. An attribute has some twenty.
+const BYTES_OF_UNIT: u64 = 4;
 const UNTESTABLE: &str = "the filter has an attribute that may not be tested behind this referral object, or that the schema lacks";
 
 /// The requester's view on the referral object, for which it was found to be readable.
@@ -90,17 +94,22 @@ fn may_test(reading: &mut Reading<'_>, view: ViewId, request: &Search<'_>) -> bo
         let description = Description { attribute_type, options };
         views.borrow_mut().on_attribute(view, description, schema).every.has(Right::Search)
     };
-    // An item on `name` tests `sn` too, and one on `mail` also `mail;x-private`: all that rules here can be about.
-    let option_sets = 0..u32::try_from(schema.option_sets()).unwrap_or(u32::MAX);
+    // An item on `name` tests `sn` too, and one on `mail` also `mail;x-private`, of which no entry here need have a value: all that rules here can be about.
+    let ruled = views.borrow().options_of_rules(view);
+    let held = std::cell::RefCell::new(HeldDescriptions::new(schema));
+    let describe = |text: &[u8]| held.borrow_mut().describe(text).ok();
     let is_open = |attribute: &[u8]| {
-        let (Some((general, wanted)), Some(named)) =
-            (schema.find_wanted(attribute), schema.find_description(attribute))
+        let (Some((general, wanted)), Some(named)) = (schema.find_wanted(attribute), describe(attribute))
         else {
             return false;
         };
+        // Sets of options that are held have ids like all others.
+        if !ruled.iter().all(|options| describe(&[attribute, b";", options.as_bytes()].concat()).is_some()) {
+            return false;
+        }
         let types = schema.subtypes(general);
         let mut tested = types.iter().flat_map(|attribute_type| {
-            let sets = option_sets.clone().map(OptionsId);
+            let sets = (0..schema.option_ids_end()).map(OptionsId);
             let tested = sets.filter(|options| schema.includes_options(*options, &wanted));
             tested.map(move |options| (attribute_type, options))
         });
@@ -258,13 +267,16 @@ fn write_part(
 ) -> u32 {
     let schema = reading.dsa.shard.schema();
     let (mut rest, mut entries) = (&part.messages[..], 0);
+    let mut held = HeldDescriptions::new(schema);
     let bases: Vec<Base<'_>> = part.bases.iter().filter_map(|base| Base::of(schema, base)).collect();
     while let Ok(Frame::Complete { len }) = frame(rest) {
         let (message, others) = rest.split_at(len);
         rest = others;
+        // All of an answer is written at once. What comes behind it waits for its turn.
+        reading.scratch.pay(ENTRY + len as u64 / BYTES_OF_UNIT);
         match Reply::decode(message).map(|reply| reply.response) {
             Ok(Response::SearchEntry(entry)) if is_asked_for(schema, entry.dn, &bases) => {
-                let attributes = readable(reading, view, entry.attributes);
+                let attributes = readable(reading, view, &mut held, entry.attributes);
                 let Ok(attributes) = Attributes::parse(&attributes) else { continue };
                 SearchEntry { dn: entry.dn, attributes }.encode(out, id, &[]);
                 count(&context.counters.entries, 1);
@@ -281,16 +293,21 @@ fn write_part(
 }
 
 /// The attributes of an entry that may be read, as they would be of the referral object.
-fn readable(reading: &mut Reading<'_>, view: ViewId, attributes: Attributes<'_>) -> Vec<u8> {
+fn readable<'s>(
+    reading: &mut Reading<'s>,
+    view: ViewId,
+    held: &mut HeldDescriptions<'s>,
+    attributes: Attributes<'_>,
+) -> Vec<u8> {
     let schema = reading.dsa.shard.schema();
     let views = &mut reading.scratch.views;
     let mut may_read = |description: Description| {
         planted::is(holes::CHAINED_NOT_JUDGED)
             || views.on_attribute(view, description, schema).every.has(Right::Read)
     };
-    let kept = attributes
-        .iter()
-        .filter(|attribute| schema.find_description(attribute.description).is_some_and(&mut may_read));
+    // Options need not be those of an entry here: a rule may be about others.
+    let kept =
+        attributes.iter().filter(|attribute| held.describe(attribute.description).is_ok_and(&mut may_read));
     let kept: Vec<_> = kept.collect();
     attribute_list(kept.iter().map(|attribute| (attribute.description, attribute.values.iter())))
 }
