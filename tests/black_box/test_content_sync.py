@@ -115,7 +115,7 @@ def test_clients_that_do_not_read_hold_little_and_are_sent_away(server, tmp_path
         while b"1.3.6.1.4.1.4203.1.9.1.4" not in last:
             last = last[-100:] + client.recv(1 << 20)
     admin = connect(here)
-    for text in (b"one", b"two", b"three", b"four", b"five", b"six"):
+    for text in (b"one", b"two", b"three", b"four", b"five", b"six", b"seven", b"eight", b"nine"):
         sent = [admin.modify(f"uid=f{n},{PEOPLE}", [(ldap.MOD_REPLACE, "title", [text])]) for n in range(people)]
         for message in sent:
             admin.result(message)

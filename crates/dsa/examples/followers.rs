@@ -1,11 +1,14 @@
 //! What searches that follow changes cost those who change: CPU time of the thread that modifies, with consumers of content synchronisation
 //! (RFC 4533) and without, in pairs in turn.
-//! `cargo run --profile quick -p pando-dsa --example followers -- [narrow|all|stalled] [PAIRS] [RATE] [BATCH] [THREADS]`
+//! `cargo run --profile quick -p pando-dsa --example followers -- [narrow|all|stalled|quiet] [PAIRS] [RATE] [BATCH] [THREADS]`
 //!
 //! ```text
 //! narrow     100 consumers, each with a filter that fits one entry in a hundred
 //! all        one consumer that gets everything
-//! stalled    100 consumers that get everything, and whose clients do not read; RATE is 0: as fast as it goes
+//! stalled    100 consumers that get everything, and whose clients do not read
+//! quiet      no pairs: how long a change takes to one consumer that waits, five milliseconds behind the change before
+//!
+//! RATE       modifies in a second, 100,000 unless it is named; 0: as fast as it goes
 //! ```
 //! Consumers run on threads of their own, as tasks that drive their session as a connection does; what they are sent is counted and dropped. One
 //! thread modifies, in bundles of BATCH requests each of which is one batch of the store: it decodes, applies and answers. After consumers have
@@ -37,7 +40,9 @@ use std::time::Duration;
 
 const ENTRIES: u64 = 100_000;
 /// Changes after which the store has forgotten that somebody followed: more than its ring holds.
-const FORGET: u64 = 600_000;
+const FORGET: u64 = 2_200_000;
+/// Changes of a half without a rate.
+const UNPACED: u64 = 1 << 20;
 /// Changes between two looks at the clocks.
 const TURN: u64 = 128;
 /// Changes before the clients of the stalled case stop to read: more than one write of answers.
@@ -161,13 +166,11 @@ fn consumers(
     dsa: &Arc<Dsa>,
     clock: SystemClock,
     board: &Arc<Board>,
-    case: &str,
+    (count, is_narrow): (u64, bool),
     threads: u64,
 ) -> Vec<task::Thread> {
-    let count = if case == "all" { 1 } else { 100 };
     let thread = |number: u64| {
         let (dsa, board) = (Arc::clone(dsa), Arc::clone(board));
-        let is_narrow = case == "narrow";
         task::Thread::spawn(&format!("io-{number}"), move || async move {
             let worker = Rc::new(RefCell::new(Worker::new(&dsa).expect("a reader slot")));
             let readers = Rc::new(RefCell::new(Vec::new()));
@@ -176,6 +179,13 @@ fn consumers(
                 waking.borrow_mut().poll_wakes(cx);
                 Poll::<()>::Pending
             }));
+            let resting = Rc::clone(&worker);
+            task::spawn_local(async move {
+                loop {
+                    poll_fn(|cx| resting.borrow().poll_rest(cx)).await;
+                    task::sleep_ms(1).await;
+                }
+            });
             for n in (number..count).step_by(threads as usize) {
                 let digits = format!("{n:02}");
                 let filter = match is_narrow {
@@ -256,6 +266,15 @@ struct Cost {
 }
 
 impl Writer<'_> {
+    /// Sends the next bundle.
+    fn bundle(&mut self, clock: &SystemClock) {
+        self.worker.tick(clock.now());
+        self.out.clear();
+        let feed = self.session.feed(&mut self.worker, &self.bundles[self.next], &mut self.out);
+        assert!(feed.state == State::Idle && feed.consumed == self.bundles[self.next].len());
+        self.next = (self.next + 1) % self.bundles.len();
+    }
+
     /// Makes so many changes, so many in a second; 0: as fast as it goes.
     fn run(&mut self, changes: u64, rate: u64, clock: &SystemClock) -> Cost {
         let (mut spent, begun) = (Duration::ZERO, clock.monotonic_ns());
@@ -269,11 +288,7 @@ impl Writer<'_> {
             // What it costs to wait until the next one is due does not count.
             let cpu = thread_cpu();
             for _ in 0..TURN / self.batch {
-                self.worker.tick(clock.now());
-                self.out.clear();
-                let feed = self.session.feed(&mut self.worker, &self.bundles[self.next], &mut self.out);
-                assert!(feed.state == State::Idle && feed.consumed == self.bundles[self.next].len());
-                self.next = (self.next + 1) % self.bundles.len();
+                self.bundle(clock);
                 done += self.batch;
             }
             spent += thread_cpu() - cpu;
@@ -286,6 +301,36 @@ impl Writer<'_> {
 fn median(mut of: Vec<f64>) -> f64 {
     of.sort_by(f64::total_cmp);
     of[of.len() / 2]
+}
+
+/// Median, the quarters about it, and the range.
+fn spread(mut of: Vec<f64>) -> String {
+    of.sort_by(f64::total_cmp);
+    let at = |share: usize| of[(of.len() - 1) * share / 4];
+    format!(
+        "{:.3} (half of them {:.3} to {:.3}, all {:.3} to {:.3})",
+        median(of.clone()),
+        at(1),
+        at(3),
+        at(0),
+        at(4)
+    )
+}
+
+/// Makes changes one by one, and looks how long each takes to a consumer, in microseconds.
+fn delays(writer: &mut Writer<'_>, clock: &SystemClock, board: &Board) -> Vec<f64> {
+    let mut delays = Vec::new();
+    for _ in 0..500 {
+        std::thread::sleep(Duration::from_millis(5));
+        let before = board.entries.load(SeqCst);
+        let begun = clock.monotonic_ns();
+        writer.bundle(clock);
+        while board.entries.load(SeqCst) == before {
+            std::hint::spin_loop();
+        }
+        delays.push((clock.monotonic_ns() - begun) as f64 / 1e3);
+    }
+    delays
 }
 
 /// Resident memory, in bytes.
@@ -304,9 +349,10 @@ fn main() {
     let argument = |n: usize, or: u64| std::env::args().nth(n).and_then(|a| a.parse().ok()).unwrap_or(or);
     let case = std::env::args().nth(1).unwrap_or("narrow".to_owned());
     let is_stalled = case == "stalled";
-    let (pairs, rate) = (argument(2, 20), argument(3, if is_stalled { 0 } else { 100_000 }));
+    let (pairs, rate) = (argument(2, 20), argument(3, 100_000));
     let (batch, threads) = (argument(4, 16), argument(5, 1));
-    let changes = if is_stalled { FORGET } else { rate.max(100_000) };
+    let changes = if rate == 0 { UNPACED } else { rate.max(100_000) };
+    let count = if matches!(&case[..], "all" | "quiet") { 1 } else { 100 };
     let dsa = directory(ENTRIES, &[]);
     let clock = SystemClock::start();
     let (worker, session) = bound_session(&dsa, &clock);
@@ -329,15 +375,26 @@ fn main() {
     for pair in 0..pairs {
         let without = writer.run(changes, rate, &clock);
         let (board, before) = (Arc::<Board>::default(), resident());
-        let of_threads = consumers(&dsa, clock, &board, &case, threads);
-        let count = if case == "all" { 1 } else { 100 };
+        let of_threads = consumers(&dsa, clock, &board, (count, case == "narrow"), threads);
         wait_until(|| board.refreshed.load(SeqCst) == count);
         if is_stalled {
             board.is_unread.store(true, SeqCst);
             writer.run(UNREAD, 0, &clock);
             wait_until(|| board.stalled.load(SeqCst) == count);
         }
+        if case == "quiet" {
+            println!(
+                "microseconds from a request to the entry at the consumer: {}",
+                spread(delays(&mut writer, &clock, &board))
+            );
+            board.is_over.store(true, SeqCst);
+            return of_threads.into_iter().for_each(|thread| thread.join().expect("it has not panicked"));
+        }
         let with = writer.run(changes, rate, &clock);
+        if is_stalled {
+            // So much that those who do not read are sent away.
+            writer.run(FORGET, 0, &clock);
+        }
         let grown = resident().saturating_sub(before);
         let (sent, held) = (board.entries.load(SeqCst), dsa.shard().bytes_held());
         if is_stalled {
@@ -365,16 +422,16 @@ fn main() {
         writer.run(FORGET, 0, &clock);
     }
     let ratios = |of: fn(&Cost) -> f64| {
-        median(halves[0].iter().zip(&halves[1]).map(|(without, with)| of(with) / of(without)).collect())
+        spread(halves[0].iter().zip(&halves[1]).map(|(without, with)| of(with) / of(without)).collect())
     };
     let [without, with] = halves.each_ref().map(|half| median(half.iter().map(|cost| cost.cpu_ns).collect()));
     println!(
-        "medians of CPU for a modify: without {without:.0} ns, with {with:.0} ns; median of the pairs' ratios {:.3}",
+        "medians of CPU for a modify: without {without:.0} ns, with {with:.0} ns; ratios of the pairs {}",
         ratios(|cost| cost.cpu_ns)
     );
     let [without, with] = halves.each_ref().map(|half| median(half.iter().map(|cost| cost.rate).collect()));
     println!(
-        "medians of rates by the wall clock: without {without:.0}/s, with {with:.0}/s; median of the pairs' ratios {:.3}",
+        "medians of rates by the wall clock: without {without:.0}/s, with {with:.0}/s; ratios of the pairs {}",
         ratios(|cost| cost.rate)
     );
 }

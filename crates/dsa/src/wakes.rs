@@ -3,10 +3,20 @@
 //!
 //! Those that wait for changes are with their thread as well: who publishes a batch wakes each thread that has some, once, and does no work for each
 //! of them.
+//!
+//! A thread that was woken for changes, or has found some, rests before it looks for more: its sessions that have nothing to do sleep without a bell, and
+//! are woken when the rest is over. So beside many changes it is woken by its own timer, and who publishes makes no system call. The first change after a
+//! quiet time is told at once, and any other after a rest at the latest.
+//!
+//! ```text
+//! awake      who goes to sleep looks for changes first, and is given the bell
+//! due        a session was woken or has found changes: those that were woken with it look as well
+//! resting    who goes to sleep does not look. Nobody is forgotten: all are woken at the end, and look then
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// The sessions of one thread that are to be woken. No more than wait, each once.
 #[derive(Debug, Default)]
@@ -25,6 +35,38 @@ struct State {
     has_task: bool,
     /// Whether somebody is going to wake the task.
     is_noted: bool,
+    rest: Rest,
+}
+
+/// Whether a thread looks for changes.
+#[derive(Debug, Default)]
+enum Rest {
+    /// It does whenever a session has nothing else to do, for no task ends a rest.
+    #[default]
+    Never,
+    /// It does, until this task is woken.
+    Awake(Waker),
+    /// It does; the task was woken, to begin a rest behind those that were woken before.
+    Due,
+    /// It does not.
+    Resting,
+}
+
+impl State {
+    /// A rest is to begin: the task that is to be woken for that, behind all sessions that were woken before.
+    #[must_use]
+    fn rest(&mut self) -> Option<Waker> {
+        match std::mem::take(&mut self.rest) {
+            Rest::Awake(task) => {
+                self.rest = Rest::Due;
+                Some(task)
+            }
+            other => {
+                self.rest = other;
+                None
+            }
+        }
+    }
 }
 
 impl Wakes {
@@ -38,9 +80,11 @@ impl Wakes {
     pub(crate) fn poll(&self, cx: &mut Context<'_>, due: &mut Vec<Waker>) {
         let mut state = self.lock();
         state.has_task = true;
+        let mut rest = None;
         if std::mem::take(&mut state.is_rung) {
             let sleepers = std::mem::take(&mut state.sleepers);
             state.sessions.extend(sleepers.into_values());
+            rest = state.rest();
         }
         if state.sessions.is_empty() {
             state.task = Some(cx.waker().clone());
@@ -49,8 +93,27 @@ impl Wakes {
         std::mem::swap(&mut state.sessions, due);
         drop(state);
         due.drain(..).for_each(Waker::wake);
+        rest.into_iter().for_each(Waker::wake);
         // Behind those that it woke: while they are served others may be answered, without a system call.
         cx.waker().wake_by_ref();
+    }
+
+    /// Begins a rest of the thread when one is due: ready then, and to be called again when the rest is to end. For another task of the thread, which
+    /// runs behind those that were woken before it.
+    pub(crate) fn poll_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        let sleepers = match state.rest {
+            Rest::Due => {
+                state.rest = Rest::Resting;
+                return Poll::Ready(());
+            }
+            Rest::Resting => std::mem::take(&mut state.sleepers),
+            Rest::Never | Rest::Awake(_) => BTreeMap::new(),
+        };
+        state.rest = Rest::Awake(cx.waker().clone());
+        drop(state);
+        sleepers.into_values().for_each(Waker::wake);
+        Poll::Pending
     }
 
     /// Wakes the task of the thread.
@@ -69,7 +132,8 @@ impl Wakes {
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         let mut state = self.lock();
-        if state.sleepers.is_empty() {
+        // At the end of a rest they are woken without it.
+        if state.sleepers.is_empty() || matches!(state.rest, Rest::Resting) {
             return;
         }
         if state.has_task {
@@ -104,16 +168,22 @@ impl<'a> Sleeper<'a> {
         Sleeper { wakes, session, waker }
     }
 
-    /// Waits, unless `has_more` says that there is no need to: it is given the bell to be rung. The same is returned.
+    /// Waits, unless `has_more` says that there is no need to: it is given the bell to be rung. The same is returned. While the thread rests it
+    /// is not asked.
     /// The lock is held meanwhile, so that the bell is not rung between the two. Who rings it must hold no lock that `has_more` takes.
     pub(crate) fn sleep(&mut self, has_more: impl FnOnce(&Waker) -> bool) -> bool {
         let mut state = self.wakes.lock();
-        let bell = Waker::from(Arc::clone(self.wakes));
-        let has_more = has_more(&bell);
-        if !has_more {
-            state.sleepers.entry(self.session).or_insert_with(|| self.waker.clone()).clone_from(self.waker);
+        if !matches!(state.rest, Rest::Resting) {
+            let bell = Waker::from(Arc::clone(self.wakes));
+            if has_more(&bell) {
+                let rest = state.rest();
+                drop(state);
+                rest.into_iter().for_each(Waker::wake);
+                return true;
+            }
         }
-        has_more
+        state.sleepers.entry(self.session).or_insert_with(|| self.waker.clone()).clone_from(self.waker);
+        false
     }
 }
 
@@ -229,6 +299,57 @@ mod tests {
         assert_eq!((task.taken(), session.taken()), (1, 0));
         look();
         assert_eq!(session.taken(), 99, "each once, and not who is gone");
+    }
+
+    #[test]
+    fn a_thread_that_was_woken_rests() {
+        let [task, timer, session, other] = [(); 4].map(|()| Arc::<Count>::default());
+        let of = |count: &Arc<Count>| Waker::from(Arc::clone(count));
+        let wakes = Arc::<Wakes>::default();
+        let (of_task, of_timer) = (of(&task), of(&timer));
+        let mut due = Vec::new();
+        let mut look = || wakes.poll(&mut Context::from_waker(&of_task), &mut due);
+        let rest = || wakes.poll_rest(&mut Context::from_waker(&of_timer));
+        let sleep = |number, waker: &Arc<Count>, has_more| {
+            let mut is_asked = false;
+            let more = Sleeper::new(&wakes, number, &of(waker)).sleep(|_| {
+                is_asked = true;
+                has_more
+            });
+            (is_asked, more)
+        };
+        let bell = Waker::from(Arc::clone(&wakes));
+        look();
+        assert_eq!(rest(), Poll::Pending);
+        assert_eq!([sleep(1, &session, false), sleep(2, &other, false)], [(true, false); 2]);
+        assert_eq!(timer.taken(), 0, "nothing happens");
+        bell.wake_by_ref();
+        assert_eq!((task.taken(), session.taken()), (1, 0));
+        look();
+        assert_eq!((session.taken(), other.taken(), timer.taken()), (1, 1, 1), "at once");
+        assert_eq!(sleep(1, &session, true), (true, true), "those that were woken look");
+        assert_eq!(rest(), Poll::Ready(()));
+        task.taken();
+        assert_eq!([sleep(1, &session, true), sleep(2, &other, true)], [(false, false); 2]);
+        bell.wake_by_ref();
+        assert_eq!((task.taken(), session.taken(), timer.taken()), (0, 0, 0), "it rests");
+        assert_eq!(rest(), Poll::Pending, "this is the end of it");
+        assert_eq!((session.taken(), other.taken()), (1, 1), "nobody is forgotten");
+        assert_eq!((sleep(1, &session, true), timer.taken()), ((true, true), 1), "it rests again");
+        assert_eq!(sleep(2, &other, false), (true, false), "it has looked, and has the bell");
+        assert_eq!(rest(), Poll::Ready(()));
+        bell.wake_by_ref();
+        assert_eq!((rest(), other.taken()), (Poll::Pending, 1), "the bell that was rung in a rest");
+        assert_eq!((sleep(2, &other, false), timer.taken()), ((true, false), 0), "nothing is left");
+        bell.wake_by_ref();
+        look();
+        assert_eq!((other.taken(), timer.taken()), (1, 1), "at once, again");
+        // Who is rung between a rest that is due and its beginning is woken now, or at its end.
+        assert_eq!(sleep(2, &other, false), (true, false));
+        bell.wake_by_ref();
+        assert_eq!(rest(), Poll::Ready(()));
+        look();
+        assert_eq!(other.taken(), 1);
     }
 
     #[test]

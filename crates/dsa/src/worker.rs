@@ -26,7 +26,7 @@ use model::{Description, Entry};
 use schema::Schema;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use store::search::evaluate::{Evaluator, Truth};
 use store::search::{Compiled, Paused};
 use store::{DnCache, EntryRef, ReadPoint, Reader, Revoked};
@@ -264,6 +264,12 @@ impl Worker {
     pub fn poll_wakes(&mut self, cx: &mut Context<'_>) {
         self.wakes.poll(cx, &mut self.due);
         assert!(self.due.is_empty(), "each session that was due was woken");
+    }
+
+    /// Ready when sessions that follow changes were woken, or have found some: then they are not woken again until the next call, which should come a millisecond later.
+    /// To be called by a task of the thread that does nothing else, beside the one of [`Worker::poll_wakes`]. Without one they are woken for each change.
+    pub fn poll_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.wakes.poll_rest(cx)
     }
 
     /// The agent that it is a part of.

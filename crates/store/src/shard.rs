@@ -36,7 +36,7 @@ use crate::segment::{Heap, HeapWriter};
 use crate::set_changes::SetChanges;
 use crate::shape::{Shapes, ShapesWriter, Slot};
 use crate::stale_keys::StaleKeys;
-use crate::stream::{EntryChange, Stream};
+use crate::stream::{Noted, Stream};
 use crate::suffix::Suffixes;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::tree::Tree;
@@ -154,7 +154,7 @@ pub(crate) struct WriterState {
     pub(crate) deferred: Deferred,
     pub(crate) dead: DeadIds,
     pub(crate) stale_keys: StaleKeys,
-    pub(crate) events: Vec<EntryChange>,
+    pub(crate) noted: Noted,
     /// By number of an index that was dropped: the nodes of its tree that lead to all that are still there.
     pub(crate) leaving: BTreeMap<u16, Vec<u32>>,
     pub(crate) cache: DnCache,
@@ -288,7 +288,7 @@ impl Shard {
             deferred: Deferred::default(),
             dead: DeadIds::default(),
             stale_keys: StaleKeys::default(),
-            events: Vec::new(),
+            noted: Noted::default(),
             leaving: BTreeMap::new(),
             cache: DnCache::default(),
             ahead: Ahead::default(),
@@ -573,7 +573,7 @@ impl<'s> Writer<'s> {
         assert!(sequence < SEQUENCES_END, "a version has 48 bits for its sequence");
         // Before the batch is published: who reads it knows of all ids in it.
         shard.ids_end.store(u64::from(self.state.heap.ids.end()), Ordering::Release);
-        shard.publish(sequence, &mut self.state.events);
+        shard.publish(sequence, &mut self.state.noted);
         // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
         self.state.garbage.begin(sequence + 1);
         self.invariants();

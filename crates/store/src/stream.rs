@@ -8,6 +8,9 @@
 //! writer     notes events of its batch, if somebody follows      puts the events into the ring | publishes the batch | stores the CSN | wakes
 //! follower   pins a read point | takes the events up to it       so the read point shows what the events tell of, and nothing later
 //! ```
+//! An event takes eight bytes, and what is the same for all events of a batch is kept once: the ring of a writer that is quick would else be
+//! more than the caches hold, and each event would wait for memory.
+//!
 //! So what an entry was at the read point before and what it is at this one differ by these events and no others. Who follows may conclude from
 //! them which name the entry had at the read point before.
 //!
@@ -20,6 +23,7 @@ use model::limits::STREAM_BYTES_DEFAULT;
 use model::{Csn, EntryId};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::task::Waker;
 
@@ -43,12 +47,30 @@ pub struct EntryChange {
     pub id: EntryId,
     /// What was done.
     pub kind: EntryChangeKind,
-    /// The commit sequence of its batch.
-    pub(crate) sequence: u64,
-    /// The last CSN of its batch.
-    pub(crate) csn: Csn,
     /// What cannot be found any more of an entry that was deleted or renamed.
     pub before: Option<Box<Before>>,
+}
+
+/// An event as the ring has it: the kind above the id.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed(u64);
+
+impl Packed {
+    const KINDS: [EntryChangeKind; 4] =
+        [EntryChangeKind::Add, EntryChangeKind::Modify, EntryChangeKind::Rename, EntryChangeKind::Delete];
+
+    #[inline]
+    fn of(id: EntryId, kind: EntryChangeKind) -> Packed {
+        Packed((kind as u64) << 32 | u64::from(id.0))
+    }
+
+    fn id(self) -> EntryId {
+        EntryId(self.0 as u32)
+    }
+
+    fn kind(self) -> EntryChangeKind {
+        Packed::KINDS[(self.0 >> 32) as usize]
+    }
 }
 
 /// An entry before it was deleted or renamed.
@@ -69,9 +91,25 @@ impl Before {
     }
 }
 
-impl EntryChange {
-    fn bytes(&self) -> usize {
-        size_of::<EntryChange>() + self.before.as_ref().map_or(0, |before| before.bytes())
+/// The events of a batch that is not published yet.
+#[derive(Default)]
+pub(crate) struct Noted {
+    events: Vec<Packed>,
+    /// Of those that have some, by their place.
+    before: Vec<(usize, Box<Before>)>,
+}
+
+impl Noted {
+    /// An entry was added or changed.
+    #[inline]
+    pub(crate) fn push(&mut self, id: EntryId, kind: EntryChangeKind) {
+        self.events.push(Packed::of(id, kind));
+    }
+
+    /// An entry was deleted or renamed.
+    pub(crate) fn push_with(&mut self, id: EntryId, kind: EntryChangeKind, before: Box<Before>) {
+        self.before.push((self.events.len(), before));
+        self.push(id, kind);
     }
 }
 
@@ -113,10 +151,30 @@ pub(crate) struct Stream {
     pub(crate) entries: AtomicU64,
 }
 
+/// What the events of a batch have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    /// The number behind its last event.
+    pub(crate) end: u64,
+    /// Its commit sequence.
+    pub(crate) sequence: u64,
+    /// Its last CSN.
+    pub(crate) csn: Csn,
+}
+
+/// Bytes that are counted of an event, of a batch, and of what was before, beside what it points to.
+const EVENT: usize = size_of::<Packed>();
+const BATCH: usize = size_of::<Batch>();
+const BEFORE: usize = size_of::<(u64, Box<Before>)>();
+
 #[derive(Default)]
 pub(crate) struct Ring {
-    pub(crate) events: VecDeque<EntryChange>,
-    /// Number of the first of them; of the next one if there is none.
+    pub(crate) events: VecDeque<Packed>,
+    /// By number of the event.
+    before: VecDeque<(u64, Box<Before>)>,
+    /// The batches of these events, whole.
+    pub(crate) batches: VecDeque<Batch>,
+    /// Number of the first event; of the next one if there is none.
     pub(crate) first: u64,
     /// Events before this number are of batches that are published.
     pub(crate) shown: u64,
@@ -135,33 +193,72 @@ impl Ring {
         self.first + self.events.len() as u64
     }
 
+    /// The number behind the last event of what a commit sequence shows.
+    pub(crate) fn end_of(&self, sequence: u64) -> u64 {
+        let batches = self.batches.partition_point(|batch| batch.sequence <= sequence);
+        batches.checked_sub(1).map_or(self.first, |last| self.batches[last].end)
+    }
+
+    /// The batch of an event that is kept.
+    pub(crate) fn batch_of(&self, number: u64) -> Option<&Batch> {
+        let at = self.batches.partition_point(|batch| batch.end <= number);
+        self.batches.get(at).filter(|_| self.first <= number)
+    }
+
+    /// Appends the events with these numbers, which are kept.
+    pub(crate) fn take(&self, numbers: Range<u64>, into: &mut Vec<EntryChange>) {
+        let from = self.before.partition_point(|(number, _)| *number < numbers.start);
+        let mut before = self.before.range(from..).peekable();
+        let place = |number: u64| (number - self.first) as usize;
+        let events = self.events.range(place(numbers.start)..place(numbers.end));
+        into.extend(numbers.zip(events).map(|(number, event)| EntryChange {
+            id: event.id(),
+            kind: event.kind(),
+            before: before.next_if(|(of, _)| *of == number).map(|(_, before)| before.clone()),
+        }));
+    }
+
     /// Takes the events of a batch. Whether anybody follows, or may come again.
-    fn put(
-        &mut self,
-        events: &mut Vec<EntryChange>,
-        (sequence, reached): (u64, Reached),
-        bytes_max: usize,
-    ) -> bool {
-        let last = self.events.back().map_or(0, |event| event.sequence);
+    fn put(&mut self, noted: &mut Noted, (sequence, reached): (u64, Reached), bytes_max: usize) -> bool {
+        let last = self.batches.back().map_or(0, |batch| batch.sequence);
         assert!(last < sequence, "the events of a batch are put behind those of the batch before");
         self.reached = reached;
-        let csn = reached.csn;
-        let bytes: usize = events.iter().map(EntryChange::bytes).sum();
-        self.events.extend(events.drain(..).map(|event| EntryChange { sequence, csn, ..event }));
+        let of_before: usize = noted.before.iter().map(|(_, before)| BEFORE + before.bytes()).sum();
+        let bytes = BATCH + noted.events.len() * EVENT + of_before;
+        // Before there are more of them, so that the memory for them never grows beyond the bound.
+        while self.bytes + bytes > bytes_max && self.forget() {}
+        let end = self.end();
+        self.before.extend(noted.before.drain(..).map(|(place, before)| (end + place as u64, before)));
+        self.events.extend(&noted.events);
+        noted.events.clear();
+        self.batches.push_back(Batch { end: self.end(), sequence, csn: reached.csn });
         self.bytes += bytes;
-        while self.bytes > bytes_max {
-            let Some(forgotten) = self.events.pop_front() else { break };
-            self.bytes -= forgotten.bytes();
-            self.first += 1;
-        }
+        // It may be too large by itself.
+        while self.bytes > bytes_max && self.forget() {}
         if self.followers > 0 {
             return true;
         }
         self.alone_bytes += bytes;
         if self.alone_bytes > bytes_max {
             self.first = self.end();
-            (self.events, self.bytes) = (VecDeque::new(), 0);
+            (self.events, self.before, self.batches, self.bytes) = Default::default();
             return false;
+        }
+        true
+    }
+
+    /// Forgets the first batch. Was there one?
+    fn forget(&mut self) -> bool {
+        let Some(batch) = self.batches.pop_front() else { return false };
+        let events = (batch.end - self.first) as usize;
+        self.events.drain(..events);
+        self.first = batch.end;
+        self.bytes -= BATCH + events * EVENT;
+        while let Some((number, before)) = self.before.front()
+            && *number < batch.end
+        {
+            self.bytes -= BEFORE + before.bytes();
+            self.before.pop_front();
         }
         true
     }
@@ -187,17 +284,17 @@ impl Stream {
 
     /// A batch is about to be published. Its events go into the ring, where nobody takes them before that. Were there any?
     #[inline]
-    pub(crate) fn note(&self, events: &mut Vec<EntryChange>, batch: (u64, Reached)) -> bool {
-        let has_events = !events.is_empty();
+    pub(crate) fn note(&self, noted: &mut Noted, batch: (u64, Reached)) -> bool {
+        let has_events = !noted.events.is_empty();
         if has_events {
-            self.put(events, batch);
+            self.put(noted, batch);
         }
         has_events
     }
 
     #[cold]
-    fn put(&self, events: &mut Vec<EntryChange>, batch: (u64, Reached)) {
-        if !lock(&self.ring).put(events, batch, self.bytes_max.load(Ordering::Relaxed)) {
+    fn put(&self, noted: &mut Noted, batch: (u64, Reached)) {
+        if !lock(&self.ring).put(noted, batch, self.bytes_max.load(Ordering::Relaxed)) {
             self.is_followed.store(false, Ordering::Relaxed);
         }
     }

@@ -49,8 +49,8 @@ impl Writer<'_> {
         self.settle_trees(id.0);
         self.mark_dead(id.0);
         self.count_entries(-1);
-        if before.is_some() {
-            self.note_change_with(id, EntryChangeKind::Delete, before);
+        if let Some(before) = before {
+            self.state.noted.push_with(id, EntryChangeKind::Delete, before);
         }
         Ok(id)
     }

@@ -3,7 +3,7 @@
 use super::{ReadPoint, Shard, Writer};
 use crate::record::{EntryRef, Values};
 use crate::search::work::{CANDIDATE, LOOKUP};
-use crate::stream::{Before, Behind, ENTRIES_UNKNOWN, EntryChange, EntryChangeKind, Reached};
+use crate::stream::{Before, Behind, ENTRIES_UNKNOWN, EntryChange, EntryChangeKind, Noted, Reached};
 use crate::sync::{Ordering, lock};
 use model::{Csn, Description, EntryId};
 use roaring::RoaringBitmap;
@@ -51,9 +51,9 @@ impl Shard {
 
     /// Makes a batch visible, with its events: not before these are in the ring, so that a reader of the batch finds them there.
     #[inline]
-    pub(super) fn publish(&self, sequence: u64, events: &mut Vec<EntryChange>) {
+    pub(super) fn publish(&self, sequence: u64, noted: &mut Noted) {
         let reached = Reached { csn: self.last_csn(), entries: self.entries() };
-        let has_events = self.stream.note(events, (sequence, reached));
+        let has_events = self.stream.note(noted, (sequence, reached));
         self.readers.publish(sequence);
         self.stream.published(reached, has_events);
     }
@@ -89,7 +89,7 @@ impl Follower {
     /// # Errors
     /// When so much was changed meanwhile that events are forgotten.
     pub fn begin_at(&mut self, read_point: ReadPoint<'_>) -> Result<(), Behind> {
-        self.pass((read_point.sequence, usize::MAX), &mut |_| {})?;
+        self.pass((read_point.sequence, usize::MAX), None)?;
         self.began = self.reached;
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Follower {
         max: usize,
         events: &mut Vec<EntryChange>,
     ) -> Result<Option<Reached>, Behind> {
-        let has_all = self.pass((read_point.sequence, max), &mut |event| events.push(event.clone()))?;
+        let has_all = self.pass((read_point.sequence, max), Some(events))?;
         Ok(has_all.then_some(self.reached))
     }
 
@@ -113,21 +113,25 @@ impl Follower {
     fn pass(
         &mut self,
         (sequence, max): (u64, usize),
-        each: &mut dyn FnMut(&EntryChange),
+        into: Option<&mut Vec<EntryChange>>,
     ) -> Result<bool, Behind> {
         let ring = lock(&self.shard.stream.ring);
-        let from = self.position.checked_sub(ring.first).ok_or(Behind)?;
-        let from = usize::try_from(from).expect("the ring is in memory");
-        let end = ring.events.partition_point(|event| event.sequence <= sequence);
-        let to = end.min(from.saturating_add(max)).max(from);
-        ring.events.range(from..to).for_each(each);
-        self.position = ring.first + to as u64;
+        let from = self.position;
+        if from < ring.first {
+            return Err(Behind);
+        }
+        let end = ring.end_of(sequence);
+        let to = end.min(from.saturating_add(max as u64)).max(from);
+        if let Some(into) = into {
+            ring.take(from..to, into);
+        }
+        self.position = to;
         if to < end {
             return Ok(false);
         }
-        if to == ring.events.len() {
+        if to == ring.end() {
             self.reached = ring.reached;
-        } else if let Some(last) = to.checked_sub(1).and_then(|last| ring.events.get(last)) {
+        } else if let Some(last) = to.checked_sub(1).and_then(|last| ring.batch_of(last)) {
             // How many entries there were then is not known.
             self.reached = Reached { csn: last.csn, entries: ENTRIES_UNKNOWN };
         }
@@ -172,19 +176,8 @@ impl Writer<'_> {
     pub(crate) fn note_change(&mut self, id: EntryId, kind: EntryChangeKind) {
         self.shard.stream.recent.put(id, self.last_csn());
         if self.is_followed {
-            self.note_change_with(id, kind, None);
+            self.state.noted.push(id, kind);
         }
-    }
-
-    #[cold]
-    pub(crate) fn note_change_with(
-        &mut self,
-        id: EntryId,
-        kind: EntryChangeKind,
-        before: Option<Box<Before>>,
-    ) {
-        let (sequence, csn) = (self.sequence, Csn::default());
-        self.state.events.push(EntryChange { id, kind, sequence, csn, before });
     }
 
     /// An entry was renamed by this batch. Its new name is noted, for commands of this very batch may rename it again.
@@ -201,7 +194,7 @@ impl Writer<'_> {
         self.state.cache.refresh(view);
         let entry = view.entry(id).expect("it was just renamed");
         before.new_dn = view.dn(&entry, &mut self.state.cache);
-        self.note_change_with(id, EntryChangeKind::Rename, Some(before));
+        self.state.noted.push_with(id, EntryChangeKind::Rename, before);
     }
 
     /// What cannot be found any more of an entry that is about to go or to be renamed, if somebody follows.

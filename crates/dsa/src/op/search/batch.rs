@@ -1,6 +1,6 @@
 //! A batch of changes: the entries that were changed between two read points of a search that follows, and what is known of each.
 //!
-//! It is gathered in slices, and pays for what it looks at: events may be half a million, and below a renamed entry there may be as many.
+//! It is gathered in slices, and pays for what it looks at: events may be some millions, and below a renamed entry there may be as many.
 //!
 //! The events of a batch are all that was changed between its read point and the one before, so the name that an entry had there follows from
 //! them: each rename of the batch that led to the name which an event has is taken back. That is the name which the client may know. One that
@@ -39,7 +39,7 @@ pub(super) struct Changed<'b> {
 /// What is known of the changes of a batch.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Entries that were changed themselves. A bit or two bytes each: a client may read slowly, and they may be half a million.
+    /// Entries that were changed themselves. A bit or two bytes each: a client may read slowly, and they may be some millions.
     changed: RoaringBitmap,
     /// Those of them that were added.
     added: RoaringBitmap,

@@ -3,6 +3,7 @@ use crate::apply::tests::{add, change};
 use crate::apply::{Change, ChangeKind};
 use crate::shard::reader::Reader;
 use crate::shard::tests::small_shard;
+use crate::stream::Packed;
 use model::limits::STREAM_BYTES_DEFAULT;
 
 const TOP: &str = "dc=com";
@@ -68,7 +69,7 @@ fn without_followers_nothing_is_noted() {
     // For a while there may be one again that wants to know.
     describe(&shard, "1");
     assert_eq!(lock(&shard.stream.ring).events.len(), 1);
-    for round in 0..=STREAM_BYTES_DEFAULT / size_of::<EntryChange>() {
+    for round in 0..=STREAM_BYTES_DEFAULT / size_of::<Packed>() {
         if !shard.stream.is_followed() {
             assert!(round > 1000 && lock(&shard.stream.ring).events.is_empty());
             return;
@@ -84,7 +85,7 @@ fn without_followers_nothing_is_noted() {
 fn who_is_too_late_learns_it() {
     let shard = with_top();
     let [mut slow, mut fast] = [(); 2].map(|()| shard.follow(2).unwrap());
-    for _ in 0..STREAM_BYTES_DEFAULT / size_of::<EntryChange>() / 1000 + 1 {
+    for _ in 0..STREAM_BYTES_DEFAULT / size_of::<Packed>() / 1000 + 1 {
         let mut writer = shard.writer();
         (0..1000).for_each(|_| writer.note_change(EntryId(1), EntryChangeKind::Modify));
         writer.publish();
@@ -212,4 +213,71 @@ fn a_rename_has_both_names() {
             .map(|before| [&before.dn[..], &before.new_dn])
             .eq([[&b"cn=a,dc=com"[..], b"cn=b,dc=com"], [b"cn=b,dc=com", b"cn=c,dc=com"]])
     );
+}
+
+/// Batches are forgotten whole, with the names that belong to them, and no others.
+#[test]
+fn what_is_kept_stays_as_it_was() {
+    let shard = with_top();
+    let kept = 2000;
+    shard.keep_events(kept);
+    let [mut slow, mut fast] = [(); 2].map(|()| shard.follow(2).unwrap());
+    let describe =
+        |event: &EntryChange| (event.id.0, event.kind, event.before.as_ref().map(|b| b.dn.clone()));
+    let (mut told, mut batches) = (Vec::new(), Vec::new());
+    for round in 0..200 {
+        let mut writer = shard.writer();
+        let mut batch = Vec::new();
+        for n in 0..round % 7 + 1 {
+            let id = EntryId(round * 10 + n);
+            let dn = format!("cn={n},dc={round}").into_bytes();
+            let before = Box::new(Before { uuid: [0; 16], dn: dn.clone(), new_dn: Vec::new() });
+            match (round + n) % 3 {
+                0 => writer.state.noted.push_with(id, EntryChangeKind::Delete, before),
+                kind => {
+                    writer.note_change(id, [EntryChangeKind::Add, EntryChangeKind::Modify][kind as usize - 1])
+                }
+            }
+            let (kind, dn) = match (round + n) % 3 {
+                0 => (EntryChangeKind::Delete, Some(dn)),
+                1 => (EntryChangeKind::Add, None),
+                _ => (EntryChangeKind::Modify, None),
+            };
+            batch.push((id.0, kind, dn));
+        }
+        writer.publish();
+        batches.push(batch.len());
+        told.extend(batch);
+        // A few at a time, and not of all rounds.
+        if round % 3 == 0 {
+            let mut taken = Vec::new();
+            while take(&mut fast, 2)
+                .map(|(events, reached)| (taken.extend(events), reached.is_none()))
+                .unwrap()
+                .1
+            {}
+            assert!(taken.iter().map(describe).eq(told.drain(..)), "round {round}");
+        }
+        assert!(lock(&shard.stream.ring).bytes <= kept);
+    }
+    assert_eq!(take(&mut slow, 1).err(), Some(Behind));
+    let ring = lock(&shard.stream.ring);
+    let (first, end) = (ring.first as usize, ring.end() as usize);
+    assert_eq!(end, batches.iter().sum::<usize>());
+    let begin: Vec<usize> =
+        batches.iter().scan(0, |at, len| Some(std::mem::replace(at, *at + len))).collect();
+    assert!(begin.contains(&first) && end > first, "whole batches");
+    let mut all = Vec::new();
+    ring.take(first as u64..end as u64, &mut all);
+    let of_before = all.iter().filter_map(|event| event.before.as_ref()).map(|before| 16 + before.bytes());
+    let of_events = ring.batches.len() * 24 + all.len() * 8;
+    assert_eq!(ring.bytes, of_events + of_before.sum::<usize>());
+    drop(ring);
+    // One that is too large by itself leaves nothing behind, and who waited for it is told so.
+    let mut writer = shard.writer();
+    (0..1000).for_each(|id| writer.note_change(EntryId(id), EntryChangeKind::Modify));
+    writer.publish();
+    assert_eq!(take(&mut fast, 1).err(), Some(Behind));
+    let ring = lock(&shard.stream.ring);
+    assert_eq!((ring.bytes, ring.first, ring.batches.len()), (0, ring.end(), 0));
 }
