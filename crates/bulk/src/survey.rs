@@ -129,7 +129,7 @@ impl Survey {
             Some(Foreign::End) => Fate::Translated("pwdEndTime: nobody binds as them from then on"),
             Some(Foreign::Lock) => Fate::Left("they say that the account is not locked"),
             None if KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name)) => Fate::Kept,
-            // OpenDJ writes time, syntax and value; the draft has a length before the value.
+            // OpenDJ writes time, syntax and value; the specification has a length before the value.
             None if name.eq_ignore_ascii_case(PASSWORD_HISTORY.as_bytes())
                 && value.splitn(4, |byte| *byte == b'#').count() < 4 =>
             {

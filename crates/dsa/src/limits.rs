@@ -1,6 +1,11 @@
 //! Limits that the server sets its clients, as they are in force: numbers that any thread reads without a lock, written when a change of settings
 //! is applied. None decides what comes of an update that the log has.
 //!
+//! ```text
+//! chosen      file, flags and changes of `cn=config` -> [`Choices`]
+//! in force    numbers here, one relaxed load for each use; what depends on other settings is worked out when it is put in force
+//! from when   the next request for most of them; the next connection for what counts connections and handshakes
+//! ```
 //! A search takes its limits of size and time with the rules ([`crate::access`]); what one address may do is with the addresses ([`crate::peers`]).
 
 use access::Network;

@@ -4,9 +4,9 @@
 //! Those that wait for changes are with their thread as well: who publishes a batch wakes each thread that has some, once, and does no work for each
 //! of them.
 //!
-//! A thread that was woken for changes, or has found some, rests before it looks for more: its sessions that have nothing to do sleep without a bell, and
+//! A thread that was woken for changes, or has found some, pauses before it looks for more: its sessions that have nothing to do sleep without a bell, and
 //! are woken when the rest is over. So beside many changes it is woken by its own timer, and who publishes makes no system call. The first change after a
-//! quiet time is told at once, and any other after a rest at the latest.
+//! quiet time is reported at once, and any other after a pause at the latest.
 //!
 //! ```text
 //! awake      who goes to sleep looks for changes first, and is given the bell
@@ -168,7 +168,7 @@ impl<'a> Sleeper<'a> {
         Sleeper { wakes, session, waker }
     }
 
-    /// Waits, unless `has_more` says that there is no need to: it is given the bell to be rung. The same is returned. While the thread rests it
+    /// Waits, unless `has_more` says that there is no need to: it is given the bell to be rung. The same is returned. While the thread pauses it
     /// is not asked.
     /// The lock is held meanwhile, so that the bell is not rung between the two. Who rings it must hold no lock that `has_more` takes.
     pub(crate) fn sleep(&mut self, has_more: impl FnOnce(&Waker) -> bool) -> bool {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_was_woken_rests() {
+    fn a_thread_that_was_woken_pauses() {
         let [task, timer, session, other] = [(); 4].map(|()| Arc::<Count>::default());
         let of = |count: &Arc<Count>| Waker::from(Arc::clone(count));
         let wakes = Arc::<Wakes>::default();
@@ -332,10 +332,10 @@ mod tests {
         task.taken();
         assert_eq!([sleep(1, &session, true), sleep(2, &other, true)], [(false, false); 2]);
         bell.wake_by_ref();
-        assert_eq!((task.taken(), session.taken(), timer.taken()), (0, 0, 0), "it rests");
+        assert_eq!((task.taken(), session.taken(), timer.taken()), (0, 0, 0), "it pauses");
         assert_eq!(rest(), Poll::Pending, "this is the end of it");
         assert_eq!((session.taken(), other.taken()), (1, 1), "nobody is forgotten");
-        assert_eq!((sleep(1, &session, true), timer.taken()), ((true, true), 1), "it rests again");
+        assert_eq!((sleep(1, &session, true), timer.taken()), ((true, true), 1), "it pauses again");
         assert_eq!(sleep(2, &other, false), (true, false), "it has looked, and has the bell");
         assert_eq!(rest(), Poll::Ready(()));
         bell.wake_by_ref();

@@ -345,7 +345,7 @@ fn rights_are_those_on_the_subschema() {
 }
 
 #[test]
-fn who_may_not_see_the_subschema_is_told_what_all_others_are() {
+fn who_may_not_see_the_subschema_is_answered_as_all_others_are() {
     let mut config = common::config();
     let rules = ["hidden: base=\"cn=Subschema\" attrs=entry,**; anyone; deny=see".to_owned()];
     config.settings.configured.access.rules = access::parse_all(&rules).expect("it is sound");

@@ -1,10 +1,12 @@
 //! `pando import`: LDIF or BER adds into a data directory that nobody serves, or into a server that runs.
 
+mod from;
 mod report;
 
 use crate::failed::Failed;
 use crate::fill::{self, Doing, Target};
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use from::From;
 use server::import::{Job, OnFault};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,20 +52,6 @@ pub(crate) struct Args {
     /// Write records that cannot be imported to FILE, each below a comment with file, line and reason, and import the rest
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
-}
-
-/// Another server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
-    /// OpenLDAP: what slapcat writes
-    Openldap,
-    /// 389 Directory Server: what dsconf or db2ldif writes
-    #[value(name = "389ds")]
-    Ns389,
-    /// OpenDJ: what export-ldif writes
-    Opendj,
-    /// Active Directory: what ldifde writes, or ldapsearch. A new directory gets the schema `ad`
-    Ad,
 }
 
 const AFTER: &str = "\

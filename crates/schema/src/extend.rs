@@ -8,15 +8,15 @@
 //! ```
 //! What entries have is looked at by who has them, between plan and put.
 
-mod alike;
 mod changes;
+mod equivalent;
 mod judge;
 mod plan;
 mod put;
 mod uses;
 
-pub use alike::Already;
 pub use changes::{Changes, Effects, Element, Plan};
+pub use equivalent::Already;
 pub use judge::NotAdded;
 pub use uses::Use;
 

@@ -21,7 +21,6 @@ mod classify;
 mod door;
 mod no_op;
 pub(super) mod prepare;
-mod schema;
 pub(super) mod submit;
 
 pub(super) use self::authorize::authorize_proxied;
@@ -481,7 +480,7 @@ fn pass<'a>(
     authorize::of_name(parts.dsa, &identity)?;
     if matches!(request.kind, Kind::Schema | Kind::SchemaConfig) {
         refuse_critical(requested)?;
-        schema::run(session, parts, &identity, request, out)?;
+        change::of_schema(session, parts, &identity, request, out)?;
         return Ok(Admission::Done);
     }
     if let Some(answer) = referral::answer_outside(parts.dsa, &request.message) {

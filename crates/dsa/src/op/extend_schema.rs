@@ -10,7 +10,7 @@ mod config_form;
 mod in_use;
 mod rights;
 
-pub(crate) use config_form::Asked;
+pub(crate) use config_form::TranslatedChange;
 pub(crate) use rights::may_change;
 
 use crate::access::Requester;

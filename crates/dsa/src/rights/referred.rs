@@ -1,5 +1,12 @@
 //! The referral objects that stand above what a request is about, as its requester may know of them. The right to read the object is the only
 //! one that is asked here: who may do what behind it is up to the server that it names (RFC 3296).
+//!
+//! ```text
+//! may the requester read the object?   no    there is no such entry: noSuchObject, with the nearest superior that may be disclosed
+//!                                      yes   the referral, also where the requester has no right to make the update here
+//! an add of a name that is taken       what stands above the superior counts, not the entry that has the name
+//! a rename                             the entry itself, and its new superior: affectsMultipleDSAs
+//! ```
 
 use super::{Denied, leave, visible};
 use crate::access::{Action, Requester};

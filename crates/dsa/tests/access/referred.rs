@@ -9,7 +9,7 @@ const AWAY: &str = "ou=away,dc=example";
 const BELOW: &str = "cn=x,ou=away,dc=example";
 const URL: &str = "ldap://secret.example/";
 const DEVICE: Given<'_> = &[("objectClass", &["device"])];
-/// Whoever has this may write all there is.
+/// A subject with this may write all there is.
 const WRITE: &str = "write: all attrs=entry,**; users; \
     allow=create,remove,rename,move-in,move-out,add,delete,increment,manage";
 
@@ -64,8 +64,8 @@ fn x3_updates_behind_a_referral_object_that_may_not_be_read_are_of_absent_entrie
             add_object(&client);
             for dn in [AWAY, BELOW] {
                 for end in updates(&mut client, dn) {
-                    let told = (end.code, &end.matched[..], end.referral.len());
-                    assert_eq!(told, (NoSuchObject, "dc=example", 0), "{rules:?} {dn}: {end:?}");
+                    let answered = (end.code, &end.matched[..], end.referral.len());
+                    assert_eq!(answered, (NoSuchObject, "dc=example", 0), "{rules:?} {dn}: {end:?}");
                 }
             }
             // As if it were not there: the entry may not be renamed, or there is no such superior.

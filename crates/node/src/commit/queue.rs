@@ -71,7 +71,7 @@ impl Queue {
         let _ = self.lease.set(lease);
     }
 
-    /// Nobody reads by the lease any more. To be called before anybody learns of an entry that is not applied here.
+    /// The lease answers no read any more. To be called before anybody learns of an entry that is not applied here.
     pub(super) fn end_lease(&self) {
         self.is_wrong.store(true, Ordering::Release);
     }

@@ -1,6 +1,6 @@
 //! What an import has to say of an export of another server, before it is imported.
 
-use super::From;
+use super::from::From;
 use crate::failed::Failed;
 use crate::fill::Target;
 use crate::output::print;

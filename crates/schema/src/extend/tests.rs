@@ -431,12 +431,12 @@ fn what_is_there_already_need_not_be_added() {
     let plan = schema.plan(&Changes { removed: Vec::new(), added });
     schema.put(plan.unwrap_or_else(|why| panic!("{why}")));
     let (kind, class, rule) = (Element::AttributeType, Element::ObjectClass, Element::ContentRule);
-    let alike = Some(Already::Alike);
+    let equivalent = Some(Already::Equivalent);
     let is = |element, text: &str| schema.has_already(element, text.as_bytes());
     // Written out what is inherited there, with fewer names and another description.
     let full = "( 1.3.6.1.4.1.99999.1.1 NAME 'Taste' DESC 'y' SUP name EQUALITY caseIgnoreMatch \
                 SUBSTR caseIgnoreSubstringsMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15{64} X-ORIGIN 'z' )";
-    assert_eq!(is(kind, full), alike);
+    assert_eq!(is(kind, full), equivalent);
     for other in [
         full.replace("'Taste'", "'smell'"),
         full.replace("SUP name ", ""),
@@ -449,15 +449,15 @@ fn what_is_there_already_need_not_be_added() {
     ] {
         assert_eq!(is(kind, &other), None, "{other}");
     }
-    assert_eq!(is(class, "( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top MUST cn MAY flavour )"), alike);
+    assert_eq!(is(class, "( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top MUST cn MAY flavour )"), equivalent);
     for other in ["MUST cn MAY mail", "MUST ( cn $ l )", "AUXILIARY MUST cn", "MUST cn MAY nothing"] {
         let text = format!("( 1.3.6.1.4.1.99999.2.1 NAME 'wine' SUP top {other} )");
         assert_eq!(is(class, &text), None, "{text}");
     }
-    assert_eq!(is(rule, "( 1.3.6.1.4.1.99999.2.1  NAME 'wineRule'  NOT l )"), alike);
+    assert_eq!(is(rule, "( 1.3.6.1.4.1.99999.2.1  NAME 'wineRule'  NOT l )"), equivalent);
     assert_eq!(is(rule, "( 1.3.6.1.4.1.99999.2.1 NAME 'wineRule' NOT ou )"), None);
-    // What comes with the program is told apart from what was added.
-    assert_eq!(is(kind, "( 2.5.4.4 NAME 'sn' DESC 'of a person' SUP name )"), alike);
+    // What comes with the program is distinguished from what was added.
+    assert_eq!(is(kind, "( 2.5.4.4 NAME 'sn' DESC 'of a person' SUP name )"), equivalent);
     let standard = |name: &str| Some(Already::Standard(name.to_owned()));
     assert_eq!(is(kind, "( 2.5.4.4 NAME 'sn' SUP name SINGLE-VALUE )"), standard("'sn' (2.5.4.4)"));
     assert_eq!(is(class, "( 2.5.6.6 NAME 'person' SUP top MUST cn )"), standard("'person' (2.5.6.6)"));

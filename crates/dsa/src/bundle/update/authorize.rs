@@ -212,7 +212,7 @@ pub(in crate::bundle) fn of_schema<'a>(
     let pin = reader.pin();
     reading(parts, |reading| match may_change(reading, identity.requester(), pin.read_point(), modify) {
         Ok(()) => Ok(()),
-        // It has named an entry of the configuration, and is told no more of that than others are.
+        // It has named an entry of the configuration, and is answered as others are.
         Err(rights::Denied::Absent(_)) if matches!(request.kind, Kind::SchemaConfig) => {
             Err(NO_SETTINGS.into())
         }

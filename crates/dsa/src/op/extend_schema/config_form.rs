@@ -4,8 +4,12 @@
 //! ```text
 //! add cn=NAME,cn=schema,cn=config      what is there already is left out -> the rest is added, all of it or nothing
 //! modify of it                         values are added and deleted, as in a modify of the subschema
+//! delete or rename of it               refused: definitions are removed from the subschema
 //! ```
 //! Nothing is kept of the entries: neither names, nor macros, nor which definitions came together.
+//!
+//! A definition that is there already is compared by what it does for entries and searches. One that does the same is left out. One of the standard schema that
+//! differs stays as it is, and the answer names it. Any other that differs is refused.
 
 use crate::outcome::{self, Refusal};
 use crate::system::{SCHEMA_CONFIG_DN, System};
@@ -29,7 +33,7 @@ struct Part<'a> {
 }
 
 /// What such a request comes to.
-pub(crate) struct Asked<'a> {
+pub(crate) struct TranslatedChange<'a> {
     parts: Vec<Part<'a>>,
     syntaxes: Vec<&'a [u8]>,
     is_add: bool,
@@ -48,11 +52,11 @@ impl Encoded {
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TranslatedChange<'a> {
     /// Reads an add or a modify.
-    pub(crate) fn of(system: &System, request: &Request<'a>) -> Asked<'a> {
+    pub(crate) fn of(system: &System, request: &Request<'a>) -> TranslatedChange<'a> {
         let is_add = matches!(request, Request::Add(_));
-        let mut asked = Asked { parts: Vec::new(), syntaxes: Vec::new(), is_add, fault: None };
+        let mut asked = TranslatedChange { parts: Vec::new(), syntaxes: Vec::new(), is_add, fault: None };
         let mut macros = Expansion::default();
         let done = match request {
             Request::Add(add) => asked.read_add(system, add, &mut macros),
@@ -94,7 +98,7 @@ impl<'a> Asked<'a> {
         for part in &mut self.parts {
             part.values.retain(|value| match schema.has_already(part.element, value) {
                 None => true,
-                Some(Already::Alike) => false,
+                Some(Already::Equivalent) => false,
                 Some(Already::Standard(name)) => {
                     others.push(name);
                     false

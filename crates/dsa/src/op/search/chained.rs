@@ -120,6 +120,8 @@ fn may_test(reading: &mut Reading<'_>, view: ViewId, request: &Search<'_>) -> bo
     !request.filter.mentions(&|attribute: &[u8]| !is_open(attribute))
 }
 
+/// What the other server is asked. Its limits are those of the request, or those that the requester has here where these are less: it would go on
+/// for an answer that is cut off anyway.
 fn question(
     reading: &Reading<'_>,
     context: &SearchContext<'_>,

@@ -224,7 +224,7 @@ fn what_is_kept_stays_as_it_was() {
     let [mut slow, mut fast] = [(); 2].map(|()| shard.follow(2).unwrap());
     let describe =
         |event: &EntryChange| (event.id.0, event.kind, event.before.as_ref().map(|b| b.dn.clone()));
-    let (mut told, mut batches) = (Vec::new(), Vec::new());
+    let (mut reported, mut batches) = (Vec::new(), Vec::new());
     for round in 0..200 {
         let mut writer = shard.writer();
         let mut batch = Vec::new();
@@ -247,7 +247,7 @@ fn what_is_kept_stays_as_it_was() {
         }
         writer.publish();
         batches.push(batch.len());
-        told.extend(batch);
+        reported.extend(batch);
         // A few at a time, and not of all rounds.
         if round % 3 == 0 {
             let mut taken = Vec::new();
@@ -256,7 +256,7 @@ fn what_is_kept_stays_as_it_was() {
                 .unwrap()
                 .1
             {}
-            assert!(taken.iter().map(describe).eq(told.drain(..)), "round {round}");
+            assert!(taken.iter().map(describe).eq(reported.drain(..)), "round {round}");
         }
         assert!(lock(&shard.stream.ring).bytes <= kept);
     }
@@ -273,7 +273,7 @@ fn what_is_kept_stays_as_it_was() {
     let of_events = ring.batches.len() * 24 + all.len() * 8;
     assert_eq!(ring.bytes, of_events + of_before.sum::<usize>());
     drop(ring);
-    // One that is too large by itself leaves nothing behind, and who waited for it is told so.
+    // One that is too large by itself leaves nothing behind, and who waited for it is notified.
     let mut writer = shard.writer();
     (0..1000).for_each(|id| writer.note_change(EntryId(id), EntryChangeKind::Modify));
     writer.publish();

@@ -1,4 +1,12 @@
 //! Entries that an index brings in the order of the list: each is judged once and returned, and none waits for another.
+//!
+//! ```text
+//! the index     has positions, so it tells by which of its values an entry is sorted; the requester may read every entry and all of these values
+//! the part      no two of its entries have one prefix; it ends before the first two that have
+//! its entries   in the order in which the cursor brings them
+//! keys          of the first entry of a later page, which may be the last of the page before; and of the last entry of a page, for its cookie
+//! ```
+//! Where one of this is not so, the part is gathered and sorted by whole keys.
 
 use super::super::page::COOKIE_KEY_BYTES_MAX;
 use super::super::query::Query;

@@ -104,7 +104,7 @@ pub(super) struct Walk {
     read: usize,
     between: Option<(u64, u64)>,
     /// Is an entry in the index by the value that it is sorted by, and by no other?
-    is_told: bool,
+    is_ranked: bool,
     /// Is the part in order as it was read? And is it shorter than wanted, for what comes behind it is or is not?
     is_in_order: bool,
     is_short: bool,
@@ -155,8 +155,8 @@ impl Walk {
             return None;
         }
         // Where no value is hidden, the least of all is the one that counts. The index knows it as long as it has positions.
-        let is_told = reads_all && keys.len(read_point).is_some();
-        if is_told {
+        let is_ranked = reads_all && keys.len(read_point).is_some();
+        if is_ranked {
             keys = keys.by_least();
         }
         // One more tells whether there is another page.
@@ -178,10 +178,10 @@ impl Walk {
         let resumes = after.is_some();
         Some(Box::new(Walk {
             keys,
-            ids: no_ids(is_told, wanted),
+            ids: no_ids(is_ranked, wanted),
             read: 0,
             between: None,
-            is_told,
+            is_ranked,
             is_in_order: false,
             is_short: false,
             wanted,
@@ -241,10 +241,10 @@ impl Walk {
         let read_point = query.read_point;
         self.who.get_or_insert(query.who);
         while !self.is_last {
-            let Walk { keys, ids, between, wanted, read, is_told, .. } = self;
+            let Walk { keys, ids, between, wanted, read, is_ranked, .. } = self;
             let (before, mut is_whole, mut again) = (*read, false, None);
             // What is to be sorted is a short part: behind it may come one that is in order.
-            let of_some = if *is_told { PART_MIN } else { *wanted };
+            let of_some = if *is_ranked { PART_MIN } else { *wanted };
             let is_more = keys.next(read_point, |prefix, id| {
                 let (first, last) = between.unwrap_or((prefix, prefix));
                 let is_another = between.is_none() || prefix != last;
@@ -270,7 +270,7 @@ impl Walk {
                 return Part::TooMuch(TooMuch::Memory);
             }
             if is_whole || (!is_more && between.is_some()) {
-                let part = std::mem::replace(ids, no_ids(*is_told, *wanted));
+                let part = std::mem::replace(ids, no_ids(*is_ranked, *wanted));
                 self.is_short = *read < *wanted;
                 *read = 0;
                 self.is_in_order = matches!(part, Ids::InOrder(_));
@@ -348,8 +348,8 @@ impl Walk {
 }
 
 /// Before the first id of a part that shall have so many, which are few.
-fn no_ids(is_told: bool, wanted: usize) -> Ids {
-    match is_told {
+fn no_ids(is_ranked: bool, wanted: usize) -> Ids {
+    match is_ranked {
         true => Ids::InOrder(Vec::with_capacity(wanted)),
         false => Ids::Any(RoaringBitmap::new()),
     }

@@ -15,24 +15,24 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Already {
     /// One that does all that the new one would do.
-    Alike,
+    Equivalent,
     /// One of the standard schema, with this name, that differs.
     Standard(String),
 }
 
 impl Schema {
-    /// Is a definition of this OID, or number, there that need not be added? An alike one may have more names, and a class may allow more
+    /// Is a definition of this OID, or number, there that need not be added? An equivalent one may have more names, and a class may allow more
     /// attributes. Descriptions, extensions, lengths and OBSOLETE are not compared. A rule has to be the same.
     pub fn has_already(&self, element: Element, value: &[u8]) -> Option<Already> {
         let Ok(Judged { oid, definition, .. }) = judge::read(element, value) else { return None };
         let name = self.name_of(element, &oid)?;
-        let is_alike = match &definition {
-            Read::Type(given) => self.is_type_alike(self.find_type(oid.as_bytes())?, given),
-            Read::Class(given) => self.is_class_alike(self.find_class(oid.as_bytes())?, given),
+        let is_equivalent = match &definition {
+            Read::Type(given) => self.is_type_equivalent(self.find_type(oid.as_bytes())?, given),
+            Read::Class(given) => self.is_class_equivalent(self.find_class(oid.as_bytes())?, given),
             Read::Rule(text) => self.text_of(element, &oid)? == *text,
         };
-        match is_alike {
-            true => Some(Already::Alike),
+        match is_equivalent {
+            true => Some(Already::Equivalent),
             // It cannot be changed while it is in use, so nobody can mean that.
             false => {
                 let is_definition = matches!(element, Element::AttributeType | Element::ObjectClass);
@@ -41,7 +41,7 @@ impl Schema {
         }
     }
 
-    fn is_type_alike(&self, id: TypeId, given: &AttributeTypeDefinition) -> bool {
+    fn is_type_equivalent(&self, id: TypeId, given: &AttributeTypeDefinition) -> bool {
         let there = self.attribute_type(id);
         let d = &there.definition;
         let sup = given.sup.as_ref().and_then(|sup| self.find_type(sup.as_bytes()));
@@ -67,7 +67,7 @@ impl Schema {
             && flags(given) == flags(d)
     }
 
-    fn is_class_alike(&self, id: ClassId, given: &ObjectClassDefinition) -> bool {
+    fn is_class_equivalent(&self, id: ClassId, given: &ObjectClassDefinition) -> bool {
         let there = self.class(id);
         let types = |names: &[String]| -> Option<BTreeSet<TypeId>> {
             names.iter().map(|name| self.find_type(name.as_bytes())).collect()
