@@ -250,3 +250,57 @@ fn a4_rights_change_within_a_sorted_search_by_an_index() {
     }
     assert!(ends.first() != ends.iter().rev().nth(1), "{ends:?}");
 }
+
+/// References come before entries. Who loses the right to read the values of the order meanwhile is sent no entry in that order.
+#[test]
+fn a4_rights_change_before_the_first_entry_of_a_sorted_search() {
+    use dsa::State;
+    use model::Scope;
+    use proto::Request;
+    use proto::control::sort::{self, SortKey};
+    let mut config = ruled(&["no: all attrs=uid; group=\"cn=staff,ou=groups,dc=example\"; deny=read"]);
+    config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
+    let mut client = Client::with(config);
+    add_people(&mut client, 300);
+    for n in 0..2000 {
+        let (dn, url) = (format!("cn=r{n},ou=people,dc=example"), format!("ldap://h{n}/dc=x"));
+        client.must_add(&dn, &[("objectClass", &["referral", "extensibleObject"]), ("ref", &[&url])]);
+    }
+    client.must_add(STAFF, &[("objectClass", &["groupOfNames"]), ("member", &["cn=nobody"])]);
+    client.must_bind(ADA, "lace");
+    let mut root = client.root();
+    let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
+    let filter = proto::filter_string::parse(b"(sn=Number)").expect("a filter");
+    let none = selection(&["1.1"]);
+    let mut before_the_first = 0;
+    for steps in 0.. {
+        let mut search = search_for("ou=people,dc=example", Scope::One, filter.filter(), &none);
+        search.size_limit = 20;
+        let (id, bytes) = client.encode(&Request::Search(search), &[sort::control(&by, true)]);
+        let mut out = Vec::new();
+        let mut state = client.session.feed(&mut client.worker, &bytes, &mut out).state;
+        for _ in 0..steps {
+            if state == State::Busy {
+                state = client.session.step(&mut client.worker, &mut out);
+            }
+        }
+        if state != State::Busy || out.windows(6).any(|bytes| bytes == b"uid=n1") {
+            break;
+        }
+        before_the_first += 1;
+        root.must_modify(STAFF, &[(Add, "member", &[ADA])]);
+        while state == State::Busy {
+            state = client.session.step(&mut client.worker, &mut out);
+        }
+        root.must_modify(STAFF, &[(Delete, "member", &[ADA])]);
+        let found = found(id, answers(&out));
+        // In the order of ids: by names the third would be `uid=n10`.
+        let third = found.entries[2].0.split(',').next();
+        assert_eq!(
+            (third, found.end.code),
+            (Some("uid=n2"), ResultCode::SizeLimitExceeded),
+            "after {steps} steps"
+        );
+    }
+    assert!(before_the_first > 0);
+}

@@ -188,6 +188,10 @@ impl List for Sorting {
         }
         loop {
             self.stage = match std::mem::replace(&mut self.stage, Stage::Unsorted) {
+                // One that was spare may have begun with other rights, by which entries have another order.
+                Stage::Read if self.walk.as_ref().is_some_and(|walk| walk.is_of_another(query.who)) => {
+                    self.gather_all(running)
+                }
                 Stage::Read => match self.read(running, query, work) {
                     Ok(stage) => stage,
                     Err(why) => {

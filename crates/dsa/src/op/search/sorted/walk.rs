@@ -108,8 +108,9 @@ pub(super) struct Walk {
     /// Is the part in order as it was read? And is it shorter than wanted, for what comes behind it is or is not?
     is_in_order: bool,
     is_short: bool,
-    /// How many it shall have.
+    /// How many it shall have, and how many if they are to be sorted.
     wanted: usize,
+    wanted_any: usize,
     /// And how many at most, also if all of them have one prefix: they have the memory that keys may have.
     bound: usize,
     /// The candidates of the search itself, while those of a part take their place.
@@ -120,7 +121,7 @@ pub(super) struct Walk {
     is_complete: bool,
     is_reverse: bool,
     /// For whom it began. With other rights an entry may have another key, and be in a part that was returned, or in none that comes.
-    who: Option<Requester>,
+    who: Requester,
     /// Ids of all parts so far.
     looked: u64,
     /// Candidates of the search itself.
@@ -185,12 +186,14 @@ impl Walk {
             is_in_order: false,
             is_short: false,
             wanted,
+            // Behind a short part that is sorted may come one that is in order.
+            wanted_any: if is_ranked { PART_MIN } else { PART_MAX },
             bound: bytes_max / size_of::<u32>(),
             own: None,
             is_last,
             is_complete,
             is_reverse: by.reverse,
-            who: None,
+            who: query.who,
             looked: 0,
             candidates,
             is_worth,
@@ -239,12 +242,10 @@ impl Walk {
         work: &mut u64,
     ) -> Part {
         let read_point = query.read_point;
-        self.who.get_or_insert(query.who);
         while !self.is_last {
             let Walk { keys, ids, between, wanted, read, is_ranked, .. } = self;
             let (before, mut is_whole, mut again) = (*read, false, None);
-            // What is to be sorted is a short part: behind it may come one that is in order.
-            let of_some = if *is_ranked { PART_MIN } else { *wanted };
+            let of_some = (*wanted).min(self.wanted_any);
             let is_more = keys.next(read_point, |prefix, id| {
                 let (first, last) = between.unwrap_or((prefix, prefix));
                 let is_another = between.is_none() || prefix != last;
@@ -274,6 +275,10 @@ impl Walk {
                 self.is_short = *read < *wanted;
                 *read = 0;
                 self.is_in_order = matches!(part, Ids::InOrder(_));
+                if self.is_ranked {
+                    self.wanted_any =
+                        if self.is_in_order { PART_MIN } else { (2 * self.wanted_any).min(PART_MAX) };
+                }
                 let (len, part) = match part {
                     Ids::InOrder(ids) => (ids.len() as u64, Candidates::in_order(ids)),
                     Ids::Any(ids) => (ids.len(), Candidates::of(ids)),
@@ -311,7 +316,7 @@ impl Walk {
 
     /// Did it begin for somebody with other rights?
     pub(super) fn is_of_another(&self, who: Requester) -> bool {
-        self.who.is_some_and(|began_for| began_for != who)
+        self.who != who
     }
 
     /// Is an entry with this key in the part?
