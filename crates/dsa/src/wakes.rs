@@ -83,8 +83,11 @@ impl Wakes {
         let mut rest = None;
         if std::mem::take(&mut state.is_rung) {
             let sleepers = std::mem::take(&mut state.sleepers);
+            // The last of them may be gone by now, and then nobody looks.
+            if !sleepers.is_empty() {
+                rest = state.rest();
+            }
             state.sessions.extend(sleepers.into_values());
-            rest = state.rest();
         }
         if state.sessions.is_empty() {
             state.task = Some(cx.waker().clone());
@@ -350,6 +353,18 @@ mod tests {
         assert_eq!(rest(), Poll::Ready(()));
         look();
         assert_eq!(other.taken(), 1);
+        assert_eq!(rest(), Poll::Pending);
+        // The only one that was rung for is gone before it looks: the next one has a rest again.
+        timer.taken();
+        assert_eq!(sleep(2, &other, false), (true, false));
+        bell.wake_by_ref();
+        wakes.forget(2);
+        look();
+        assert_eq!((other.taken(), timer.taken()), (0, 0), "nobody looks");
+        assert_eq!(sleep(1, &session, false), (true, false));
+        bell.wake_by_ref();
+        look();
+        assert_eq!((session.taken(), timer.taken()), (1, 1), "it pauses again");
     }
 
     #[test]
