@@ -55,9 +55,11 @@ impl Rate {
         Some(wait(before.max(now_ns) + allowed.each_ns))
     }
 
-    /// One that was taken cost only a quarter.
+    /// One that was taken cost only a quarter. It may have been taken while there was no limit, and then nothing is given back.
     pub(crate) fn give_back_three_quarters(&self, allowed: Allowed) {
-        self.used_until_ns.fetch_sub(allowed.each_ns / 4 * 3, Ordering::Relaxed);
+        let less = |until: u64| Some(until.saturating_sub(allowed.each_ns / 4 * 3));
+        // Always done.
+        let _ = self.used_until_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Nanoseconds until all of it may be used again; 0 if nothing of it is used.
@@ -71,6 +73,14 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn what_was_not_taken_is_not_given_back() {
+        let (rate, allowed) = (Rate::default(), Allowed::new(10, 10).unwrap());
+        rate.give_back_three_quarters(allowed);
+        assert_eq!(rate.used_ns(0), 0);
+        assert_eq!(rate.reserve(allowed, 0, SECOND), Some(0));
+    }
 
     #[test]
     fn test_m3_a_rate_has_a_burst() {

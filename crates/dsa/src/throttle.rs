@@ -47,7 +47,7 @@ impl Throttle {
     /// Nothing is on its way. At least one session is admitted at a time, whatever `bytes_max` is.
     pub(crate) fn new(bytes_max: u64) -> Arc<Throttle> {
         Arc::new(Throttle {
-            bytes_max: AtomicU64::new(bytes_max),
+            bytes_max: AtomicU64::new(bytes_max.max(1)),
             bytes: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             waiting: Mutex::default(),
@@ -56,7 +56,8 @@ impl Throttle {
 
     /// Sets another bound. A lower one holds from the next submission on, a higher one gives turns at once.
     pub(crate) fn put(self: &Arc<Self>, bytes_max: u64) {
-        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        // With 0 none would ever be admitted again, also not the change to another number.
+        self.bytes_max.store(bytes_max.max(1), Ordering::Relaxed);
         if self.is_closed() {
             self.give_turns();
         }
