@@ -85,11 +85,22 @@ impl WantedOptions {
         self.0.is_none()
     }
 
-    /// As values may have them: a language range stands for the language that it begins with. `None` if there are none at all.
-    pub fn described(&self) -> Option<String> {
-        let parts = self.0.as_deref()?.split(';');
-        let parts = parts.map(|part| if is_language_range(part) { &part[..part.len() - 1] } else { part });
-        Some(parts.collect::<Vec<_>>().join(";"))
+    /// As values may have them: a language range stands for the language that it begins with, and besides for one within that. Nothing if there are
+    /// none at all.
+    pub fn described(&self) -> Vec<String> {
+        let Some(options) = self.0.as_deref() else { return Vec::new() };
+        let as_values = |range: &dyn Fn(&str) -> String| {
+            let parts = options.split(';');
+            parts
+                .map(|part| if is_language_range(part) { range(part) } else { part.to_owned() })
+                .collect::<Vec<_>>()
+                .join(";")
+        };
+        let mut described = vec![as_values(&|range| range[..range.len() - 1].to_owned())];
+        if options.split(';').any(is_language_range) {
+            described.push(as_values(&|range| format!("{range}x")));
+        }
+        described
     }
 
     /// Are all of them among `have`, a canonical text? A wanted `lang-de-` is a language range (RFC 3866 section 2.2).
@@ -427,7 +438,8 @@ mod tests {
         assert!(are_in("lang-", "lang-fr") && !are_in("lang-", "x-lang-fr"));
         assert_eq!(OptionTable::new().intern(b"x-a;lang-DE-"), Err(DescriptionError::LanguageRange));
         let described = WantedOptions::new(b"x-a;lang-DE-").unwrap().described();
-        assert_eq!((described.as_deref(), WantedOptions::NONE.described()), (Some("lang-de;x-a"), None));
+        assert_eq!(described, ["lang-de;x-a", "lang-de-x;x-a"]);
+        assert!(WantedOptions::NONE.described().is_empty());
     }
 
     #[test]

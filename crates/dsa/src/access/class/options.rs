@@ -18,7 +18,7 @@ impl Class {
             Covered::Attributes(attributes) => Some(attributes.options()),
             Covered::Controls(_) | Covered::Extended(_) => None,
         });
-        let mut sets: BTreeSet<String> = of_rules.flatten().filter_map(WantedOptions::described).collect();
+        let mut sets: BTreeSet<String> = of_rules.flatten().flat_map(WantedOptions::described).collect();
         let all: BTreeSet<&str> = sets.iter().flat_map(|set| set.split(';')).collect();
         let joined = all.iter().copied().collect::<Vec<_>>().join(";");
         // Values of more are looked at by each set alone: they could not be described, and no filter at all would be sent on.

@@ -26,6 +26,7 @@ use proto::op::search::{SearchEntry, encode_reference};
 use proto::result::{LdapResult, encode_response};
 use proto::tag;
 use schema::{HeldDescriptions, Schema};
+use std::collections::BTreeMap;
 use store::search::{Cursor, Scopes, Step};
 
 /// Answers a search that meets a referral by what other servers say. `false`, and nothing, if it is not to be chained. `true` without an answer if that
@@ -72,6 +73,8 @@ const BELOW_WORK: u64 = 4096;
 const ENTRY: u64 = 128;
 /// Bytes of an entry that take another unit. An attribute has some twenty.
 const BYTES_OF_UNIT: u64 = 4;
+/// Attributes that a filter names, each as it is spelled. Each is judged with all options that rules name.
+const JUDGED_MAX: usize = 64;
 const UNTESTABLE: &str = "the filter has an attribute that may not be tested behind this referral object, or that the schema lacks";
 
 /// The requester's view on the referral object, for which it was found to be readable.
@@ -117,7 +120,16 @@ fn may_test(reading: &mut Reading<'_>, view: ViewId, request: &Search<'_>) -> bo
         may(named.attribute_type, named.options)
             && (is_planted || tested.all(|(of, options)| may(*of, options)))
     };
-    !request.filter.mentions(&|attribute: &[u8]| !is_open(attribute))
+    let judged = std::cell::RefCell::new(BTreeMap::<Vec<u8>, bool>::new());
+    let is_judged_open = |attribute: &[u8]| {
+        if let Some(is_open) = judged.borrow().get(attribute) {
+            return *is_open;
+        }
+        let is_open = judged.borrow().len() < JUDGED_MAX && is_open(attribute);
+        judged.borrow_mut().insert(attribute.to_owned(), is_open);
+        is_open
+    };
+    !request.filter.mentions(&|attribute: &[u8]| !is_judged_open(attribute))
 }
 
 /// What the other server is asked. Its limits are those of the request, or those that the requester has here where these are less: it would go on
