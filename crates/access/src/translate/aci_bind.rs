@@ -92,8 +92,15 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The DN of a URL, or what stands there in the place of one.
+///
+/// # Errors
+/// What is wrong with it, also that it is a search: what stands behind the DN would be lost.
 pub(super) fn url(text: &str) -> Result<String, String> {
-    text_of(split(text)?.dn)
+    let url = split(text)?;
+    if text.contains('?') {
+        return Err(format!("`{text}` is a search, and a DN is wanted"));
+    }
+    text_of(url.dn)
 }
 
 /// The parts of a URL `ldap:///...`.
@@ -115,7 +122,11 @@ fn text_of(part: &[u8]) -> Result<String, String> {
 fn user(value: &str, of_aci: OfAci<'_>) -> Result<Vec<Condition>, String> {
     let url = split(value)?;
     let name = text_of(url.dn)?;
+    let is_search = value.contains('?');
     match name.to_ascii_lowercase().as_str() {
+        "anyone" | "all" | "self" | "parent" if is_search => {
+            return Err(format!("`{value}` has no DN to search below"));
+        }
         "anyone" => return Ok(vec![Condition::Anyone]),
         "all" => return Ok(vec![Condition::Users]),
         "self" => return Ok(vec![Condition::Requester]),
@@ -123,7 +134,7 @@ fn user(value: &str, of_aci: OfAci<'_>) -> Result<Vec<Condition>, String> {
         _ => {}
     }
     // What is a search is no pattern.
-    if value.contains('?') {
+    if is_search {
         let reach = match url.scope() {
             Some(None | Some(Scope::Base)) => Reach::Base,
             Some(Some(Scope::One)) => Reach::One,
