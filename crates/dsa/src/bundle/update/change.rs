@@ -183,7 +183,9 @@ fn in_config_form<'a>(
     };
     // What comes to nothing is no change of the schema.
     if judged.is_err() || !asked.is_empty() {
-        note(session, parts, request, &whole.modify(), judged.as_ref().err());
+        // What was refused as it was asked for, and what was done as it was done.
+        let noted = if judged.is_err() { &whole } else { &rest };
+        note(session, parts, request, &noted.modify(), judged.as_ref().err());
     }
     judged?;
     parts.counters.count_operation(&request.message.request);
