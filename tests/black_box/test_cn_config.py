@@ -452,25 +452,25 @@ def test_who_changed_what_is_listed_and_undone(server):
 
 def test_the_history_stays_with_the_directory(keep, tmp_path):
     file = tmp_path / "pando.toml"
-    file.write_text("txn-open-max = 11\n[limits]\nsize = 5\n")
+    file.write_text('txn-open-max = 11\nmemory-max = "1GiB"\n')
     here = keep("--config", file)
     assert changes(here) == []
     config(here, "set", "txn-open-max", "22")
     here.kill()
-    file.write_text("txn-open-max = 33\n[limits]\nsize = 6\n")
+    file.write_text('txn-open-max = 33\nmemory-max = "2GiB"\n')
     here = keep("--config", file)
     start = "a start with another file or other flags"
     expected = [
         (1, ADMIN, "txn-open-max", ["11"], ["22"]),
+        (2, start, "memory-max", [str(1 << 30)], [str(2 << 30)]),
         (2, start, "txn-open-max", ["22"], ["33"]),
-        (2, start, "limits.size", ["5"], ["6"]),
     ]
     assert changes(here) == expected
     here.end()
     here = keep("--config", file)
     assert changes(here) == expected, "a start that changes nothing is no change"
     # One of its keys is not changeable, so nothing is undone.
-    assert "set `limits.size` in the configuration file" in config(here, "undo", code=1).err
+    assert "set `memory-max` in the configuration file" in config(here, "undo", code=1).err
     config(here, "set", "txn-open-max", "44")
     config(here, "undo")
     assert shown(here, "pandoTxnOpenMax") == ["33"]
