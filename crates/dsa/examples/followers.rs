@@ -179,10 +179,10 @@ fn consumers(
                 waking.borrow_mut().poll_wakes(cx);
                 Poll::<()>::Pending
             }));
-            let resting = Rc::clone(&worker);
+            let pausing = Rc::clone(&worker);
             task::spawn_local(async move {
                 loop {
-                    poll_fn(|cx| resting.borrow().poll_rest(cx)).await;
+                    poll_fn(|cx| pausing.borrow().poll_pause(cx)).await;
                     task::sleep_ms(1).await;
                 }
             });

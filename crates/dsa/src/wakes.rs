@@ -5,13 +5,13 @@
 //! of them.
 //!
 //! A thread that was woken for changes, or has found some, pauses before it looks for more: its sessions that have nothing to do sleep without a bell, and
-//! are woken when the rest is over. So beside many changes it is woken by its own timer, and who publishes makes no system call. The first change after a
+//! are woken when the pause is over. So beside many changes it is woken by its own timer, and who publishes makes no system call. The first change after a
 //! quiet time is reported at once, and any other after a pause at the latest.
 //!
 //! ```text
 //! awake      who goes to sleep looks for changes first, and is given the bell
 //! due        a session was woken or has found changes: those that were woken with it look as well
-//! resting    who goes to sleep does not look. Nobody is forgotten: all are woken at the end, and look then
+//! paused     who goes to sleep does not look. Nobody is forgotten: all are woken at the end, and look then
 //! ```
 
 use std::collections::BTreeMap;
@@ -35,34 +35,34 @@ struct State {
     has_task: bool,
     /// Whether somebody is going to wake the task.
     is_noted: bool,
-    rest: Rest,
+    pause: Pause,
 }
 
 /// Whether a thread looks for changes.
 #[derive(Debug, Default)]
-enum Rest {
-    /// It does whenever a session has nothing else to do, for no task ends a rest.
+enum Pause {
+    /// It does whenever a session has nothing else to do, for no task ends a pause.
     #[default]
     Never,
     /// It does, until this task is woken.
     Awake(Waker),
-    /// It does; the task was woken, to begin a rest behind those that were woken before.
+    /// It does; the task was woken, to begin a pause behind those that were woken before.
     Due,
     /// It does not.
-    Resting,
+    Paused,
 }
 
 impl State {
-    /// A rest is to begin: the task that is to be woken for that, behind all sessions that were woken before.
+    /// A pause is to begin: the task that is to be woken for that, behind all sessions that were woken before.
     #[must_use]
-    fn rest(&mut self) -> Option<Waker> {
-        match std::mem::take(&mut self.rest) {
-            Rest::Awake(task) => {
-                self.rest = Rest::Due;
+    fn pause(&mut self) -> Option<Waker> {
+        match std::mem::take(&mut self.pause) {
+            Pause::Awake(task) => {
+                self.pause = Pause::Due;
                 Some(task)
             }
             other => {
-                self.rest = other;
+                self.pause = other;
                 None
             }
         }
@@ -80,12 +80,12 @@ impl Wakes {
     pub(crate) fn poll(&self, cx: &mut Context<'_>, due: &mut Vec<Waker>) {
         let mut state = self.lock();
         state.has_task = true;
-        let mut rest = None;
+        let mut pause = None;
         if std::mem::take(&mut state.is_rung) {
             let sleepers = std::mem::take(&mut state.sleepers);
             // The last of them may be gone by now, and then nobody looks.
             if !sleepers.is_empty() {
-                rest = state.rest();
+                pause = state.pause();
             }
             state.sessions.extend(sleepers.into_values());
         }
@@ -96,24 +96,24 @@ impl Wakes {
         std::mem::swap(&mut state.sessions, due);
         drop(state);
         due.drain(..).for_each(Waker::wake);
-        rest.into_iter().for_each(Waker::wake);
+        pause.into_iter().for_each(Waker::wake);
         // Behind those that it woke: while they are served others may be answered, without a system call.
         cx.waker().wake_by_ref();
     }
 
-    /// Begins a rest of the thread when one is due: ready then, and to be called again when the rest is to end. For another task of the thread, which
+    /// Begins a pause of the thread when one is due: ready then, and to be called again when the pause is to end. For another task of the thread, which
     /// runs behind those that were woken before it.
-    pub(crate) fn poll_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_pause(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        let sleepers = match state.rest {
-            Rest::Due => {
-                state.rest = Rest::Resting;
+        let sleepers = match state.pause {
+            Pause::Due => {
+                state.pause = Pause::Paused;
                 return Poll::Ready(());
             }
-            Rest::Resting => std::mem::take(&mut state.sleepers),
-            Rest::Never | Rest::Awake(_) => BTreeMap::new(),
+            Pause::Paused => std::mem::take(&mut state.sleepers),
+            Pause::Never | Pause::Awake(_) => BTreeMap::new(),
         };
-        state.rest = Rest::Awake(cx.waker().clone());
+        state.pause = Pause::Awake(cx.waker().clone());
         drop(state);
         sleepers.into_values().for_each(Waker::wake);
         Poll::Pending
@@ -135,8 +135,8 @@ impl Wakes {
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         let mut state = self.lock();
-        // At the end of a rest they are woken without it.
-        if state.sleepers.is_empty() || matches!(state.rest, Rest::Resting) {
+        // At the end of a pause they are woken without it.
+        if state.sleepers.is_empty() || matches!(state.pause, Pause::Paused) {
             return;
         }
         if state.has_task {
@@ -176,12 +176,12 @@ impl<'a> Sleeper<'a> {
     /// The lock is held meanwhile, so that the bell is not rung between the two. Who rings it must hold no lock that `has_more` takes.
     pub(crate) fn sleep(&mut self, has_more: impl FnOnce(&Waker) -> bool) -> bool {
         let mut state = self.wakes.lock();
-        if !matches!(state.rest, Rest::Resting) {
+        if !matches!(state.pause, Pause::Paused) {
             let bell = Waker::from(Arc::clone(self.wakes));
             if has_more(&bell) {
-                let rest = state.rest();
+                let pause = state.pause();
                 drop(state);
-                rest.into_iter().for_each(Waker::wake);
+                pause.into_iter().for_each(Waker::wake);
                 return true;
             }
         }
@@ -312,7 +312,7 @@ mod tests {
         let (of_task, of_timer) = (of(&task), of(&timer));
         let mut due = Vec::new();
         let mut look = || wakes.poll(&mut Context::from_waker(&of_task), &mut due);
-        let rest = || wakes.poll_rest(&mut Context::from_waker(&of_timer));
+        let pause = || wakes.poll_pause(&mut Context::from_waker(&of_timer));
         let sleep = |number, waker: &Arc<Count>, has_more| {
             let mut is_asked = false;
             let more = Sleeper::new(&wakes, number, &of(waker)).sleep(|_| {
@@ -323,7 +323,7 @@ mod tests {
         };
         let bell = Waker::from(Arc::clone(&wakes));
         look();
-        assert_eq!(rest(), Poll::Pending);
+        assert_eq!(pause(), Poll::Pending);
         assert_eq!([sleep(1, &session, false), sleep(2, &other, false)], [(true, false); 2]);
         assert_eq!(timer.taken(), 0, "nothing happens");
         bell.wake_by_ref();
@@ -331,30 +331,30 @@ mod tests {
         look();
         assert_eq!((session.taken(), other.taken(), timer.taken()), (1, 1, 1), "at once");
         assert_eq!(sleep(1, &session, true), (true, true), "those that were woken look");
-        assert_eq!(rest(), Poll::Ready(()));
+        assert_eq!(pause(), Poll::Ready(()));
         task.taken();
         assert_eq!([sleep(1, &session, true), sleep(2, &other, true)], [(false, false); 2]);
         bell.wake_by_ref();
         assert_eq!((task.taken(), session.taken(), timer.taken()), (0, 0, 0), "it pauses");
-        assert_eq!(rest(), Poll::Pending, "this is the end of it");
+        assert_eq!(pause(), Poll::Pending, "this is the end of it");
         assert_eq!((session.taken(), other.taken()), (1, 1), "nobody is forgotten");
         assert_eq!((sleep(1, &session, true), timer.taken()), ((true, true), 1), "it pauses again");
         assert_eq!(sleep(2, &other, false), (true, false), "it has looked, and has the bell");
-        assert_eq!(rest(), Poll::Ready(()));
+        assert_eq!(pause(), Poll::Ready(()));
         bell.wake_by_ref();
-        assert_eq!((rest(), other.taken()), (Poll::Pending, 1), "the bell that was rung in a rest");
+        assert_eq!((pause(), other.taken()), (Poll::Pending, 1), "the bell that was rung in a pause");
         assert_eq!((sleep(2, &other, false), timer.taken()), ((true, false), 0), "nothing is left");
         bell.wake_by_ref();
         look();
         assert_eq!((other.taken(), timer.taken()), (1, 1), "at once, again");
-        // Who is rung between a rest that is due and its beginning is woken now, or at its end.
+        // Who is rung between a pause that is due and its beginning is woken now, or at its end.
         assert_eq!(sleep(2, &other, false), (true, false));
         bell.wake_by_ref();
-        assert_eq!(rest(), Poll::Ready(()));
+        assert_eq!(pause(), Poll::Ready(()));
         look();
         assert_eq!(other.taken(), 1);
-        assert_eq!(rest(), Poll::Pending);
-        // The only one that was rung for is gone before it looks: the next one has a rest again.
+        assert_eq!(pause(), Poll::Pending);
+        // The only one that was rung for is gone before it looks: the next one has a pause again.
         timer.taken();
         assert_eq!(sleep(2, &other, false), (true, false));
         bell.wake_by_ref();

@@ -268,8 +268,8 @@ impl Worker {
 
     /// Ready when sessions that follow changes were woken, or have found some: then they are not woken again until the next call, which should come a millisecond later.
     /// To be called by a task of the thread that does nothing else, beside the one of [`Worker::poll_wakes`]. Without one they are woken for each change.
-    pub fn poll_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.wakes.poll_rest(cx)
+    pub fn poll_pause(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.wakes.poll_pause(cx)
     }
 
     /// The agent that it is a part of.

@@ -31,8 +31,8 @@ const OUT_KEEP_BYTES: usize = 4 << 20;
 const SPARE_MAX: usize = 16;
 /// How often the thread looks for connections that overstayed, in milliseconds.
 const SWEEP_MS: u64 = 1000;
-/// How long sessions that follow changes rest before they look for more.
-const REST_MS: u64 = 1;
+/// How long sessions that follow changes pause before they look for more.
+const PAUSE_MS: u64 = 1;
 
 /// What the accepting thread tells an IO thread.
 pub(crate) enum Command<P> {
@@ -395,11 +395,11 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
         waking.scratch.borrow_mut().worker.poll_wakes(cx);
         Poll::Pending
     }));
-    let resting = shared.clone();
+    let pausing = shared.clone();
     task::spawn_local(async move {
         loop {
-            poll_fn(|cx| resting.scratch.borrow().worker.poll_rest(cx)).await;
-            task::sleep_ms(REST_MS).await;
+            poll_fn(|cx| pausing.scratch.borrow().worker.poll_pause(cx)).await;
+            task::sleep_ms(PAUSE_MS).await;
         }
     });
     while let Some(Command::Serve(pending, peer, rules)) = commands.recv().await {
