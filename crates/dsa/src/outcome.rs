@@ -25,6 +25,11 @@ pub(crate) type Refusal = (ResultCode, String);
 /// Code and text of a refusal whose text is always the same.
 pub(crate) type FixedRefusal = (ResultCode, &'static str);
 
+/// unwillingToPerform: the request is understood, and this server will not do it.
+pub(crate) fn unwilling(text: impl Into<String>) -> Refusal {
+    (ResultCode::UnwillingToPerform, text.into())
+}
+
 /// Answers that an operation was applied.
 /// The only function here that is on a fast path: the response is a copy of bytes with the id put in.
 #[inline]

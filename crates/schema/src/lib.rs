@@ -52,7 +52,7 @@ pub use prep::{Part, SHORT_MAX};
 pub use rule::{Rule, RuleKind};
 pub use schema::Schema;
 pub use slots::ADDED_MAX;
-pub use source::additions_of;
+pub use source::{additions_of, without_index};
 pub use subschema::DefinitionKind;
 pub use syntax::Syntax;
 pub use well_known::WellKnown;

@@ -287,7 +287,7 @@ fn decode(value: &str) -> Option<(String, usize)> {
 }
 
 /// A value of OpenLDAP's `cn=config` without the number that is its place among the others, `{0}`.
-pub(crate) fn without_index(text: &str) -> &str {
+pub fn without_index(text: &str) -> &str {
     match text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
         Some((index, rest)) if index.bytes().all(|b| b.is_ascii_digit()) => rest,
         _ => text,

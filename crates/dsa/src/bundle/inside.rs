@@ -62,7 +62,7 @@ impl ReadBatch<'_> {
         // update of the transaction would have to bring it up to date.
         let view = View::of(named, self.dsa, self.look.read_point(), self.now, dn);
         let view = view.and_then(|view| match refusal(view.shard(), message, requested) {
-            Some(text) => Err((ResultCode::UnwillingToPerform, text.to_owned())),
+            Some(text) => Err(outcome::unwilling(text)),
             None => Ok(view),
         });
         let view = match view {

@@ -16,7 +16,7 @@ use crate::config_entry;
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::indexing::{IndexChange, NotTaken, parse};
-use crate::outcome::{self, FixedRefusal, Refusal};
+use crate::outcome::{self, FixedRefusal, Refusal, unwilling};
 use crate::settings::{self, Author, SettingsChange};
 use env::clock::Now;
 use model::ResultCode;
@@ -63,11 +63,6 @@ pub(crate) fn run(
         Err((code, text)) => outcome::say(out, message.id, response, code, &text),
     }
     None
-}
-
-/// unwillingToPerform: the request is understood, and this server will not do it.
-fn unwilling(text: &str) -> Refusal {
-    (ResultCode::UnwillingToPerform, text.to_owned())
 }
 
 /// The settings that hold as long as the process does are named in the refusal with what to do instead: an administrator need not look it up.

@@ -85,7 +85,7 @@ pub(crate) fn run(dsa: &Dsa, message: &[u8], now: Now, out: &mut Vec<u8>) {
     };
     let done = match message.request {
         Request::Modify(modify) => take(dsa, &modify, now),
-        _ => Err((ResultCode::UnwillingToPerform, "no modify".to_owned())),
+        _ => Err(outcome::unwilling("no modify")),
     };
     match done {
         Ok(()) => outcome::succeed(out, message.id, MODIFY_RESPONSE),
@@ -148,7 +148,7 @@ fn plan(schema: &Schema, behaviour: u32, modify: &Modify<'_>) -> Result<Plan, Re
     let needs_new = !changes.removed.is_empty() || changes.added.iter().any(|(element, _)| is_new(element));
     if needs_new && behaviour < FIRST_WITH_SCHEMA_CHANGES {
         let text = "only attribute types and object classes can be added until all nodes of the cluster are upgraded (pando cluster upgrade finish)";
-        return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+        return Err(outcome::unwilling(text));
     }
     schema.plan(&changes).map_err(refusal)
 }
@@ -173,14 +173,14 @@ fn changes<'a>(schema: &Schema, modify: &Modify<'a>) -> Result<Changes<'a>, Refu
                 "{}: values can be added to attributeTypes, objectClasses, dITContentRules, nameForms and dITStructureRules, and deleted there; the server makes matchingRuleUse of these, and what else the schema has comes with the program",
                 outcome::quoted(description)
             );
-            return Err((ResultCode::UnwillingToPerform, text));
+            return Err(outcome::unwilling(text));
         };
         let list = match change.kind {
             ModifyKind::Add => &mut changes.added,
             ModifyKind::Delete => &mut changes.removed,
             ModifyKind::Replace | ModifyKind::Increment => {
                 let text = "definitions are added and deleted one by one: to change one, delete it and add it in one modify";
-                return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+                return Err(outcome::unwilling(text));
             }
         };
         let before = list.len();

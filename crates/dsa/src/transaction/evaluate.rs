@@ -155,10 +155,10 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             && self.overlay.subordinates_elsewhere(self.base.read_point, id) > 0
         {
             let text = "the schema has structure rules: an entry with subordinates is moved or named by other attributes outside of transactions only";
-            return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+            return Err(outcome::unwilling(text));
         }
         let Some(rare) = &requested.rare else { return Ok(()) };
-        let unwilling = |text: &str| Err((ResultCode::UnwillingToPerform, text.to_owned()));
+        let unwilling = |text: &str| Err(outcome::unwilling(text));
         // The directory and its overlay share the schema.
         let schema = self.base.dsa.shard.schema();
         if rare.assertion.as_ref().is_some_and(|(filter, _)| asks_for_subordinates(schema, filter)) {

@@ -8,7 +8,7 @@ use crate::control;
 use crate::effective::Effective;
 use crate::engine::Dsa;
 use crate::journal;
-use crate::outcome::Refusal;
+use crate::outcome::{self, Refusal};
 use crate::session::security::Security;
 use crate::worker::Scratch;
 use env::clock::Now;
@@ -74,7 +74,7 @@ impl View {
             let Ok(requested) = requested else {
                 let text =
                     "updates are applied otherwise since the transaction began; it can only be aborted";
-                return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+                return Err(outcome::unwilling(text));
             };
             // Behind all ids that are there, so results stay in order of ids when both shards are searched.
             let new_id = base.late_id(adds);
@@ -86,7 +86,7 @@ impl View {
                     "another client changed the directory: the update with message id {} would now fail, and so would the commit",
                     message.id
                 );
-                return Err((ResultCode::UnwillingToPerform, text));
+                return Err(outcome::unwilling(text));
             }
             if evaluation.overlay.bytes() > BYTES_MAX {
                 return Err(limit("the entries of the transaction are too long for a search in it"));

@@ -77,7 +77,7 @@ fn check_constraints(dsa: &Dsa, record: &Record) -> Result<(), Refusal> {
     // Nodes that know none would come to other outcomes.
     if !rules.is_empty() && dsa.behaviour() < FIRST_WITH_CONSTRAINTS {
         let text = "not all nodes know constraints yet: `pando cluster upgrade finish`";
-        return Err((ResultCode::UnwillingToPerform, text.to_owned()));
+        return Err(outcome::unwilling(text));
     }
     let violation = |text| (ResultCode::ConstraintViolation, text);
     let in_force = InForce::new(&rules, dsa.shard.schema()).map_err(|(_, text)| violation(text))?;
@@ -159,7 +159,7 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
         }
         ModifyKind::Increment => {
             let text = format!("{attribute}: settings are replaced, not incremented");
-            return Err((ResultCode::UnwillingToPerform, text));
+            return Err(outcome::unwilling(text));
         }
     }
     // Checked at the end, so that a delete and an add in one request can replace the value.

@@ -11,7 +11,7 @@
 //! A definition that is there already is compared by what it does for entries and searches. One that does the same is left out. One of the standard schema that
 //! differs stays as it is, and the answer names it. Any other that differs is refused.
 
-use crate::outcome::{self, Refusal};
+use crate::outcome::{self, Refusal, unwilling};
 use crate::system::{SCHEMA_CONFIG_DN, System};
 use model::ResultCode;
 use model::dn::{parse_rdn, split_first};
@@ -19,7 +19,7 @@ use proto::list::Octets;
 use proto::message::Request;
 use proto::op::modify::{Changes, ModifyKind, change_list};
 use proto::op::{Add, Modify};
-use schema::{ADDED_BYTES_MAX, Already, ConfigAttribute, Element, Expansion, Schema};
+use schema::{ADDED_BYTES_MAX, Already, ConfigAttribute, Element, Expansion, Schema, without_index};
 use std::borrow::Cow;
 
 /// Definitions of the standard schema that a text names.
@@ -61,7 +61,7 @@ impl<'a> TranslatedChange<'a> {
         let done = match request {
             Request::Add(add) => asked.read_add(system, add, &mut macros),
             Request::Modify(modify) => asked.read_modify(modify, &mut macros),
-            _ => Err((ResultCode::UnwillingToPerform, "it is no add and no modify".to_owned())),
+            _ => Err(unwilling("it is no add and no modify")),
         };
         asked.fault = done.and_then(|()| asked.expand(&macros)).err();
         asked
@@ -245,19 +245,11 @@ fn is_named(description: &[u8], names: &[&[u8]]) -> bool {
     names.iter().any(|name| name.eq_ignore_ascii_case(description))
 }
 
-/// unwillingToPerform: the request is understood, and this server will not do it.
-fn unwilling(text: &str) -> Refusal {
-    (ResultCode::UnwillingToPerform, text.to_owned())
-}
-
 /// The RDN is a `cn`, and so is what the entry says of it. The number in braces is the place among other entries in OpenLDAP, and has no meaning here.
 fn check_name(dn: &[u8], names: &[&[u8]]) -> Result<(), Refusal> {
-    let bare = |value: &[u8]| -> Vec<u8> {
-        let rest = value.strip_prefix(b"{").and_then(|rest| {
-            let end = rest.iter().position(|byte| *byte == b'}')?;
-            rest[..end].iter().all(u8::is_ascii_digit).then(|| &rest[end + 1..])
-        });
-        rest.unwrap_or(value).to_ascii_lowercase()
+    let bare = |value: &[u8]| {
+        let bare = str::from_utf8(value).map_or(value, |text| without_index(text).as_bytes());
+        bare.to_ascii_lowercase()
     };
     let rdn = parse_rdn(split_first(dn).0).unwrap_or_default();
     let name = match &rdn[..] {

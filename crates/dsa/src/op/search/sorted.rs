@@ -201,8 +201,7 @@ impl List for Sorting {
                 },
                 Stage::Pass => {
                     let rest = self.pass(running, (dsa, now), scratch, query, counters, work, out);
-                    let is_end = matches!(rest, Rest::End(ResultCode::Success));
-                    if !(is_end && self.walk.as_mut().is_some_and(|walk| walk.go_on())) {
+                    if !self.has_next_part(&rest) {
                         self.stage = Stage::Pass;
                         return Some(rest);
                     }
@@ -264,8 +263,7 @@ impl List for Sorting {
                 Stage::Return(ids, mut at, end) => {
                     let part = (&ids[..end], &mut at);
                     let rest = self.put_part(part, running, (dsa, now), scratch, query, counters, work, out);
-                    let is_end = matches!(rest, Rest::End(ResultCode::Success));
-                    if !(is_end && self.walk.as_mut().is_some_and(|walk| walk.go_on())) {
+                    if !self.has_next_part(&rest) {
                         self.stage = Stage::Return(ids, at, end);
                         return Some(rest);
                     }
@@ -431,6 +429,11 @@ impl Sorting {
             Some(walk) if walk.is_worth => (self.walk, self.stage) = (Some(walk), Stage::Read),
             walk => self.spare = walk,
         }
+    }
+
+    /// Was a part of an index returned to its end, and does another one follow?
+    fn has_next_part(&mut self, rest: &Rest) -> bool {
+        matches!(rest, Rest::End(ResultCode::Success)) && self.walk.as_mut().is_some_and(|walk| walk.go_on())
     }
 
     /// Are entries returned as they are found?
