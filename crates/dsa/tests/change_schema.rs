@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::journal::journaled;
+use common::schema_changes::{each, shown};
 use common::{Client, Given, Outcome};
 use dsa::SUBSCHEMA_DN;
 use model::ResultCode::*;
@@ -30,32 +30,19 @@ fn change(client: &mut Client, removed: &[Definitions<'_>], added: &[Definitions
     client.modify(SUBSCHEMA_DN, &changes)
 }
 
-fn shown(client: &mut Client, attribute: &str, what: &str) -> usize {
-    let all = client.read(SUBSCHEMA_DN, &[attribute]).values(attribute).unwrap_or_default();
-    all.iter().filter(|text| text.contains(what)).count()
-}
-
-/// A directory with a wine in it; without a log, and with one. Each has a thread, and so a schema, of its own.
-fn each(test: impl Fn(&mut Client) + Sync) {
-    let run = |is_logged: bool| {
-        let mut client = if is_logged { journaled().0 } else { Client::empty(common::config()) };
-        client.plant();
+/// A directory with a wine in it; without a log, and with one.
+fn each_with_wine(test: impl Fn(&mut Client) + Sync) {
+    each(|client| {
         let defined = change(
-            &mut client,
+            client,
             &[],
             &[("objectClasses", WINE), ("attributeTypes", TASTE), ("attributeTypes", SCORE)],
         );
         assert_eq!(defined.code, Success, "{}", defined.text);
         let wine: Given<'_> = &[("objectClass", &["wine"]), ("cn", &["red"]), ("taste", &["dry", "long"])];
         client.must_add(RED, wine);
-        test(&mut client);
-        assert!(client.dsa.shard().writer().check(10).is_empty());
-    };
-    for is_logged in [false, true] {
-        let run = &run;
-        let done = std::thread::scope(|scope| scope.spawn(move || run(is_logged)).join());
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    }
+        test(client);
+    });
 }
 
 fn refused(outcome: &Outcome, code: model::ResultCode, text: &str) {
@@ -64,7 +51,7 @@ fn refused(outcome: &Outcome, code: model::ResultCode, text: &str) {
 
 #[test]
 fn what_an_entry_uses_stays_and_the_entry_is_named() {
-    each(|client| {
+    each_with_wine(|client| {
         // What other definitions name comes first: it is known without a look at entries.
         let taste = ("attributeTypes", TASTE);
         refused(
@@ -123,7 +110,7 @@ fn what_an_entry_uses_stays_and_the_entry_is_named() {
 
 #[test]
 fn a_name_in_a_value_is_a_use() {
-    each(|client| {
+    each_with_wine(|client| {
         assert_eq!(client.delete(RED).code, Success);
         let group = "cn=tasters,ou=groups,dc=example";
         let of = |member: &str| -> Vec<(&str, Vec<String>)> {
@@ -167,7 +154,7 @@ fn a_name_in_a_value_is_a_use() {
 
 #[test]
 fn a_change_is_made_where_no_entry_is_against_it() {
-    each(|client| {
+    each_with_wine(|client| {
         let mut wine = |after: &str, code, text: &str| {
             refused(&change(client, &[("objectClasses", WINE)], &[("objectClasses", after)]), code, text);
         };
@@ -248,7 +235,7 @@ fn what_settings_name_stays() {
 /// A class that is removed and added again has another number, and constraints are about what has its name.
 #[test]
 fn constraints_are_about_what_has_the_name() {
-    each(|client| {
+    each_with_wine(|client| {
         assert_eq!(client.delete(RED).code, Success);
         let rule = "name=a values=description max-count=1 class=wine";
         assert_eq!(client.modify("cn=config", &[(Replace, "pandoConstraintsRule", &[rule])]).code, Success);
@@ -265,7 +252,7 @@ fn constraints_are_about_what_has_the_name() {
 
 #[test]
 fn rules_are_enforced_from_then_on() {
-    each(|client| {
+    each_with_wine(|client| {
         let content = "( 1.3.6.1.4.1.99999.2.1 NAME 'wineRule' MUST description NOT score )";
         let form = "( 1.3.6.1.4.1.99999.3.1 NAME 'wineForm' OC wine MUST taste )";
         let rules = [("dITContentRules", content), ("nameForms", form)];
@@ -306,7 +293,7 @@ fn rules_are_enforced_from_then_on() {
 
 #[test]
 fn what_is_not_there_or_was_not_added_is_refused() {
-    each(|client| {
+    each_with_wine(|client| {
         let mut one = |name: &str, text: &str| change(client, &[(name, text)], &[]).code;
         assert_eq!(one("attributeTypes", "( 2.5.4.3 NAME 'cn' SUP name )"), UnwillingToPerform);
         assert_eq!(

@@ -3,6 +3,7 @@
 mod common;
 
 use common::journal::journaled;
+use common::schema_changes::{each, shown};
 use common::{ADA, Client, Given, Outcome};
 use dsa::SUBSCHEMA_DN;
 use model::ResultCode::{self, *};
@@ -20,21 +21,6 @@ const TASTE: &str = "{0}( Wines:1.1 NAME 'taste' SUP name )";
 const WINE: &str = "( wines:2.1 NAME 'wine' SUP top STRUCTURAL MUST cn MAY taste )";
 const RED: &str = "cn=red,ou=groups,dc=example";
 
-/// A directory without a log, and one with it; each has a thread, and so a schema, of its own.
-fn each(test: impl Fn(&mut Client) + Sync) {
-    let run = |is_logged: bool| {
-        let mut client = if is_logged { journaled().0 } else { Client::empty(common::config()) };
-        client.plant();
-        test(&mut client);
-        assert!(client.dsa.shard().writer().check(10).is_empty());
-    };
-    for is_logged in [false, true] {
-        let run = &run;
-        let done = std::thread::scope(|scope| scope.spawn(move || run(is_logged)).join());
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    }
-}
-
 /// Adds an entry of the class with these attributes besides.
 fn add(client: &mut Client, dn: &str, attributes: Given<'_>) -> Outcome {
     let class: Given<'_> = &[("objectClass", &["olcSchemaConfig"])];
@@ -49,11 +35,6 @@ fn wines(client: &mut Client) -> Outcome {
         ("olcObjectIdentifier", &[ROOT]),
     ];
     add(client, WINES, wines)
-}
-
-fn shown(client: &mut Client, attribute: &str, what: &str) -> usize {
-    let all = client.read(SUBSCHEMA_DN, &[attribute]).values(attribute).unwrap_or_default();
-    all.iter().filter(|text| text.contains(what)).count()
 }
 
 fn is(outcome: &Outcome, code: ResultCode, text: &str) {

@@ -195,45 +195,71 @@ fn a_filter_on_the_own_entry_follows_it() {
     });
 }
 
+/// People, and what `more` adds, in a directory with an index on `uid`, which nobody of the staff may read. Ada is bound, and a second client is the root DN.
+fn people_in_order(count: usize, more: impl FnOnce(&mut Client)) -> (Client, Client) {
+    let mut config = ruled(&["no: all attrs=uid; group=\"cn=staff,ou=groups,dc=example\"; deny=read"]);
+    config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
+    let mut client = Client::with(config);
+    add_people(&mut client, count);
+    more(&mut client);
+    client.must_add(STAFF, &[("objectClass", &["groupOfNames"]), ("member", &["cn=nobody"])]);
+    client.must_bind(ADA, "lace");
+    let root = client.root();
+    (client, root)
+}
+
+/// A search of these people by `uid` that has made some steps.
+struct Begun {
+    id: i32,
+    state: dsa::State,
+    out: Vec<u8>,
+}
+
+impl Begun {
+    fn new(client: &mut Client, filter: &[u8], size_limit: i32, steps: usize) -> Begun {
+        use proto::control::sort::{self, SortKey};
+        let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
+        let filter = proto::filter_string::parse(filter).expect("a filter");
+        let none = selection(&["1.1"]);
+        let mut search = search_for("ou=people,dc=example", model::Scope::One, filter.filter(), &none);
+        search.size_limit = size_limit;
+        let (id, bytes) = client.encode(&proto::Request::Search(search), &[sort::control(&by, true)]);
+        let mut out = Vec::new();
+        let mut state = client.session.feed(&mut client.worker, &bytes, &mut out).state;
+        for _ in 0..steps {
+            if state == dsa::State::Busy {
+                state = client.session.step(&mut client.worker, &mut out);
+            }
+        }
+        Begun { id, state, out }
+    }
+
+    fn is_over(&self) -> bool {
+        self.state != dsa::State::Busy
+    }
+
+    /// Goes on to its end, while Ada is of the staff.
+    fn finish(mut self, client: &mut Client, root: &mut Client) -> Found {
+        root.must_modify(STAFF, &[(Add, "member", &[ADA])]);
+        while !self.is_over() {
+            self.state = client.session.step(&mut client.worker, &mut self.out);
+        }
+        root.must_modify(STAFF, &[(Delete, "member", &[ADA])]);
+        found(self.id, answers(&self.out))
+    }
+}
+
 /// Where an entry is in the order of an index hangs on rights. If they change before one was returned, all begins anew; later the search ends. No
 /// entry comes twice.
 #[test]
 fn a4_rights_change_within_a_sorted_search_by_an_index() {
-    use dsa::State;
-    use model::Scope;
-    use proto::Request;
-    use proto::control::sort::{self, SortKey};
-    let mut config = ruled(&["no: all attrs=uid; group=\"cn=staff,ou=groups,dc=example\"; deny=read"]);
-    config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
-    let mut client = Client::with(config);
-    add_people(&mut client, 3000);
-    client.must_add(STAFF, &[("objectClass", &["groupOfNames"]), ("member", &["cn=nobody"])]);
-    client.must_bind(ADA, "lace");
-    let mut root = client.root();
-    let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
-    // A third of the list comes first and does not match, so that a search has looked at entries before it returns one.
-    let filter = b"(&(sn=Number)(!(|(uid=n0)(uid=n1*))))";
-    let filter = proto::filter_string::parse(filter).expect("a filter");
-    let none = selection(&["1.1"]);
+    let (mut client, mut root) = people_in_order(3000, |_| ());
     let mut ends = Vec::new();
     for steps in 0.. {
-        let mut search = search_for("ou=people,dc=example", Scope::One, filter.filter(), &none);
-        search.size_limit = 700;
-        let (id, bytes) = client.encode(&Request::Search(search), &[sort::control(&by, true)]);
-        let mut out = Vec::new();
-        let mut state = client.session.feed(&mut client.worker, &bytes, &mut out).state;
-        for _ in 0..steps {
-            if state == State::Busy {
-                state = client.session.step(&mut client.worker, &mut out);
-            }
-        }
-        let (is_over, has_returned) = (state != State::Busy, !out.is_empty());
-        root.must_modify(STAFF, &[(Add, "member", &[ADA])]);
-        while state == State::Busy {
-            state = client.session.step(&mut client.worker, &mut out);
-        }
-        root.must_modify(STAFF, &[(Delete, "member", &[ADA])]);
-        let found = found(id, answers(&out));
+        // A third of the list comes first and does not match, so that a search has looked at entries before it returns one.
+        let begun = Begun::new(&mut client, b"(&(sn=Number)(!(|(uid=n0)(uid=n1*))))", 700, steps);
+        let (is_over, has_returned) = (begun.is_over(), !begun.out.is_empty());
+        let found = begun.finish(&mut client, &mut root);
         let all: std::collections::BTreeSet<&str> = found.dns().into_iter().collect();
         assert_eq!(all.len(), found.entries.len(), "after {steps} steps");
         let third = found.entries[2].0.split(',').next();
@@ -254,46 +280,20 @@ fn a4_rights_change_within_a_sorted_search_by_an_index() {
 /// References come before entries. Who loses the right to read the values of the order meanwhile is sent no entry in that order.
 #[test]
 fn a4_rights_change_before_the_first_entry_of_a_sorted_search() {
-    use dsa::State;
-    use model::Scope;
-    use proto::Request;
-    use proto::control::sort::{self, SortKey};
-    let mut config = ruled(&["no: all attrs=uid; group=\"cn=staff,ou=groups,dc=example\"; deny=read"]);
-    config.store.indexes.push(store::IndexSettings::of("uid", [store::IndexKind::Ordering]));
-    let mut client = Client::with(config);
-    add_people(&mut client, 300);
-    for n in 0..2000 {
-        let (dn, url) = (format!("cn=r{n},ou=people,dc=example"), format!("ldap://h{n}/dc=x"));
-        client.must_add(&dn, &[("objectClass", &["referral", "extensibleObject"]), ("ref", &[&url])]);
-    }
-    client.must_add(STAFF, &[("objectClass", &["groupOfNames"]), ("member", &["cn=nobody"])]);
-    client.must_bind(ADA, "lace");
-    let mut root = client.root();
-    let by = sort::encode(&[SortKey { attribute: b"uid", ordering_rule: None, reverse: false }]);
-    let filter = proto::filter_string::parse(b"(sn=Number)").expect("a filter");
-    let none = selection(&["1.1"]);
+    let (mut client, mut root) = people_in_order(300, |client| {
+        for n in 0..2000 {
+            let (dn, url) = (format!("cn=r{n},ou=people,dc=example"), format!("ldap://h{n}/dc=x"));
+            client.must_add(&dn, &[("objectClass", &["referral", "extensibleObject"]), ("ref", &[&url])]);
+        }
+    });
     let mut before_the_first = 0;
     for steps in 0.. {
-        let mut search = search_for("ou=people,dc=example", Scope::One, filter.filter(), &none);
-        search.size_limit = 20;
-        let (id, bytes) = client.encode(&Request::Search(search), &[sort::control(&by, true)]);
-        let mut out = Vec::new();
-        let mut state = client.session.feed(&mut client.worker, &bytes, &mut out).state;
-        for _ in 0..steps {
-            if state == State::Busy {
-                state = client.session.step(&mut client.worker, &mut out);
-            }
-        }
-        if state != State::Busy || out.windows(6).any(|bytes| bytes == b"uid=n1") {
+        let begun = Begun::new(&mut client, b"(sn=Number)", 20, steps);
+        if begun.is_over() || begun.out.windows(6).any(|bytes| bytes == b"uid=n1") {
             break;
         }
         before_the_first += 1;
-        root.must_modify(STAFF, &[(Add, "member", &[ADA])]);
-        while state == State::Busy {
-            state = client.session.step(&mut client.worker, &mut out);
-        }
-        root.must_modify(STAFF, &[(Delete, "member", &[ADA])]);
-        let found = found(id, answers(&out));
+        let found = begun.finish(&mut client, &mut root);
         // In the order of ids: by names the third would be `uid=n10`.
         let third = found.entries[2].0.split(',').next();
         assert_eq!(

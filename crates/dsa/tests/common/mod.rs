@@ -5,6 +5,7 @@ pub mod asks;
 pub mod consumer;
 mod controlled;
 pub mod journal;
+pub mod schema_changes;
 mod tables;
 
 pub use controlled::{assertion, control, wanted};
