@@ -19,7 +19,7 @@ use env::planted;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Seconds whose failed binds an address may make at once.
 const FAILED_BINDS_BURST_S: u64 = 10;
@@ -41,6 +41,8 @@ pub(crate) struct Peers {
     refusals: Arc<Refusals>,
     /// Searches in progress.
     searches: Arc<Searches>,
+    /// Addresses that no limit of addresses holds for. They may be thousands, so connections look at them side by side.
+    trusted: RwLock<Vec<Network>>,
     addresses: Mutex<Addresses>,
 }
 
@@ -49,8 +51,6 @@ struct Addresses {
     all: BTreeMap<IpAddr, Arc<Counts>>,
     /// Those without a connection.
     idle: usize,
-    /// Addresses that no limit of addresses holds for.
-    trusted: Vec<Network>,
 }
 
 /// What the clients of one address have.
@@ -96,7 +96,8 @@ impl Peers {
             handshakes: AtomicU32::new(limits.handshakes_per_second),
             refusals: Arc::clone(refusals),
             searches: Arc::default(),
-            addresses: Mutex::new(Addresses { trusted: limits.trusted.clone(), ..Addresses::default() }),
+            trusted: RwLock::new(limits.trusted.clone()),
+            addresses: Mutex::default(),
         })
     }
 
@@ -106,7 +107,7 @@ impl Peers {
         self.connections_max.store(limits.address_connections_max, Ordering::Relaxed);
         self.failed_binds.store(limits.failed_binds_per_second, Ordering::Relaxed);
         self.handshakes.store(limits.handshakes_per_second, Ordering::Relaxed);
-        self.lock().trusted.clone_from(&limits.trusted);
+        self.trusted.write().unwrap_or_else(PoisonError::into_inner).clone_from(&limits.trusted);
     }
 
     /// Binds that may fail; `None`: any number.
@@ -125,10 +126,12 @@ impl Peers {
         let Some((address, block)) = client.and_then(|client| Some((client.ip()?, client.block()?))) else {
             return Some(Peer { peers: Arc::clone(self), client, counts: Arc::default(), is_trusted: false });
         };
+        let trusted = self.trusted.read().unwrap_or_else(PoisonError::into_inner);
+        let is_trusted = trusted.iter().any(|network| network.contains(address.to_canonical()));
+        drop(trusted);
         // The map is locked until the connection is counted. The last one of an address may end at this moment, and may forget the
         // counts when it has looked at them.
         let mut addresses = self.lock();
-        let is_trusted = addresses.trusted.iter().any(|network| network.contains(address.to_canonical()));
         if addresses.idle >= IDLE_MAX {
             addresses.forget_idle(now_ns);
         }
