@@ -31,7 +31,7 @@ impl Sorting {
         }
         let walk = self.walk.as_mut().expect("what an index has is read by a walk");
         match walk.read(query, running, !self.has_returned, work) {
-            Part::Read if walk.is_in_order() => Ok(Stage::Pass),
+            Part::InOrder => Ok(Stage::Pass),
             Part::Read => Ok(Stage::Gather(Order::default())),
             Part::Later => Ok(Stage::Read),
             Part::TooMuch(_) if !self.has_returned => Ok(self.gather_all(running)),

@@ -51,6 +51,8 @@ pub(super) const RIGHTS_CHANGED: &str =
 pub(super) enum Part {
     /// Its ids are looked at.
     Read,
+    /// The same, and its entries are found in the order of the list.
+    InOrder,
     /// The work is used up before.
     Later,
     /// There is too much to look at.
@@ -105,8 +107,7 @@ pub(super) struct Walk {
     between: Option<(u64, u64)>,
     /// Is an entry in the index by the value that it is sorted by, and by no other?
     is_ranked: bool,
-    /// Is the part in order as it was read? And is it shorter than wanted, for what comes behind it is or is not?
-    is_in_order: bool,
+    /// Is the part shorter than wanted, for what comes behind it is in order, or is not?
     is_short: bool,
     /// How many it shall have, and how many if they are to be sorted.
     wanted: usize,
@@ -179,11 +180,10 @@ impl Walk {
         let resumes = after.is_some();
         Some(Box::new(Walk {
             keys,
-            ids: no_ids(is_ranked, wanted),
+            ids: no_ids(is_ranked),
             read: 0,
             between: None,
             is_ranked,
-            is_in_order: false,
             is_short: false,
             wanted,
             // Behind a short part that is sorted may come one that is in order.
@@ -246,6 +246,12 @@ impl Walk {
             let Walk { keys, ids, between, wanted, read, is_ranked, .. } = self;
             let (before, mut is_whole, mut again) = (*read, false, None);
             let of_some = (*wanted).min(self.wanted_any);
+            // Only a part that is read takes memory: a page mostly ends with the first.
+            if *read == 0
+                && let Ids::InOrder(ids) = ids
+            {
+                ids.reserve(*wanted);
+            }
             let is_more = keys.next(read_point, |prefix, id| {
                 let (first, last) = between.unwrap_or((prefix, prefix));
                 let is_another = between.is_none() || prefix != last;
@@ -271,13 +277,13 @@ impl Walk {
                 return Part::TooMuch(TooMuch::Memory);
             }
             if is_whole || (!is_more && between.is_some()) {
-                let part = std::mem::replace(ids, no_ids(*is_ranked, *wanted));
+                let part = std::mem::replace(ids, no_ids(*is_ranked));
                 self.is_short = *read < *wanted;
                 *read = 0;
-                self.is_in_order = matches!(part, Ids::InOrder(_));
+                let is_in_order = matches!(part, Ids::InOrder(_));
                 if self.is_ranked {
                     self.wanted_any =
-                        if self.is_in_order { PART_MIN } else { (2 * self.wanted_any).min(PART_MAX) };
+                        if is_in_order { PART_MIN } else { (2 * self.wanted_any).min(PART_MAX) };
                 }
                 let (len, part) = match part {
                     Ids::InOrder(ids) => (ids.len() as u64, Candidates::in_order(ids)),
@@ -291,14 +297,13 @@ impl Walk {
                 }
                 let before = running.cursor.exchange(part);
                 self.own.get_or_insert(before);
-                return Part::Read;
+                return if is_in_order { Part::InOrder } else { Part::Read };
             }
             self.is_last = !is_more;
             if *work == 0 && !self.is_last {
                 return Part::Later;
             }
         }
-        self.is_in_order = false;
         match self.is_complete {
             true => {
                 let before = running.cursor.exchange(Candidates::of(RoaringBitmap::new()));
@@ -307,11 +312,6 @@ impl Walk {
             false => self.restore(running),
         }
         Part::Read
-    }
-
-    /// Are the entries of the part found in the order of the list?
-    pub(super) fn is_in_order(&self) -> bool {
-        self.is_in_order
     }
 
     /// Did it begin for somebody with other rights?
@@ -352,10 +352,10 @@ impl Walk {
     }
 }
 
-/// Before the first id of a part that shall have so many, which are few.
-fn no_ids(is_ranked: bool, wanted: usize) -> Ids {
+/// Before the first id of a part.
+fn no_ids(is_ranked: bool) -> Ids {
     match is_ranked {
-        true => Ids::InOrder(Vec::with_capacity(wanted)),
+        true => Ids::InOrder(Vec::new()),
         false => Ids::Any(RoaringBitmap::new()),
     }
 }
