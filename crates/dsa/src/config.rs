@@ -1,6 +1,5 @@
 //! What the agent is given when it is made.
 
-pub use crate::limits::{ClientLimits, SearchLimits};
 pub use crate::password::Scheme;
 use crate::settings::Start;
 use env::net::PeerAddress;

@@ -97,21 +97,20 @@ impl Dsa {
         }
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let chosen = Chosen::new(&config.settings, &schema).map_err(invalid)?;
-        let transactions =
-            transaction::Settings::new(&chosen.now().transactions, &schema).map_err(invalid)?;
-        // The own entries are stored under the same schema, in a shard of their own.
-        let system = System::create(&config, &schema, own_entries(&config, &chosen.now(), &schema))?;
         let choices = chosen.now();
-        let of_searches = choices.limits.search;
-        let access = Access::new(&config, (&choices.access, of_searches), &schema).map_err(invalid)?;
-        let policies = Policies::new(&chosen.now().passwords);
-        let reads = ReadSettings::new(chosen.now().reads);
+        let transactions = transaction::Settings::new(&choices.transactions, &schema).map_err(invalid)?;
+        // The own entries are stored under the same schema, in a shard of their own.
+        let system = System::create(&config, &schema, own_entries(&config, &choices, &schema))?;
+        let access =
+            Access::new(&config, (&choices.access, choices.limits.search), &schema).map_err(invalid)?;
+        let policies = Policies::new(&choices.passwords);
+        let reads = ReadSettings::new(choices.reads);
         let constraints = Constraints::default();
         // A directory with a log goes by what the log says ([`crate::Applier::constrain`]).
-        constraints.put(chosen.now().constraints, &shard);
-        let default_referral = DefaultReferral::new(&chosen.now().default_referral);
-        let lifetimes = Lifetimes::new(chosen.now().lifetimes, &shard);
-        let followers = FollowerLimits::new(chosen.now().followers, &shard);
+        constraints.put(choices.constraints.clone(), &shard);
+        let default_referral = DefaultReferral::new(&choices.default_referral);
+        let lifetimes = Lifetimes::new(choices.lifetimes, &shard);
+        let followers = FollowerLimits::new(choices.followers, &shard);
         let refusals = Arc::default();
         let (of_clients, memory) = (&choices.limits.clients, choices.memory_bytes_max);
         let client_memory = ClientMemory::new(limits::client_memory(of_clients.memory_bytes_max, memory));

@@ -278,7 +278,7 @@ impl Worker {
     }
 
     /// Gives free memory back to the system, ends searches that hold too much or for too long
-    /// ([`crate::config::SearchLimits`]), and returns those that were ended since the last call, for want of memory too. To be
+    /// ([`crate::limits::SearchLimits`]), and returns those that were ended since the last call, for want of memory too. To be
     /// called about once a second by any thread.
     pub fn look_after_memory(&self, now: Now) -> Vec<Revoked> {
         let dsa = &self.dsa;

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Client, START, What, config, search_for, selection};
-use dsa::config::{ClientLimits, Security};
+use dsa::config::Security;
+use dsa::limits::ClientLimits;
 use dsa::{Anonymous, Config, Session, State, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
