@@ -85,8 +85,8 @@ pub(crate) struct ActingIdentity {
     pub(crate) identity: Identity,
     /// As it was asked for.
     pub(crate) authorization_id: Vec<u8>,
-    /// If they are the change of a password: what its answer is made from.
-    pub(crate) password: Option<Change>,
+    /// If they are a change that is answered in another form: what its answer is made from.
+    pub(crate) change: Option<Change>,
 }
 
 /// Updates that a session has collected, to be logged together.

@@ -32,6 +32,7 @@ use super::deferred;
 use super::group::{Group, Pending, gather};
 use super::{noted, transaction};
 use crate::client_memory::Kept;
+use crate::control::update::response_to;
 use crate::control::{self, ControlError, Rare, Requested};
 use crate::journal::{UPDATES_BYTES_SOFT_MAX, messages};
 use crate::op;
@@ -49,7 +50,6 @@ use proto::control::no_op as no_op_control;
 use proto::control::password_policy::PolicyResponse;
 use proto::control::read_entry;
 use proto::message;
-use proto::tag;
 use std::borrow::Cow;
 
 /// Code and text of a refusal.
@@ -373,7 +373,7 @@ impl Refused<'_> {
             Refused::Control(error) => control::refuse(message, *error, out),
             Refused::Answer(answer) | Refused::Elsewhere(answer) => out.extend_from_slice(answer),
             Refused::Refusal((code, text)) => {
-                let response = tag::response_to(message.request.tag()).expect("updates have answers");
+                let response = response_to(&message.request);
                 let asks = request.requested().is_ok_and(|requested| requested.asks_policy());
                 outcome::say_with_policy(out, message.id, response, (*code, text), asks.then_some(said));
             }
@@ -403,7 +403,7 @@ fn pass<'a>(
             Some(authorization_id) => {
                 let identity = authorize_proxied(session, parts, authorization_id)?;
                 let authorization_id = authorization_id.to_vec();
-                Some(Box::new(ActingIdentity { identity, authorization_id, password: None }))
+                Some(Box::new(ActingIdentity { identity, authorization_id, change: None }))
             }
         };
     } else if session.batch.acting.as_ref().map(|acting| &acting.authorization_id[..]) != authorization_id {

@@ -42,6 +42,11 @@ pub(crate) fn place<'a>(request: &Request<'a>) -> Option<(&'a [u8], bool)> {
     }
 }
 
+/// The tag of the answer to an update.
+pub(crate) fn response_to(request: &Request<'_>) -> u8 {
+    proto::tag::response_to(request.tag()).expect("updates have answers")
+}
+
 /// Names of the entries that an update is about. A change of a password says it in its own way.
 /// A rename is about two: the entry, and the name that it takes, which an open transaction may be about to add.
 pub(crate) fn names<'a>(request: &Request<'a>) -> impl Iterator<Item = Cow<'a, [u8]>> {

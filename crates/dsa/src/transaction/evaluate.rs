@@ -256,7 +256,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
 
 /// A transaction happens in one server (RFC 5805 section 4 leaves more to others).
 fn refuse_referral(message: &Message<'_>, out: &mut Vec<u8>) {
-    let response = tag::response_to(message.request.tag()).expect("updates have answers");
+    let response = update::response_to(&message.request);
     outcome::say(out, message.id, response, ResultCode::AffectsMultipleDsas, ELSEWHERE);
 }
 

@@ -12,7 +12,7 @@ use super::super::update::{self, Classified, Kind, Refused};
 use super::change;
 use crate::admission::{self, Present};
 use crate::context::Reading;
-use crate::control::update::names;
+use crate::control::update::{names, response_to};
 use crate::control::{self, ControlError, Requested};
 use crate::effective::Effective;
 use crate::engine::Dsa;
@@ -230,7 +230,7 @@ pub(super) fn judge(
                     evaluate(transaction, effective, parts, (&message, &frame, requested), out)
                 }
                 Err((code, text)) => {
-                    outcome::say(out, request.message.id, response_tag(&request.message), code, &text);
+                    outcome::say(out, request.message.id, response_to(&request.message.request), code, &text);
                     false
                 }
             }
@@ -242,7 +242,7 @@ pub(super) fn judge(
     }
     if let Some((code, text)) = parts.scratch.passwords.refusal().filter(|_| !is_accepted) {
         out.truncate(begin);
-        outcome::say(out, request.message.id, response_tag(&request.message), code, text);
+        outcome::say(out, request.message.id, response_to(&request.message.request), code, text);
     }
     if !is_accepted {
         transaction.abort_reason(request.message.id, &out[begin..]);
@@ -408,7 +408,7 @@ pub(super) fn evaluate(
     // All of them come back in the one answer to the end, which must not be longer than a message may be.
     if transaction.reads + reads > READ_ENTRIES_MAX {
         let text = "the limit of pre-reads and post-reads in a transaction is reached";
-        outcome::say(out, message.id, response_tag(message), ResultCode::AdminLimitExceeded, text);
+        outcome::say(out, message.id, response_to(&message.request), ResultCode::AdminLimitExceeded, text);
         return false;
     }
     let Parts { dsa, reader, scratch, now, .. } = parts;
@@ -418,7 +418,7 @@ pub(super) fn evaluate(
     let base = pin.read_point();
     let mut reading = Reading { dsa, read_point: base, scratch, now: *now, security: Security::INTERNAL };
     if let Err((code, text)) = ensure_overlay(transaction, &mut reading) {
-        outcome::say(out, message.id, response_tag(message), code, text);
+        outcome::say(out, message.id, response_to(&message.request), code, text);
         return false;
     }
     let Transaction { submission, overlay, .. } = &mut *transaction;
@@ -437,17 +437,13 @@ pub(super) fn evaluate(
     if reads > 0 {
         // What is read is reported at the end (RFC 5805 section 2.3).
         out.truncate(begin);
-        outcome::succeed(out, message.id, response_tag(message));
+        outcome::succeed(out, message.id, response_to(&message.request));
     }
     // These controls have a say in what applying it comes to, so the log needs them.
     let has_say = |rare: &control::Rare<'_>| rare.assertion.is_some() || rare.flags.have_say();
     let keeps = reads > 0 || requested.manage_dsa_it || rare.is_some_and(has_say);
     transaction.accept(frame, keeps, matches!(message.request, Request::Add(_)));
     true
-}
-
-fn response_tag(message: &Message<'_>) -> u8 {
-    tag::response_to(message.request.tag()).expect("updates have answers")
 }
 
 /// Makes the overlay of a transaction if there is none yet.

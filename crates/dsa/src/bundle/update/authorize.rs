@@ -30,7 +30,6 @@ use proto::control::relax_rules;
 use proto::message;
 use proto::op::Modify;
 use proto::op::modify::ModifyKind;
-use proto::tag;
 use schema::Schema;
 use smallvec::SmallVec;
 use store::Reader;
@@ -242,7 +241,7 @@ fn refer<'a>(
         }
         Some(Met::Object { referral, .. }) => {
             let mut answer = Vec::new();
-            let response = tag::response_to(message.request.tag()).expect("updates have answers");
+            let response = update::response_to(&message.request);
             referral.answer(&mut answer, message.id, response);
             return Err(Refused::Elsewhere(answer));
         }
@@ -274,7 +273,7 @@ fn refusal<'a>(
         }
         rights::Denied::Right(text) => Refused::Refusal((ResultCode::InsufficientAccessRights, text.into())),
         rights::Denied::Absent(unresolved) => {
-            let response = tag::response_to(message.request.tag()).expect("updates have answers");
+            let response = update::response_to(&message.request);
             let dn = update::target(&message.request).unwrap_or_default();
             let (mut answer, cache) = (Vec::new(), &mut reading.scratch.evaluator.cache);
             let (out, read_point) = (&mut answer, reading.read_point);

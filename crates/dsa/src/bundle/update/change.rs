@@ -14,12 +14,13 @@ use super::classify::{Kind, Request};
 use super::{Refused, apply, authorize, refuse_critical, submit as submitting};
 use crate::bundle::transaction;
 use crate::control::Requested;
+use crate::control::update::response_to;
 use crate::extension::{Change, Writes, result_of};
 use crate::identity::Identity;
 use crate::op::extend_schema::{self, TranslatedChange};
 use crate::op::{own_password, password_values};
 use crate::outcome::{self, Refusal};
-use crate::session::{ActingIdentity, Session};
+use crate::session::Session;
 use crate::worker::Parts;
 use model::ResultCode;
 use proto::message;
@@ -122,13 +123,9 @@ pub(super) fn submit(session: &mut Session, parts: &mut Parts<'_>, mut change: C
         }
         Some(_) => {
             assert!(session.batch.is_empty(), "a change goes to the log by itself");
-            let identity = change.actor.clone();
             submitting::collect(session, parts, &group);
             submitting::under(session, std::mem::take(&mut change.conditions));
-            // It goes alone, so no other update is compared with this.
-            let authorization_id = Vec::new();
-            session.batch.acting =
-                Some(Box::new(ActingIdentity { identity, authorization_id, password: Some(change) }));
+            session.batch.acting = Some(submitting::acting_of(change));
             submitting::submit_collected(session, parts.dsa);
         }
     }
@@ -189,7 +186,7 @@ fn in_config_form<'a>(
     }
     judged?;
     parts.counters.count_operation(&request.message.request);
-    let (id, response) = (request.message.id, response_to(request));
+    let (id, response) = (request.message.id, response_to(&request.message.request));
     if asked.is_empty() {
         outcome::say(out, id, response, ResultCode::Success, &said);
         return Ok(());
@@ -211,10 +208,6 @@ fn in_config_form<'a>(
     };
     submitting::schema_change(session, parts, change, out);
     Ok(())
-}
-
-fn response_to(request: &Request<'_>) -> u8 {
-    tag::response_to(request.message.request.tag()).expect("updates have answers")
 }
 
 fn refused<'a>((code, text): Refusal) -> Refused<'a> {

@@ -3,6 +3,7 @@
 
 use crate::context::Reading;
 use crate::control::Requested;
+use crate::control::update::response_to;
 use crate::effective::Effective;
 use crate::identity::Identity;
 use crate::outcome;
@@ -11,7 +12,6 @@ use crate::transaction::Evaluation;
 use crate::worker::Parts;
 use model::ResultCode;
 use proto::message::Message;
-use proto::tag;
 use store::overlay::{OVERLAY_BYTES_MAX, Overlay};
 
 /// Answers an update that passed the stages before. `frame` is the message as which it would be logged.
@@ -24,7 +24,7 @@ pub(super) fn run(
     out: &mut Vec<u8>,
 ) {
     let message = Message::decode(frame).expect("it was decoded before, or just encoded");
-    let response = tag::response_to(message.request.tag()).expect("updates have answers");
+    let response = response_to(&message.request);
     let Parts { dsa, reader, scratch, now, .. } = parts;
     // Nothing of the session is on its way to the log, so the read point has all updates before this one.
     let pin = reader.pin();

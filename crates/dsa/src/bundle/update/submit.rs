@@ -119,10 +119,14 @@ pub(super) fn schema_change(
         session.answer_change(&change, &modified, out);
         return;
     }
-    let (identity, authorization_id) = (change.actor.clone(), Vec::new());
-    session.batch.acting =
-        Some(Box::new(ActingIdentity { identity, authorization_id, password: Some(change) }));
+    session.batch.acting = Some(acting_of(change));
     alone(session, parts, &message, |submission| submission.is_schema = true);
+}
+
+/// As whom a change is applied. It goes to the log alone, so no other update is compared with it.
+pub(super) fn acting_of(change: Change) -> Box<ActingIdentity> {
+    let identity = change.actor.clone();
+    Box::new(ActingIdentity { identity, authorization_id: Vec::new(), change: Some(change) })
 }
 
 /// Submits a message to the log by itself, marked as what it is.
@@ -212,7 +216,7 @@ fn submit_all(session: &mut Session, dsa: &Dsa, submission: Box<Submission>) {
     let acting = session.batch.acting.take();
     let actor = acting.as_ref().map_or(&session.identity, |acting| &acting.identity);
     let updates = Updates::new(submission, marks, session.sender(actor), reply);
-    let change = acting.and_then(|acting| acting.password);
+    let change = acting.and_then(|acting| acting.change);
     submit(session, dsa, &**journal, updates, waiting, change);
 }
 
