@@ -89,16 +89,16 @@ impl WantedOptions {
     /// none at all.
     pub fn described(&self) -> Vec<String> {
         let Some(options) = self.0.as_deref() else { return Vec::new() };
-        let as_values = |range: &dyn Fn(&str) -> String| {
-            let parts = options.split(';');
-            parts
-                .map(|part| if is_language_range(part) { range(part) } else { part.to_owned() })
-                .collect::<Vec<_>>()
-                .join(";")
+        let with = |end: &str| {
+            let values = options.split(';').map(|part| match is_language_range(part) {
+                true => format!("{}{end}", &part[..part.len() - 1]),
+                false => part.to_owned(),
+            });
+            values.collect::<Vec<_>>().join(";")
         };
-        let mut described = vec![as_values(&|range| range[..range.len() - 1].to_owned())];
+        let mut described = vec![with("")];
         if options.split(';').any(is_language_range) {
-            described.push(as_values(&|range| format!("{range}x")));
+            described.push(with("-x"));
         }
         described
     }

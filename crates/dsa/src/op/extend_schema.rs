@@ -155,14 +155,7 @@ fn plan(schema: &Schema, behaviour: u32, modify: &Modify<'_>) -> Result<Plan, Re
 
 /// What a modify adds and removes. The order of a client's changes does not count: what names another may come before it.
 fn changes<'a>(schema: &Schema, modify: &Modify<'a>) -> Result<Changes<'a>, Refusal> {
-    let known = schema.well_known();
-    let elements = [
-        (Some(known.attribute_types), Element::AttributeType),
-        (Some(known.object_classes), Element::ObjectClass),
-        (schema.find_type(b"dITContentRules"), Element::ContentRule),
-        (schema.find_type(b"nameForms"), Element::NameForm),
-        (schema.find_type(b"dITStructureRules"), Element::StructureRule),
-    ];
+    let elements = Element::ALL.map(|element| (schema.find_type(element.attribute().as_bytes()), element));
     let mut changes = Changes::default();
     for change in modify.changes.iter() {
         let description = change.modification.description;

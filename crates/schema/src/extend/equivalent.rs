@@ -4,7 +4,7 @@
 //! here. None of that makes a difference to an entry.
 
 use super::changes::Element;
-use super::judge::{self, Judged, Read};
+use super::judge::{self, Judged, Read, are_among};
 use crate::builtin;
 use crate::definition::{AttributeTypeDefinition, ObjectClassDefinition};
 use crate::{Rule, RuleKind, Schema, Syntax};
@@ -25,11 +25,11 @@ impl Schema {
     /// attributes. Descriptions, extensions, lengths and OBSOLETE are not compared. A rule has to be the same.
     pub fn has_already(&self, element: Element, value: &[u8]) -> Option<Already> {
         let Ok(Judged { oid, definition, .. }) = judge::read(element, value) else { return None };
-        let name = self.name_of(element, &oid)?;
+        let (name, there) = self.there(element, &oid)?;
         let is_equivalent = match &definition {
             Read::Type(given) => self.is_type_equivalent(self.find_type(oid.as_bytes())?, given),
             Read::Class(given) => self.is_class_equivalent(self.find_class(oid.as_bytes())?, given),
-            Read::Rule(text) => self.text_of(element, &oid)? == *text,
+            Read::Rule(given) => there == *given,
         };
         match is_equivalent {
             true => Some(Already::Equivalent),
@@ -84,9 +84,4 @@ impl Schema {
             && must == there.must.iter().copied().collect()
             && allowed.is_superset(&may)
     }
-}
-
-/// Are names among others?
-fn are_among(names: &[String], others: &[String]) -> bool {
-    names.iter().all(|name| others.iter().any(|other| other.eq_ignore_ascii_case(name)))
 }

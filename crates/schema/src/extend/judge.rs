@@ -143,7 +143,7 @@ impl Schema {
     }
 
     /// A definition that is there, for a text, and its own text.
-    fn there(&self, element: Element, oid: &str) -> Option<(String, String)> {
+    pub(super) fn there(&self, element: Element, oid: &str) -> Option<(String, String)> {
         let rules = self.dit.now();
         match element {
             Element::AttributeType => {
@@ -221,9 +221,6 @@ impl Schema {
     /// Does a definition of what is there mean the same to values and entries that have it, apart from what can be looked for in them?
     /// Then it keeps its number.
     pub(super) fn is_same_meaning(&self, judged: &Judged) -> bool {
-        let keeps = |before: &[String], after: &[String]| {
-            before.iter().all(|name| after.iter().any(|other| other.eq_ignore_ascii_case(name)))
-        };
         match &judged.definition {
             Read::Type(after) => {
                 let Some(id) = self.find_type(judged.oid.as_bytes()) else { return false };
@@ -238,12 +235,12 @@ impl Schema {
                     extensions: before.extensions.clone(),
                     ..after.clone()
                 };
-                same == *before && keeps(&before.names, &after.names)
+                same == *before && are_among(&before.names, &after.names)
             }
             Read::Class(after) => {
                 let Some(id) = self.find_class(judged.oid.as_bytes()) else { return false };
                 let before = &self.class(id).definition;
-                after.kind == before.kind && after.sup == before.sup && keeps(&before.names, &after.names)
+                after.kind == before.kind && after.sup == before.sup && are_among(&before.names, &after.names)
             }
             Read::Rule(_) => true,
         }
@@ -343,4 +340,9 @@ impl Schema {
         });
         types.chain(classes).chain(content).chain(forms).chain(of_structure).collect()
     }
+}
+
+/// Are names among others?
+pub(super) fn are_among(names: &[String], others: &[String]) -> bool {
+    names.iter().all(|name| others.iter().any(|other| other.eq_ignore_ascii_case(name)))
 }
