@@ -5,7 +5,7 @@
 mod attributes;
 mod lines;
 
-use crate::operational::{LOCKED, LOCKED_TIME};
+use crate::operational::{END_TIME, LOCKED, LOCKED_TIME};
 use crate::record::{Record, Records};
 use crate::report::Fault;
 use crate::source::{Form, Input, Piece, Source, Whole};
@@ -156,7 +156,7 @@ impl<'r, 'i, 's> Translation<'r, 'i, 's> {
             }
             Attribute::Expiry => match expiry(value) {
                 Some(end) => {
-                    put(b"pwdEndTime", &end);
+                    put(END_TIME, &end);
                     survey.put(&shown, Fate::Translated("pwdEndTime"));
                 }
                 None => survey.put(&shown, Fate::Left("they say that the account does not expire")),

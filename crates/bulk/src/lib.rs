@@ -27,6 +27,7 @@ pub use report::{
     Callbacks, FAULTS_MAX, Fault, ImportError, OnProgress, OnReject, Progress, ProgressReport, Summary,
 };
 pub use source::{Input, ReadSeek};
+pub use source_configuration::Configuration;
 pub use source_indexes::{ProposedIndexes, proposed_indexes};
 pub use source_rest::{SourceRest, source_rest};
 pub use survey::{Definition, Fate, Missing, Survey, survey};

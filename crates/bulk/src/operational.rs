@@ -7,10 +7,11 @@ pub enum Operational {
     /// They are kept as they stand.
     #[default]
     Keep,
-    /// They are left out; the entries get new ones. So is what other servers keep for themselves.
+    /// They are left out; the entries get new ones. So is what other servers keep for themselves, or translated where it locks or ends an
+    /// account.
     Strip,
     /// They are kept, nsUniqueId becomes entryUUID where there is none, and what other servers keep for themselves is left
-    /// out, or translated where it locks an account.
+    /// out, or translated where it locks or ends an account.
     Map,
 }
 
@@ -26,7 +27,7 @@ pub(crate) enum Foreign {
     /// Whether an account is locked: likewise, but `true` becomes a pwdAccountLockedTime that no time ends. It does so too when operational
     /// attributes are stripped, for else a locked account could be used.
     Lock,
-    /// When an account ends: likewise, but it becomes pwdEndTime.
+    /// When an account ends: likewise, but it becomes pwdEndTime, also when they are stripped.
     End,
 }
 

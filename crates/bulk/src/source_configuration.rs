@@ -2,14 +2,14 @@
 
 use proto::ldif::{Body, Parser, Value};
 
-/// Bytes of a configuration that is read.
-const CONFIGURATION_BYTES_MAX: usize = 64 << 20;
-
 /// A directive of slapd.conf: its word in lower case, and what follows.
 pub(crate) type Directive = (String, String);
 
-/// What a configuration says, in its order.
-pub(crate) enum Configuration {
+/// What the configuration of another server says.
+pub struct Configuration(pub(crate) Said);
+
+/// The same by its form, in its order.
+pub(crate) enum Said {
     /// Of slapd.conf.
     Slapd(Vec<Directive>),
     /// Of LDIF.
@@ -27,21 +27,18 @@ impl ConfigEntry {
 }
 
 impl Configuration {
-    /// Reads it, whichever it is.
+    /// Reads it, whichever it is. Its length is bounded by who has it in memory.
     ///
     /// # Errors
     /// The line that is no LDIF, and why.
-    pub(crate) fn read(text: &[u8]) -> Result<Configuration, (u64, String)> {
-        if text.len() > CONFIGURATION_BYTES_MAX {
-            return Err((1, format!("a configuration has {} MiB at most", CONFIGURATION_BYTES_MAX >> 20)));
-        }
+    pub fn read(text: &[u8]) -> Result<Configuration, (u64, String)> {
         let is_ldif = text
             .split(|byte| *byte == b'\n')
             .any(|line| line.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case(b"dn:")));
-        Ok(match is_ldif {
-            true => Configuration::Ldif(entries(text)?),
-            false => Configuration::Slapd(directives(&String::from_utf8_lossy(text))),
-        })
+        Ok(Configuration(match is_ldif {
+            true => Said::Ldif(entries(text)?),
+            false => Said::Slapd(directives(&String::from_utf8_lossy(text))),
+        }))
     }
 }
 

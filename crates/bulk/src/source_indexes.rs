@@ -2,7 +2,7 @@
 //! 389 Directory Server, config.ldif of OpenDJ.
 
 use crate::operational::foreign;
-use crate::source_configuration::{ConfigEntry, Configuration, Directive};
+use crate::source_configuration::{ConfigEntry, Configuration, Directive, Said};
 use schema::{Rule, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{IndexKind, IndexSettings};
@@ -23,15 +23,12 @@ pub struct ProposedIndexes {
 type Found = (String, Vec<String>);
 
 /// Proposes indexes for those that a configuration has.
-///
-/// # Errors
-/// The line that is no LDIF, and why.
-pub fn proposed_indexes(text: &[u8], schema: &Schema) -> Result<ProposedIndexes, (u64, String)> {
-    let found = match Configuration::read(text)? {
-        Configuration::Slapd(directives) => of_slapd(&directives),
-        Configuration::Ldif(entries) => entries.iter().flat_map(of_entry).collect(),
+pub fn proposed_indexes(configuration: &Configuration, schema: &Schema) -> ProposedIndexes {
+    let found = match &configuration.0 {
+        Said::Slapd(directives) => of_slapd(directives),
+        Said::Ldif(entries) => entries.iter().flat_map(of_entry).collect(),
     };
-    Ok(proposed(found, schema))
+    proposed(found, schema)
 }
 
 /// The directives `index` of slapd.conf.
@@ -144,7 +141,8 @@ mod tests {
     }
 
     fn texts(text: &str) -> (Vec<String>, Vec<String>) {
-        let found = proposed_indexes(text.as_bytes(), &schema()).expect("it can be read");
+        let configuration = Configuration::read(text.as_bytes()).expect("it can be read");
+        let found = proposed_indexes(&configuration, &schema());
         let left = found.left.iter().map(|(what, why)| format!("{what}: {why}"));
         (found.indexes.iter().map(ToString::to_string).collect(), left.collect())
     }
@@ -178,6 +176,6 @@ mod tests {
                       ds-cfg-index-type: substring\nds-cfg-index-type: ordering\nds-cfg-index-type: approximate\n";
         let (indexes, left) = texts(config);
         assert_eq!((&indexes[0][..], left.len()), ("cn:eq,sub,ord", 1));
-        assert!(proposed_indexes(b"dn: cn=x\nno ldif\n", &schema()).is_err());
+        assert!(Configuration::read(b"dn: cn=x\nno ldif\n").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! What the configuration of another server has besides indexes: access rules, and definitions of its schema.
 
-use crate::source_configuration::{ConfigEntry, Configuration, Directive};
+use crate::source_configuration::{ConfigEntry, Configuration, Directive, Said};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -20,16 +20,13 @@ pub struct SourceRest {
 }
 
 /// Finds what a configuration has besides indexes.
-///
-/// # Errors
-/// The line that is no LDIF, and why.
-pub fn source_rest(text: &[u8]) -> Result<SourceRest, (u64, String)> {
+pub fn source_rest(configuration: &Configuration) -> SourceRest {
     let mut rest = SourceRest::default();
-    match Configuration::read(text)? {
-        Configuration::Slapd(directives) => directives.iter().for_each(|directive| rest.directive(directive)),
-        Configuration::Ldif(entries) => entries.iter().for_each(|entry| rest.entry(entry)),
+    match &configuration.0 {
+        Said::Slapd(directives) => directives.iter().for_each(|directive| rest.directive(directive)),
+        Said::Ldif(entries) => entries.iter().for_each(|entry| rest.entry(entry)),
     }
-    Ok(rest)
+    rest
 }
 
 impl SourceRest {
@@ -98,7 +95,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> (u64, Vec<String>, Vec<String>) {
-        let rest = source_rest(text.as_bytes()).expect("it can be read");
+        let rest = source_rest(&Configuration::read(text.as_bytes()).expect("it can be read"));
         (rest.access_rules, rest.defined.into_iter().collect(), rest.schema_files)
     }
 
@@ -128,7 +125,7 @@ mod tests {
         let config = "dn: cn=Access Control Handler,cn=config\nobjectClass: top\n\
             ds-cfg-global-aci: (extop=\"1.2\")\nds-cfg-global-aci: (targetattr=\"*\")\n";
         assert_eq!(found(config).0, 2);
-        assert!(source_rest(b"dn: cn=x\nno ldif\n").is_err());
+        assert!(Configuration::read(b"dn: cn=x\nno ldif\n").is_err());
     }
 
     #[test]

@@ -76,8 +76,8 @@ EXAMPLES:
 OPERATIONAL ATTRIBUTES:
   What the server works out for every answer (structuralObjectClass, hasSubordinates, entryDN, ...) is never stored, nor
   is contextCSN. With `map` and `strip` that is so for what other servers keep for themselves too, among it access rules
-  (aci) and the state of password policies, which this server does not obey: docs/import-export.md lists it. With --url
-  all of it is left out, since no server takes it from a client.
+  (aci) and the state of password policies, which this server does not obey: docs/import-export.md lists it. What locks
+  or ends an account is translated. With --url all the rest is left out, since no server takes it from a client.
 
 EXIT CODES:
   0  all was imported

@@ -6,7 +6,9 @@ use crate::fill::Target;
 use crate::output::print;
 use crate::whole_file::WholeFile;
 use bulk::active_directory;
-use bulk::{Fate, Input, ProposedIndexes, SourceRest, Survey, proposed_indexes, source_rest, survey};
+use bulk::{
+    Configuration, Fate, Input, ProposedIndexes, SourceRest, Survey, proposed_indexes, source_rest, survey,
+};
 use schema::Schema;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -72,8 +74,8 @@ fn configured(path: &Path, schema: &Schema) -> Result<Configured, Failed> {
         return Err(Failed::at(path.display(), "it has more than 64 MiB"));
     }
     let failed = |(line, why)| Failed::of(format!("{}:{line}: {why}", path.display()));
-    let indexes = proposed_indexes(&text, schema).map_err(failed)?;
-    let rest = source_rest(&text).map_err(failed)?;
+    let configuration = Configuration::read(&text).map_err(failed)?;
+    let (indexes, rest) = (proposed_indexes(&configuration, schema), source_rest(&configuration));
     Ok(Configured { path: path.display().to_string(), indexes, rest })
 }
 
