@@ -90,6 +90,11 @@ pub trait Workload: Send {
         None
     }
 
+    /// Does a start write by itself what it knows of definitions and settings more than its log does?
+    fn starts_write(&self) -> bool {
+        self.defines() || self.settings().is_some()
+    }
+
     /// What does not hold where [`Workload::check`] finds something.
     fn property(&self) -> &'static str {
         properties::SENT

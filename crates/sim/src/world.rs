@@ -354,8 +354,8 @@ impl World {
             .ok_or_else(|| format!("there is no workload `{}`", setting.workload))?;
         let has_ranks = workload.has_transactions() && random.chance(500);
         let operator = workload.is_operated().then(Operator::default);
-        // A start writes by itself what it knows of definitions and settings more than its log does, as no replica may.
-        let starts_write = workload.defines() || workload.settings().is_some();
+        // No replica may do that.
+        let starts_write = workload.starts_write();
         let is_alone = operator.is_some() || starts_write;
         let group = setting.plan.group(&mut random, is_alone, &mut log);
         // Where there are backups the rules stay: points are named there by the records that clients wrote. Replicas have none
@@ -463,7 +463,7 @@ impl World {
         planted::watch(None);
         let (dir, unreadable) = (Path::new(DIR), |what| Violation { property: "the log can be read", what });
         let is_cut_short = self.random.chance(self.plan.starts.cut_short);
-        if self.has_other_rules || self.workload.defines() || self.workload.settings().is_some() {
+        if self.has_other_rules || self.workload.starts_write() {
             // A start writes a record of its own, where records may have been that are gone: of other rules, or of definitions that the log has
             // lost and their copy has. What is not promised may go with the power while a start is cut short.
             let may_lose = is_cut_short && self.log.mode == Mode::Always;
