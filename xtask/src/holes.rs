@@ -1,5 +1,5 @@
-//! The holes and faults that one test each finds: xtask/holes.toml says which. A row of the security requirements that is about an attack has one at
-//! least, for a test that was never seen to fail shows nothing.
+//! The holes and faults that one test each finds: xtask/holes.toml says which. A row of the security requirements that is about an attack, or whose test
+//! sees what does not happen, has one at least, for a test that was never seen to fail shows nothing.
 
 use crate::source::File;
 use crate::{Fault, rows};
@@ -66,7 +66,7 @@ fn list(root: &Path) -> Result<Vec<Hole>, String> {
     holes.collect()
 }
 
-/// Checks that each hole is declared and listed, its test is there, and each row that is about an attack has one.
+/// Checks that each hole is declared and listed, its test is there, and each row that needs one has one ([`rows::need_holes`]).
 pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
     let holes = list(root)?;
     let declared_in = |paths: &[&str]| -> BTreeSet<&str> {
@@ -92,7 +92,7 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Result<Vec<Fault>, String> {
         fault(format!("no test is said to find {name}"));
     }
     let with_holes: BTreeSet<&str> = holes.iter().map(|hole| &hole.row[..]).collect();
-    for row in rows::attacks(root)? {
+    for row in rows::need_holes(root)? {
         if !with_holes.contains(&row[..]) {
             fault(format!("no hole is planted for row {row}: nobody has seen its test fail"));
         }

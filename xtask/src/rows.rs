@@ -75,14 +75,14 @@ fn waits(id: &str, row: &toml::Table, files: &[File]) -> Vec<Fault> {
 }
 
 /// The rows that are about attacks and have a test, and those of groups and of what the server keeps: what their tests see is what does not happen.
-pub(crate) fn attacks(root: &Path) -> Result<Vec<String>, String> {
-    let is_attack = |id: &str| {
+pub(crate) fn need_holes(root: &Path) -> Result<Vec<String>, String> {
+    let needs_one = |id: &str| {
         ["X", "S", "L"].iter().any(|letter| id.starts_with(letter))
             || ["T3", "A5", "P6", "Y8", "G3"].contains(&id)
     };
     let listed = list(root)?;
     let has_test = |row: &toml::Table| row.get("lacks").and_then(|lacks| lacks.as_str()) != Some(ALL);
-    Ok(listed.into_iter().filter(|(id, row)| is_attack(id) && has_test(row)).map(|(id, _)| id).collect())
+    Ok(listed.into_iter().filter(|(id, row)| needs_one(id) && has_test(row)).map(|(id, _)| id).collect())
 }
 
 fn list(root: &Path) -> Result<BTreeMap<String, toml::Table>, String> {
