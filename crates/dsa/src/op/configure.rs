@@ -78,7 +78,7 @@ fn change(
     }
     let described = || modify.changes.iter().map(|change| change.modification.description);
     if let Some(fixed) = described().find_map(|description| setting::fixed(dsa, description)) {
-        return Err(unwilling(&format!(
+        return Err(unwilling(format!(
             "{} cannot be changed while the server runs: set `{}` in the configuration file or as a flag, and restart",
             fixed.attribute, fixed.key
         )));
@@ -148,7 +148,7 @@ fn refuse_needed(dsa: &Dsa, asked: &[IndexChange], read_point: ReadPoint<'_>) ->
     let is_dropped =
         |attribute_type| dropped.contains(&IndexName { attribute_type, kind: store::IndexKind::Equality });
     match in_force.indexed().find(|(_, attribute_type)| is_dropped(*attribute_type)) {
-        Some((name, _)) => Err(unwilling(&format!("constraint {name} needs the index"))),
+        Some((name, _)) => Err(unwilling(format!("constraint {name} needs the index"))),
         None => Ok(()),
     }
 }
