@@ -207,6 +207,7 @@ def test_exports_of_other_servers(folder, tmp_path, name, uuids):
     server = start(tmp_path, data=folder.data)
     found = server.search("-b", SUFFIX, f"(entryUUID={uuids[2]})", "*", "+").out
     if name == "db2ldif.ldif":
+        assert "pwdHistory: 20210504030203Z#1.3.6.1.4.1.1466.115.121.1.40#10#{SSHA}AAAA\n" in text
         # Its nsAccountLock locks an account here, too.
         alan = f"uid=alan,ou=Staff,{SUFFIX}"
         bind = ["ldapwhoami", "-x", "-H", server.url, "-D", alan, "-w", "turing"]
@@ -249,6 +250,12 @@ def test_an_export_of_opendj(folder, server):
     for target in (served, other.server):
         for name, word, code in (("ada", "lovelace", 0), ("alan", "turing", 0), ("grace", "hopper", 49), ("konrad", "turing", 49)):
             run("ldapwhoami", "-x", "-H", target.url, "-D", f"uid={name},ou=People,{SUFFIX}", "-w", word, code=code)
+        # A former password is refused where a policy says so, but no other one.
+        policy, ada = f"cn=history,{SUFFIX}", f"uid=ada,ou=People,{SUFFIX}"
+        target.modify(f"dn: {policy}\nchangetype: add\nobjectClass: device\nobjectClass: pwdPolicy\ncn: history\npwdAttribute: userPassword\npwdInHistory: 3\n")
+        target.modify(f"dn: {ada}\nchangetype: modify\nadd: pwdPolicySubentry\npwdPolicySubentry: {policy}\n")
+        for word, code in (("countess", 1), ("analytical", 0)):
+            run("ldappasswd", "-x", "-H", target.url, "-D", ada, "-w", "lovelace", "-s", word, code=code)
     served.modify(f"dn: uid=grace,ou=People,{SUFFIX}\nchangetype: modify\ndelete: pwdAccountLockedTime\n")
     run("ldapwhoami", "-x", "-H", served.url, "-D", f"uid=grace,ou=People,{SUFFIX}", "-w", "hopper")
 

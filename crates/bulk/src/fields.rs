@@ -3,6 +3,7 @@
 use crate::operational::{
     END_TIME, Foreign, LOCKED, LOCKED_TIME, Operational, foreign, locks, uuid_of, without_state,
 };
+use crate::password_history;
 use crate::record::Content;
 use crate::report::Fault;
 use crate::words::{Passwords, Words};
@@ -20,12 +21,25 @@ const REMEMBERED_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Keep(Description),
+    /// Former passwords: each value is put into the form of this server.
+    History(Description),
     /// The server works it out itself, or the import does without it.
     Drop,
     /// Another server's name for entryUUID.
     Uuid,
     /// It says whether the account is locked.
     Lock,
+}
+
+impl Fate {
+    /// The attribute that the values go into.
+    #[inline]
+    fn kept(self) -> Option<Description> {
+        match self {
+            Fate::Keep(description) | Fate::History(description) => Some(description),
+            Fate::Drop | Fate::Uuid | Fate::Lock => None,
+        }
+    }
 }
 
 /// Why an entry cannot be filled in one go.
@@ -104,15 +118,14 @@ impl<'s> Fields<'s> {
             if begins {
                 (last, fate) = (line.description, self.fate(at, &line)?);
             }
-            let Fate::Keep(description) = fate else { return Ok(self.note(fate, &line, value)?) };
+            let Some(description) = fate.kept() else { return Ok(self.note(fate, &line, value)?) };
             if begins && entry.position(description).is_some() {
                 return Err(Halt::Scattered);
             }
             if begins {
                 entry.push_attribute(description);
             }
-            let stored = self.words.stored(line.description, value);
-            entry.push_value(&stored.map_err(|reason| Fault::at(line.line, reason))?);
+            entry.push_value(&self.stored(fate, &line, value)?);
             Ok(())
         })
     }
@@ -125,9 +138,8 @@ impl<'s> Fields<'s> {
         content.try_each(|at, line| {
             let value = value_of(&line)?;
             let fate = self.fate(at, &line)?;
-            let Fate::Keep(description) = fate else { return self.note(fate, &line, value) };
-            let stored = self.words.stored(line.description, value);
-            let value = stored.map_err(|reason| Fault::at(line.line, reason))?;
+            let Some(description) = fate.kept() else { return self.note(fate, &line, value) };
+            let value = self.stored(fate, &line, value)?;
             let place = *places.entry(description).or_insert(attributes.len());
             if place == attributes.len() {
                 attributes.push((description, Vec::new()));
@@ -147,6 +159,15 @@ impl<'s> Fields<'s> {
         Ok(())
     }
 
+    /// What is stored of a value that goes into the entry.
+    #[inline]
+    fn stored<'v>(&mut self, fate: Fate, line: &Line<'_>, value: &'v [u8]) -> Result<Cow<'v, [u8]>, Fault> {
+        if let Fate::History(_) = fate {
+            return Ok(password_history::translated(value));
+        }
+        self.words.stored(line.description, value).map_err(|reason| Fault::at(line.line, reason))
+    }
+
     /// Takes note of a value that does not go into the entry as it stands.
     fn note(&mut self, fate: Fate, line: &Line<'_>, value: &[u8]) -> Result<(), Fault> {
         match fate {
@@ -156,7 +177,7 @@ impl<'s> Fields<'s> {
                 self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason))?);
             }
             Fate::Lock => self.is_locked |= locks(value),
-            Fate::Keep(_) | Fate::Drop => {}
+            Fate::Keep(_) | Fate::History(_) | Fate::Drop => {}
         }
         Ok(())
     }
@@ -214,7 +235,16 @@ impl<'s> Fields<'s> {
                 let reason = "it ends an account, for which the schema has no pwdEndTime";
                 return end_time.map(Fate::Keep).ok_or_else(|| Fault::at(line.line, reason));
             }
+            (Some(Foreign::History), Operational::Map) => {
+                let history = self.schema.find_description(password_history::ATTRIBUTE);
+                return Ok(history.map_or(Fate::Drop, Fate::History));
+            }
             (Some(_), Operational::Map | Operational::Strip) => return Ok(Fate::Drop),
+            (None, Operational::Map) if name.eq_ignore_ascii_case(password_history::ATTRIBUTE) => {
+                if let Ok(description) = description {
+                    return Ok(Fate::History(description));
+                }
+            }
             _ => {}
         }
         let is_stripped = self.operational == Operational::Strip;

@@ -9,6 +9,7 @@ mod fields;
 mod import;
 mod import_state;
 mod operational;
+mod password_history;
 mod record;
 pub mod remote;
 mod report;

@@ -29,6 +29,8 @@ pub(crate) enum Foreign {
     Lock,
     /// When an account ends: likewise, but it becomes pwdEndTime, also when they are stripped.
     End,
+    /// Former passwords: likewise, but they become values of pwdHistory when they are mapped.
+    History,
 }
 
 /// `pwdAccountLockedTime` of an account that is locked until an administrator ends it.
@@ -63,6 +65,7 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
     (Foreign::Uuid, &["nsUniqueId"]),
     (Foreign::Lock, &["ds-pwp-account-disabled", "nsAccountLock"]),
     (Foreign::End, &["ds-pwp-account-expiration-time"]),
+    (Foreign::History, &["passwordHistory"]),
     (Foreign::Own("access rules: pando access translate makes rules of them"), &["aci"]),
     // 389 Directory Server and its kin.
     (
@@ -86,7 +89,6 @@ const FOREIGN: &[(Foreign, &[&str])] = &[
             "passwordExpirationTime",
             "passwordExpWarned",
             "passwordGraceUserTime",
-            "passwordHistory",
             "passwordRetryCount",
             "retryCountResetTime",
             "tombstoneNumSubordinates",

@@ -1,6 +1,7 @@
 //! What an export of another server has that an import does not take as it stands: passwords, operational attributes, access rules.
 
 use crate::operational::{Foreign, foreign, locks, without_state};
+use crate::password_history;
 use crate::record::Records;
 use crate::report::Fault;
 use crate::source::{Input, Piece, Source, Whole};
@@ -17,7 +18,6 @@ const KEPT: [&str; 6] =
     ["createTimestamp", "creatorsName", "entryCSN", "entryUUID", "modifiersName", "modifyTimestamp"];
 const USER_PASSWORD: &str = "userPassword";
 const OBJECT_CLASS: &str = "objectClass";
-const PASSWORD_HISTORY: &str = "pwdHistory";
 
 /// What becomes of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,11 +129,11 @@ impl Survey {
             Some(Foreign::End) => Fate::Translated("pwdEndTime: nobody binds as them from then on"),
             Some(Foreign::Lock) => Fate::Left("they say that the account is not locked"),
             None if KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name)) => Fate::Kept,
-            // OpenDJ writes time, syntax and value; the specification has a length before the value.
-            None if name.eq_ignore_ascii_case(PASSWORD_HISTORY.as_bytes())
-                && value.splitn(4, |byte| *byte == b'#').count() < 4 =>
+            Some(Foreign::History) => Fate::Translated("pwdHistory"),
+            None if name.eq_ignore_ascii_case(password_history::ATTRIBUTE)
+                && password_history::is_foreign(value) =>
             {
-                Fate::Useless("their form is not the one here, so new passwords are not compared with them")
+                Fate::Translated("the form of this server")
             }
             None if name.eq_ignore_ascii_case(OBJECT_CLASS.as_bytes())
                 && schema.find_class(value).is_none() =>
@@ -271,7 +271,7 @@ mod tests {
              left out: ds-rlim-size-limit: 1: limits of clients: rules of [[limits.rule]] have them\n\
              left out: ds-sync-hist: 1: the other server's own\n\
              left out: ds-sync-state: 1: the other server's own\n\
-             kept: pwdHistory: 1: their form is not the one here, so new passwords are not compared with them\n\
+             translated: pwdHistory: 1: the form of this server\n\
              kept: userPassword {BLOWFISH}: 1: the scheme is not known here, so no password matches them\n\
              kept: userPassword {PBKDF2}: 1\n"
         );

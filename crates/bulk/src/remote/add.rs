@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::import_state::{self, ImportState, Importer};
 use crate::operational::{END_TIME, Foreign, LOCKED, LOCKED_TIME, foreign, locks, without_state};
+use crate::password_history;
 use crate::record::{Content, Place, Records};
 use crate::report::{Callbacks, Fault, ImportError, Summary};
 use crate::source::{Input, Piece, Source};
@@ -15,6 +16,7 @@ use proto::ldif::Value;
 use proto::list::{Attributes, put_attribute};
 use proto::message::Request;
 use proto::op::Add;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Adds in progress on one connection.
@@ -241,10 +243,13 @@ fn alone(piece: &Piece, place: &Place) -> (Piece, Place) {
     (Piece { bytes, input, form, line: place.begin_line, offset }, place_alone)
 }
 
+/// The values of an attribute.
+type Values<'v> = Vec<Cow<'v, [u8]>>;
+
 /// The attributes of a record as an add has them, without what only servers set. An account that the other server keeps locked is locked here.
 fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
     let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    let mut gathered: Vec<(Vec<u8>, Vec<&[u8]>)> = Vec::new();
+    let mut gathered: Vec<(Vec<u8>, Values<'_>)> = Vec::new();
     let mut is_locked = false;
     content.try_each(|_, line| {
         let Value::Bytes(value) = line.value else {
@@ -258,6 +263,7 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
         is_locked |= special == Some(Foreign::Lock) && locks(value);
         let description = match special {
             Some(Foreign::End) => END_TIME.to_vec(),
+            Some(Foreign::History) => password_history::ATTRIBUTE.to_vec(),
             Some(_) => return Ok(()),
             None if is_bookkeeping => return Ok(()),
             None => description,
@@ -266,17 +272,18 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
         if place == gathered.len() {
             gathered.push((description, Vec::new()));
         }
-        gathered[place].1.push(value);
+        let is_history = gathered[place].0.eq_ignore_ascii_case(password_history::ATTRIBUTE);
+        gathered[place].1.push(if is_history { password_history::translated(value) } else { value.into() });
         Ok(())
     })?;
     if is_locked {
         // Instead of a lock of the entry's own, which may end.
         gathered.retain(|(description, _)| !description.eq_ignore_ascii_case(LOCKED_TIME));
-        gathered.push((LOCKED_TIME.to_vec(), vec![LOCKED]));
+        gathered.push((LOCKED_TIME.to_vec(), vec![LOCKED.into()]));
     }
     let mut out = Vec::new();
     for (description, values) in gathered {
-        put_attribute(&mut out, &description, values);
+        put_attribute(&mut out, &description, values.iter().map(|value| &value[..]));
     }
     Ok(out)
 }
