@@ -34,6 +34,9 @@ use crate::shard::ReadPoint;
 use model::{Description, EntryId, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+/// Slots that are looked at for each entry that may be there.
+const SLOTS_FOR_AN_ENTRY: usize = 16;
+
 /// One index: what kind of keys it holds of one attribute type.
 /// Readers share it without a lock: each structure is one that a single writer changes while others read.
 pub(crate) struct AttributeIndex {
@@ -245,7 +248,7 @@ impl<'a> ReadPoint<'a> {
     }
 
     /// Entries that may have an attribute. `None` if that cannot be known soon: by an index on its presence there are more than `most`, or
-    /// there is none, and more than `entries_max` entries to be looked at.
+    /// there is none, and more than `entries_max` entries to be looked at, or there were once [`SLOTS_FOR_AN_ENTRY`] times as many.
     pub fn may_have_attribute(
         self,
         attribute_type: TypeId,
@@ -259,7 +262,13 @@ impl<'a> ReadPoint<'a> {
                 most
             }
             None => {
-                ids.extend(1..self.shard.ids_end().min(u32::try_from(entries_max).ok()?.saturating_add(2)));
+                let end = self.shard.ids_end();
+                // An id without an entry costs a look at its slot.
+                let slots_max = entries_max.saturating_mul(SLOTS_FOR_AN_ENTRY);
+                if self.shard.entries() > entries_max as u64 || end as usize > slots_max {
+                    return None;
+                }
+                ids.extend((1..end).filter(|id| self.entry(EntryId(*id)).is_some()));
                 entries_max
             }
         };

@@ -148,8 +148,8 @@ fn lead(
         Met::Hidden(_) => None,
     };
     let (object, referral, is_itself) = met(dn, is_add)?;
-    // The other entry would lose a value of the name that it has there, for which nobody has judged the right, and the URL would lead nowhere.
-    if is_itself && matches!(request, Request::ModifyDn(_)) {
+    // The URL would lead nowhere; and by a rename the other entry would lose a value of the name that it has there, for which nobody has judged the right.
+    if is_itself && matches!(request, Request::ModifyDn(_) | Request::Delete(_)) {
         return None;
     }
     // It becomes a name of the same server, or the entry cannot go there.

@@ -315,6 +315,8 @@ fn updates_that_are_about_this_server_too_are_asked_of_no_other() {
         assert_eq!(root.delete_with(BELOW, &[chaining_behavior::control(&refers, false)]).end.code, Referral);
         assert_eq!(root.delete_with(BELOW, &[manage_dsa_it::control(true)]).end.code, NoSuchObject);
         assert_eq!(root.delete(UNKNOWN).code, Referral);
+        // The entry that the object stands for is not deleted for it.
+        assert_eq!(root.delete(AWAY).code, Referral);
         // From the one server to the other, or to a third.
         for superior in ["ou=people,dc=example", "cn=x,ou=unknown,dc=example"] {
             assert_eq!(root.rename(BELOW, "cn=z", true, Some(superior)).code, AffectsMultipleDsas);

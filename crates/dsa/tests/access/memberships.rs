@@ -463,6 +463,21 @@ fn an_entry_is_whole_however_many_others_it_names() {
     assert_eq!(found.values("cn"), Some(vec!["staff".to_owned()]));
 }
 
+/// Without an index the entries that are there count, whatever was there before.
+#[test]
+fn entries_that_were_deleted_do_not_count() {
+    let mut config = config();
+    config.store.indexes.clear();
+    let mut root = Client::with(config);
+    add_group(&mut root, ADMINS, &[ADA]);
+    root.must_add("ou=many,dc=example", &[("objectClass", &["organizationalUnit"])]);
+    many().for_each(|dn| root.must_add(&dn, &[("objectClass", &["account"])]));
+    assert_eq!((shown(&mut root, ADA), found(&mut root, "(memberOf=*)")), (Vec::new(), Vec::new()));
+    many().for_each(|dn| assert_eq!(root.delete(&dn).code, Success));
+    assert_eq!(shown(&mut root, ADA), [ADMINS]);
+    assert_eq!(found(&mut root, "(memberOf=*)"), [ADA]);
+}
+
 /// The searches of all groups have one budget for an entry: one that takes much does not find it when there are many, and those that take
 /// little do.
 #[test]
