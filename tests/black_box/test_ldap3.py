@@ -84,7 +84,12 @@ def test_asynchronous_and_abandon(reader):
     for message in messages[:-1]:
         answer, result = connection.get_response(message, timeout=PATIENCE)
         assert len(answer) == 3 and result["result"] == 0
+    # With a timeout its thread would take the closed socket for one that is slow, and ask it again and again for as long as this process runs.
+    connection.receive_timeout = None
+    receiver = connection.strategy.receiver
     connection.unbind()
+    receiver.join(PATIENCE)
+    assert not receiver.is_alive(), "the thread of the connection goes on"
 
 
 def test_escaped_filters(reader):
