@@ -32,6 +32,8 @@ texts.install()
 written.install()
 # Seconds that anything may take before it counts as hanging. A bound, never a wait.
 PATIENCE = 60
+# Seconds between two questions whether something is so: first, and at most.
+PAUSE_MIN, PAUSE_MAX = 0.001, 0.02
 # How often each test kills that does so at random moments, and what the moments follow from.
 KILLS = int(os.environ.get("PANDO_KILLS", "4"))
 KILL_SEED = os.environ.get("PANDO_KILL_SEED", "7")
@@ -124,9 +126,25 @@ def wait_until(moment):
 def wait_for(condition, what="it takes too long"):
     """Asks again and again until `condition` returns something true, which is returned. It fails with `what` when patience ends."""
     end = time.monotonic() + PATIENCE
+    pause = PAUSE_MIN
     while not (found := condition()):
         assert time.monotonic() < end, what
+        # Who asks without a pause takes the core from the servers that it waits for.
+        select.select([], [], [], pause)
+        pause = min(2 * pause, PAUSE_MAX)
     return found
+
+
+def wait_for_listener(port, process, said):
+    """Waits until a server of others accepts connections. If it ends before, this fails with what `said` returns."""
+
+    def listens():
+        assert process.poll() is None, said()
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return True
+
+    wait_for(listens, "it does not listen")
 
 
 def stop_all_threads(pid):

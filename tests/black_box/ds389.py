@@ -8,10 +8,9 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
 
-from conftest import ADMIN, PATIENCE, SECRET, SUFFIX, run
+from conftest import ADMIN, PATIENCE, SECRET, SUFFIX, run, wait_for_listener
 
 ROOT = Path(os.environ.get("LOGCONV", "/nowhere/usr/bin/logconv")).parents[2]
 NS_SLAPD, SHARE = ROOT / "usr/sbin/ns-slapd", ROOT / "usr/share/dirsrv"
@@ -86,14 +85,7 @@ class Ds389:
             stderr=subprocess.STDOUT,
             env={**os.environ, "LD_LIBRARY_PATH": SEARCHED},
         )
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                break
-            except OSError:
-                assert self.process.poll() is None, self.log.read_text() + (folder / "log/errors").read_text()
-                assert time.monotonic() < end, "389 Directory Server does not listen"
+        wait_for_listener(self.port, self.process, lambda: self.log.read_text() + (folder / "log/errors").read_text())
         (folder / "content.ldif").write_text(ldif)
         run("ldapadd", "-x", "-H", self.url, "-D", ADMIN, "-w", SECRET, "-f", folder / "content.ldif")
 

@@ -3,12 +3,11 @@
 import os
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import ADMIN, PATIENCE, SECRET, SUFFIX, run
+from conftest import ADMIN, PATIENCE, SECRET, SUFFIX, run, wait_for_listener
 from verdicts import (
     ANN, BOSS, EXTRA, GROUPS, LDIF, PEOPLE, STAFF, UNIQUE, Differences, connect_admin, explained, put_translated, verdicts,
 )
@@ -121,14 +120,7 @@ class Slapd:
             stdout=subprocess.DEVNULL,
             env={**os.environ, "LD_LIBRARY_PATH": LIBRARIES},
         )
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                break
-            except OSError:
-                assert self.process.poll() is None, self.log.read_text()
-                assert time.monotonic() < end, "slapd does not listen"
+        wait_for_listener(self.port, self.process, self.log.read_text)
         (folder / "content.ldif").write_text(LDIF)
         run("ldapadd", "-x", "-H", self.url, "-D", ADMIN, "-w", SECRET, "-f", folder / "content.ldif")
 
