@@ -9,6 +9,8 @@ use proto::message::Request;
 use proto::op::modify::{Changes, Modify, ModifyKind, change_list};
 
 const CONFIG: &[u8] = b"cn=config";
+/// What was changed of settings of the server alone.
+const NODE: &[u8] = b"cn=node,cn=config";
 
 /// A connection to a server whose settings are looked at or changed.
 pub struct Settings {
@@ -55,6 +57,14 @@ impl Settings {
     /// As [`Settings::open`].
     pub fn read(&mut self) -> Result<Option<Attributes>, ClientError> {
         entry(&mut self.link, CONFIG)
+    }
+
+    /// All attributes of the entry with the changes of settings of the server alone; `None` if the client may not know of it, or the server has none.
+    ///
+    /// # Errors
+    /// As [`Settings::open`].
+    pub fn read_node(&mut self) -> Result<Option<Attributes>, ClientError> {
+        entry(&mut self.link, NODE)
     }
 
     /// Makes a change, all steps in one request. One that is only checked changes nothing, and is refused as the change would be.

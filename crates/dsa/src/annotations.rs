@@ -34,6 +34,11 @@ impl Annotations {
         self.is_wanted = true;
     }
 
+    /// None are kept from now on.
+    pub(crate) fn close(&mut self) {
+        *self = Annotations::default();
+    }
+
     /// Does somebody want to know?
     #[inline]
     pub(crate) fn are_wanted(&self) -> bool {

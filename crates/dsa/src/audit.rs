@@ -97,13 +97,13 @@ pub struct Trail {
     wanted: AtomicU64,
     is_failing: AtomicBool,
     /// Are updates refused while the audit log cannot be written?
-    refuses: bool,
+    refuses: AtomicBool,
 }
 
 impl Trail {
     /// Of a directory. `refuses`: no update is taken while the audit log cannot be written.
     pub fn new(refuses: bool) -> Trail {
-        Trail { refuses, ..Trail::default() }
+        Trail { refuses: refuses.into(), ..Trail::default() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Taken> {
@@ -134,9 +134,14 @@ impl Trail {
         self.is_failing.store(is_failing, Ordering::Release);
     }
 
+    /// Updates are refused, or not, while it cannot be written, from now on.
+    pub fn set_refuses(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::Relaxed);
+    }
+
     /// Why updates are refused, if they are.
     pub fn refusal(&self) -> Option<&'static str> {
-        let refuses = self.refuses && self.is_failing.load(Ordering::Acquire);
+        let refuses = self.is_failing.load(Ordering::Acquire) && self.refuses.load(Ordering::Relaxed);
         refuses.then_some("log.audit-file cannot be written: nothing is changed until it can")
     }
 
@@ -150,7 +155,7 @@ impl Trail {
     pub fn may_keep(&self, index: u64) -> bool {
         self.wanted.fetch_max(index, Ordering::Release);
         self.safe.load(Ordering::Acquire) >= index
-            || (!self.refuses && self.is_failing.load(Ordering::Acquire))
+            || (!self.refuses.load(Ordering::Relaxed) && self.is_failing.load(Ordering::Acquire))
     }
 
     /// Can it not be written?

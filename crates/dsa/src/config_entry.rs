@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::engine::Dsa;
 use crate::monitor_entries::Measure;
 use crate::settings::{INDEX, online};
-use crate::system::put_all;
+use crate::system::{CONFIG_DN, NODE_CONFIG_DN, Update, put_all};
 use model::Entry;
 use schema::Schema;
 use store::{ReadPoint, Reader};
@@ -31,6 +31,20 @@ pub(crate) fn fill_schema(entry: &mut Entry, schema: &Schema) {
     put_all(entry, schema, "objectClass", ["top", "olcSchemaConfig"]);
     let text = "Entries with definitions can be added below; definitions are shown in cn=Subschema";
     put_all(entry, schema, "description", [text]);
+}
+
+/// The entry that has the last changes of the settings of this server.
+pub(crate) fn fill_node(entry: &mut Entry, schema: &Schema) {
+    put_all(entry, schema, "objectClass", ["top", "extensibleObject"]);
+    put_all(entry, schema, "description", ["Changes of settings of this server alone, which cn=config has"]);
+}
+
+/// The settings of this server that can be changed, as they are in force, and the entry that has their last changes.
+pub(crate) fn refresh_node(dsa: &Dsa, update: &mut Update<'_>) {
+    let Some(settings) = dsa.node_settings.get() else { return };
+    let attributes = settings.keys().iter().map(|key| key.attribute.as_str());
+    update.replace(CONFIG_DN, attributes.zip(settings.values()));
+    update.replace(NODE_CONFIG_DN, [(HISTORY, settings.history())]);
 }
 
 /// What does change.

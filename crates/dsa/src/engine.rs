@@ -22,6 +22,7 @@ use crate::journal::{Journal, Updates};
 use crate::lifetimes::Lifetimes;
 use crate::limits::Limits;
 use crate::monitor::Monitor;
+use crate::node_settings::NodeSettings;
 use crate::own_entry::OwnEntry;
 use crate::password::nobody::Nobody;
 use crate::password::policies::Policies;
@@ -105,6 +106,8 @@ pub struct Dsa {
     pub(crate) tokens: OnceLock<Arc<dyn Tokens>>,
     /// What begins security contexts, if clients may bind by some.
     pub(crate) contexts: OnceLock<Arc<dyn Contexts>>,
+    /// What has the settings of this server alone, if they can be changed.
+    pub(crate) node_settings: OnceLock<Arc<dyn NodeSettings>>,
 }
 
 impl Dsa {
@@ -210,6 +213,14 @@ impl Dsa {
     /// When it was called before.
     pub fn begin_contexts_by(&self, contexts: Arc<dyn Contexts>) {
         assert!(self.contexts.set(contexts).is_ok(), "a server has one keytab");
+    }
+
+    /// Changes settings of this server by this from now on.
+    ///
+    /// # Panics
+    /// When it was called before.
+    pub fn change_node_settings_by(&self, settings: Arc<dyn NodeSettings>) {
+        assert!(self.node_settings.set(settings).is_ok(), "a server has its settings once");
     }
 
     /// How often limits of clients were reached.

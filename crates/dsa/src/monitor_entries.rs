@@ -141,6 +141,7 @@ pub(crate) fn refresh(dsa: &Dsa, now: Now) {
         let settings = config_entry::measures();
         // In the same batch, so both are of one moment.
         update.replace(CONFIG_DN, settings.map(|(name, measure)| (name, measure.take(dsa, now))));
+        config_entry::refresh_node(dsa, update);
     });
 }
 

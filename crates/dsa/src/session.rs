@@ -3,12 +3,14 @@
 
 mod accounts;
 mod gone;
+mod logged;
 mod pace;
 mod read_age;
 mod reads;
 pub(crate) mod security;
 
 pub use self::gone::{Accounts, Gone};
+pub use self::logged::Standing;
 use self::pace::Pace;
 use self::read_age::ReadAge;
 pub(crate) use self::reads::Mixed;
@@ -266,23 +268,10 @@ impl Session {
         })
     }
 
-    /// Remembers from now on who its binds made it, for [`Session::take_binds`]. Of a session that nobody asks this of, nothing is kept.
-    /// `connection`: its number in the access log.
-    pub fn remember_binds(&mut self, connection: u64) {
-        self.binds = Some(Vec::new());
-        self.connection = connection;
-    }
-
     /// Whose updates they are that it submits as an identity.
     pub(crate) fn sender<'s>(&self, identity: &'s Identity) -> Sender<'s> {
         let via = self.security.via();
         Sender { identity, client: self.peer.client(), via, connection: self.connection }
-    }
-
-    /// The message ids of binds that have succeeded since the last call, and who each made the session.
-    /// A bundle may have several, so the identity at its end tells nothing of its other requests.
-    pub fn take_binds(&mut self) -> impl Iterator<Item = (i32, Vec<u8>)> {
-        self.binds.as_mut().map(std::mem::take).unwrap_or_default().into_iter()
     }
 
     /// Its connection is secured by TLS, with keys of so many bits. Who the client proved to be on an open wire counts no more (RFC 4513

@@ -26,7 +26,7 @@ use crate::password::{Failures, Forms};
 use crate::peers::Peers;
 use crate::reads::ReadSettings;
 use crate::settings::{Choices, Chosen};
-use crate::system::{CONFIG_DN, ROOT_DSES, SCHEMA_CONFIG_DN, System};
+use crate::system::{CONFIG_DN, NODE_CONFIG_DN, ROOT_DSES, SCHEMA_CONFIG_DN, System};
 use crate::throttle::Throttle;
 use crate::transaction::{self, OpenCount};
 use crate::{config_entry, monitor_entries, root_dse, subschema};
@@ -57,6 +57,7 @@ fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(Stri
     add(SUBSCHEMA_DN.to_owned(), &|entry| subschema::fill(entry, schema, config.schema_since_ms));
     add(CONFIG_DN.to_owned(), &|entry| config_entry::fill(entry, schema, config));
     add(SCHEMA_CONFIG_DN.to_owned(), &|entry| config_entry::fill_schema(entry, schema));
+    add(NODE_CONFIG_DN.to_owned(), &|entry| config_entry::fill_node(entry, schema));
     for item in monitor_entries::all() {
         add(item.dn(), &|entry| item.fill(entry, schema, config));
     }
@@ -159,6 +160,7 @@ impl Dsa {
             outward: OnceLock::new(),
             tokens: OnceLock::new(),
             contexts: OnceLock::new(),
+            node_settings: OnceLock::new(),
         }))
     }
 }

@@ -331,6 +331,11 @@ impl Worker {
         self.scratch.annotations.open();
     }
 
+    /// Keeps nothing of that from now on.
+    pub fn drop_annotations(&mut self) {
+        self.scratch.annotations.close();
+    }
+
     /// What there is to tell of the requests that were answered since [`Worker::forget_annotations`].
     pub fn annotations(&self) -> &[Annotation] {
         self.scratch.annotations.kept()

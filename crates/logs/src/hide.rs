@@ -39,6 +39,11 @@ impl Hider {
         Hider { values, key }
     }
 
+    /// These values may be in lines from now on. The key stays.
+    pub fn choose(&mut self, values: Values) {
+        self.values = values;
+    }
+
     /// Does something stand for values?
     pub(crate) fn hides(&self) -> bool {
         self.values != Values::All

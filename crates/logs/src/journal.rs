@@ -2,6 +2,7 @@
 
 use crate::form::Form;
 use crate::frame;
+use crate::hide::Values;
 use crate::line::{Lines, Operation, Origin, Outcome, Place};
 use crate::open::{Open, Pending, Slots};
 use crate::record::{Record, Stamp};
@@ -64,6 +65,19 @@ impl Journal {
         Journal { redactor: Some(redactor), ..self }
     }
 
+    /// These operations have lines from now on.
+    pub fn choose_access(&mut self, access: Access) {
+        if access != self.access {
+            self.access = access;
+            self.lines = self.form.lines(self.origin.clone(), access == Access::All);
+        }
+    }
+
+    /// Records may have these values in lines from now on.
+    pub fn choose_values(&mut self, values: Values) {
+        self.redactor.iter_mut().for_each(|redactor| redactor.choose(values));
+    }
+
     /// Appends what a file begins with.
     pub fn header(&self, out: &mut Vec<u8>) {
         self.lines.header(out);
@@ -95,6 +109,10 @@ impl Journal {
                 self.secured(stamp, strength, [version, suite], out);
             }
             Record::Request { .. } => self.request(stamp, &record, out),
+            // No request has this messageID: the session was somebody before the log had it.
+            Record::Bound { id: 0, dn } => {
+                self.connection(stamp).dn = String::from_utf8_lossy(dn).into_owned();
+            }
             Record::Bound { id, dn } => self.connection(stamp).bound(id, dn),
             Record::Answer { id, code, text, entries, bytes, annotation } => {
                 let Some(pending) = self.connection(stamp).take(id) else { return };

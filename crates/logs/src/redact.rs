@@ -1,6 +1,6 @@
 //! Records without secrets. An IO thread copies names and filters as they came; the thread that writes takes out of them what no log may have.
 
-use crate::hide::{self, Hider, Names};
+use crate::hide::{self, Hider, Names, Values};
 use crate::record::Record;
 use model::ResultCode;
 use proto::message::{Message, Request};
@@ -29,6 +29,11 @@ impl Redactor {
     pub fn new(schema: Arc<Schema>, hider: Hider) -> Redactor {
         let names = Names::default();
         Redactor { schema, hider, names, target: Vec::new(), detail: Vec::new(), acting: Vec::new() }
+    }
+
+    /// These values may be in lines from now on.
+    pub fn choose(&mut self, values: Values) {
+        self.hider.choose(values);
     }
 
     /// The record without secrets.

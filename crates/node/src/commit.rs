@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod differing;
+mod due;
 mod failed;
 mod pace;
 mod propose;
@@ -22,6 +23,7 @@ mod thread;
 mod wall;
 mod watch;
 
+pub use due::SnapshotLimits;
 pub use failed::Failed;
 pub use queue::Queue;
 pub use status::Status;
@@ -71,7 +73,7 @@ pub struct Committer {
     compare: Option<Compare>,
     /// What is committed waits for a reader here: see [`Replica::waits_for_readers`].
     waits_for_readers: bool,
-    limits: Limits,
+    snapshots: Arc<SnapshotLimits>,
     wall: Wall,
     /// When the last checkpoint was taken, and when the last step was: of the clock that steps are given.
     checkpoint_ms: Option<u64>,
@@ -133,6 +135,7 @@ impl Committer {
         queue.status().begin(files, limits.memory_bytes_max);
         queue.status().on_applied(applied);
         queue.status().on_behaviour(end.behaviour);
+        let snapshots = Arc::new(SnapshotLimits::new(&limits, &queue));
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().last_csn().unix_ms());
@@ -146,7 +149,7 @@ impl Committer {
             forward: None,
             compare: None,
             waits_for_readers: false,
-            limits,
+            snapshots,
             wall,
             checkpoint_ms: None,
             now_ms: 0,
@@ -179,6 +182,11 @@ impl Committer {
     /// Index of the last record that was applied.
     pub fn applied(&self) -> Index {
         self.replica.applied()
+    }
+
+    /// When snapshots are due, to be changed while it works.
+    pub fn snapshot_limits(&self) -> &Arc<SnapshotLimits> {
+        &self.snapshots
     }
 
     /// Where updates of its sessions go, and its status, to which snapshots are to be reported.

@@ -13,6 +13,7 @@ use crate::failed::Failed;
 use clap::{Args as ClapArgs, Subcommand};
 use diff::Between;
 use place::Place;
+use running::Whose;
 use std::path::PathBuf;
 
 /// Read, change and compare the settings of a running server.
@@ -42,8 +43,8 @@ enum Action {
     /// Change a setting while the server runs
     ///
     /// Only keys that docs/configuration.md calls changeable can be changed. The change is in force, and durable, when the command returns.
-    /// It holds after a restart too, whatever the configuration file says, until the file says something else than before. Prints the
-    /// line of the key as it was (-) and as it is (+).
+    /// It holds after a restart too, whatever the configuration file says, until the file says something else than before. A key of the scope
+    /// node is changed at the server of --url alone. Prints the line of the key as it was (-) and as it is (+).
     Set {
         #[command(flatten)]
         place: Place,
@@ -77,6 +78,9 @@ enum Action {
         /// With --from: the settings after this change, not those in force
         #[arg(long, value_name = "NUMBER", requires = "from")]
         to: Option<u64>,
+        /// With --from: the number is that of a change of settings of the server itself
+        #[arg(long, requires = "from")]
+        node: bool,
     },
 
     /// List the last changes: number, time, and who made them
@@ -86,6 +90,9 @@ enum Action {
     History {
         #[command(flatten)]
         place: Place,
+        /// List the changes of settings of the server itself, which no other node and no backup has; they have numbers of their own
+        #[arg(long)]
+        node: bool,
     },
 
     /// Take back a change
@@ -98,6 +105,9 @@ enum Action {
         /// The number of a change; without it the last one
         #[arg(value_name = "NUMBER")]
         number: Option<u64>,
+        /// The change is one of settings of the server itself
+        #[arg(long)]
+        node: bool,
         /// Let the server check the change, and change nothing
         #[arg(long)]
         dry_run: bool,
@@ -127,11 +137,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failed> {
         Action::Set { place, key, values, configured, dry_run } => {
             set::run(place, key, (!configured).then_some(values), *dry_run)
         }
-        Action::Diff { place, file, from, to } => {
+        Action::Diff { place, file, from, to, node } => {
             let with_file = file.as_deref().map_or(Between::Defaults, Between::File);
-            diff::run(place, &from.map_or(with_file, |from| Between::Changes(from, *to)))
+            diff::run(place, &from.map_or(with_file, |from| Between::Changes(Whose::of(*node), from, *to)))
         }
-        Action::History { place } => history::run(place),
-        Action::Undo { place, number, dry_run } => undo::run(place, *number, *dry_run),
+        Action::History { place, node } => history::run(place, Whose::of(*node)),
+        Action::Undo { place, number, node, dry_run } => {
+            undo::run(place, Whose::of(*node), *number, *dry_run)
+        }
     }
 }

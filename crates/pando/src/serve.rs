@@ -17,7 +17,7 @@ use node::indexer;
 use server::chaining::Chains;
 use server::config::{self, Config, Listen};
 use server::tokens::TokenKeys;
-use server::{Endpoints, Reloaded, directory};
+use server::{Endpoints, OwnSettings, Reloaded, directory};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -236,8 +236,10 @@ fn endpoints(config: &Config, clock: &SystemClock) -> Result<Endpoints, Failed> 
         .map(Arc::new);
     let contexts =
         contexts(config).map_err(|reason| Failed::configured([format!("gssapi.keytab: {reason}")]))?;
+    // What is recorded is known when the data directory is taken.
+    let own = OwnSettings::in_memory(config);
     let words = config.dictionary().map_err(|error| Failed::at("password-dictionary", error))?;
-    Ok(Endpoints { bound, files, chains, contexts, logs: config.logs.clone(), words, auditor: None })
+    Ok(Endpoints { bound, files, chains, contexts, own, words, auditor: None })
 }
 
 /// What begins security contexts of GSSAPI, if there is a keytab.

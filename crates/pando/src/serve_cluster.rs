@@ -20,7 +20,7 @@ use node::transfer::Progress;
 use peers::{Address, Authority, Boot, Identity, JoinRequest, Listens, NodeKey, Options, Peers, Seen, Token};
 use schema::Schema;
 use server::cluster::{Beside, Facts, JoinBody, Node};
-use server::config::{Config, Listener, OnLogFailure};
+use server::config::{Config, Listener};
 use server::{Ended, Endpoints, Logged, directory};
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
@@ -214,10 +214,7 @@ pub(crate) fn serve(
         let text = "--sync: a node of a cluster syncs what it answers: leave it at `always`";
         return Err(Failed::configured([text]));
     }
-    if config.on_log_failure == OnLogFailure::ReadOnly {
-        let text = "a node of a cluster that cannot write its log must not answer as one that has everything: leave it at `exit`";
-        return Err(Failed::configured([format!("--on-log-failure: {text}")]));
-    }
+    config.not_of_a_cluster().map_or(Ok(()), |text| Err(Failed::configured([text])))?;
     if !config.import.is_empty() {
         return Err(Failed::at(
             "--import",
@@ -367,8 +364,11 @@ fn serve_node(
         links.set_joined(joined(&folder)?.members);
     }
     links.set_members(&node.linked(&members));
-    let mut auditor = serve_data::auditor(config, &data, clock)?;
-    let mut config = config.clone();
+    let (mut config, own) = serve_data::take_own(config, &data, clock, true)?;
+    // It may have been changed before this was a node.
+    config.not_of_a_cluster().map_or(Ok(()), |text| Err(Failed::configured([text])))?;
+    let mut auditor = serve_data::auditor(&config, &own, &data, clock)?;
+    endpoints.own = own;
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
     let schema = schema(&config, &data)?;
     let (config, recovered) = take_up(config, &data, &schema, clock, node.id(), &links)?;
@@ -391,9 +391,8 @@ fn serve_node(
     node.begin(control, Arc::clone(committer.queue()), Box::new(reads_alone));
     let indexes = data.indexes().map_err(refused)?;
     let beside = Some(Beside { node, folder, links, transfer });
-    let (options, on_failure) = (config.options, config.on_log_failure);
     let logged = Logged { committer, snapshots, indexes, beside };
-    let served = server::serve_logged(logged, endpoints, options, on_failure, print_ready);
+    let served = server::serve_logged(logged, endpoints, config.options, print_ready);
     match served.map_err(cannot_serve)? {
         Ended::Over => Ok(()),
         Ended::Again => {

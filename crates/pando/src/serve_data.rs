@@ -17,7 +17,7 @@ use node::keep::keep;
 use schema::Schema;
 use server::config::{Change, Config, DEFAULT_DATA};
 use server::logs::Auditor;
-use server::{Endpoints, Logged, directory};
+use server::{Endpoints, Logged, OwnSettings, directory};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +30,9 @@ pub(crate) fn serve(
     clock: &SystemClock,
 ) -> Result<(), Failed> {
     let data = open(dir, refused)?;
-    let mut auditor = auditor(config, &data, clock)?;
-    let mut config = config.clone();
+    let (mut config, own) = take_own(config, &data, clock, false)?;
+    let mut auditor = auditor(&config, &own, &data, clock)?;
+    endpoints.own = own;
     data.made().map_err(refused)?.iter().for_each(|made| config.take_rules(made));
     let schema = Arc::new(schema.map_or_else(|| start::schema(&config, "serve"), Ok)?);
     let mut taken = take_up(&config, &data, &schema, clock, auditor.as_mut())?;
@@ -54,10 +55,24 @@ pub(crate) fn serve(
     let Recovered { committer, mut snapshots, .. } = recovered;
     archive(config, &mut snapshots)?;
     let indexes = data.indexes().map_err(refused)?;
-    let (options, on_failure) = (config.options, config.on_log_failure);
     let logged = Logged { committer, snapshots, indexes, beside: None };
-    let served = server::serve_logged(logged, endpoints, options, on_failure, print_ready);
+    let served = server::serve_logged(logged, endpoints, config.options, print_ready);
     served.map(|_| ()).map_err(cannot_serve)
+}
+
+/// Takes what was changed of the settings of this server while it ran. Returns the configuration that holds with that.
+pub(crate) fn take_own(
+    config: &Config,
+    data: &Data,
+    clock: &SystemClock,
+    is_of_cluster: bool,
+) -> Result<(Config, Arc<OwnSettings>), Failed> {
+    let file = data.node_settings().map_err(refused)?;
+    let author = Author { name: STARTED, wall_ms: clock.now().wall_ms };
+    let settled = OwnSettings::settle(config, Some(file), author, is_of_cluster);
+    let (own, config, changes) = settled.map_err(|what| Failed::at(data.dir().display(), what))?;
+    changes.iter().for_each(|change| tracing::warn!("{}", change.of_server()));
+    Ok((config, own))
 }
 
 /// Files of the log go to the archive, if there is one.
@@ -72,9 +87,14 @@ pub(crate) fn archive(config: &Config, snapshots: &mut SnapshotStore) -> Result<
 }
 
 /// Who writes the audit log, if there is to be one. It gets the changes that a recovery applies again, too.
-pub(crate) fn auditor(config: &Config, data: &Data, clock: &SystemClock) -> Result<Option<Auditor>, Failed> {
+pub(crate) fn auditor(
+    config: &Config,
+    own: &OwnSettings,
+    data: &Data,
+    clock: &SystemClock,
+) -> Result<Option<Auditor>, Failed> {
     let Some(path) = &config.logs.audit_file else { return Ok(None) };
-    let auditor = Auditor::open(path, &config.logs, *clock);
+    let auditor = Auditor::open(path, own.logs(), *clock);
     let auditor = auditor.map_err(|error| Failed::at("log.audit-file", error))?;
     data.report_changes_to(Arc::clone(auditor.trail()));
     Ok(Some(auditor))
@@ -273,7 +293,7 @@ fn limits(config: &Config) -> Limits {
     Limits {
         memory_bytes_max: config.memory_bytes_max(),
         snapshot_after: config.snapshot_after,
-        snapshot_interval_ms: Some(config.snapshot_interval_s * 1000).filter(|ms| *ms > 0),
+        snapshot_interval_ms: config.snapshot_interval_ms(),
     }
 }
 

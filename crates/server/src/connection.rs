@@ -2,6 +2,7 @@
 
 mod handshake;
 mod kept;
+mod told;
 mod write;
 
 use self::handshake::Handshake;
@@ -111,6 +112,7 @@ impl<S: Stream> Connection<S> {
         };
         let mut session = session;
         let logged = Logged::open(shared.log(), &mut session, (peer, of_session));
+        member.is_logged.set(logged.is_some());
         Some(Connection {
             shared,
             stream,
@@ -174,8 +176,8 @@ impl<S: Stream> Connection<S> {
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
-        if let Some((accounts, gone)) = self.member.gone.take() {
-            self.session.revoke(accounts, gone);
+        if let Some(told) = self.member.told.take() {
+            self.take_told(told);
         }
         loop {
             if self.handshake.waits() && ready!(self.poll_handshake(cx)).is_err() {

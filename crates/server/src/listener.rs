@@ -3,8 +3,9 @@
 use crate::chaining::{self, Chains};
 use crate::config::{self, Listen};
 use crate::hashers;
-use crate::logs::{Auditor, Settings, Writer};
+use crate::logs::{Auditor, Writer};
 use crate::options::Options;
+use crate::own_settings::OwnSettings;
 use crate::reload::{Reloaded, signal_to_end};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
@@ -40,8 +41,8 @@ pub struct Endpoints {
     pub chains: Option<Arc<Chains>>,
     /// What begins security contexts of GSSAPI.
     pub contexts: Option<Arc<dyn Contexts>>,
-    /// What is logged of them.
-    pub logs: Settings,
+    /// Settings of this server that can be changed while it runs: among others what is logged.
+    pub own: Arc<OwnSettings>,
     /// Words that are refused as passwords, one in each line.
     pub words: Option<Vec<u8>>,
     /// Who writes down what is changed.
@@ -67,18 +68,29 @@ pub fn serve(
 /// As [`serve`], until `stop` is done. Must run inside an event loop.
 pub async fn serve_until(
     dsa: Arc<Dsa>,
-    Endpoints { bound, files, chains, contexts, logs, words, .. }: Endpoints,
+    Endpoints { bound, files, chains, contexts, own, words, .. }: Endpoints,
     options: Options,
     on_ready: impl FnMut(Listen),
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     assert!(options.threads > 0, "somebody must serve");
     // It goes on until the last connection has ended.
-    let (_writer, mut feeds) = Writer::start(&dsa, &logs, options.threads, &files.hangups)?;
+    let (writer, mut feeds) = Writer::start(&dsa, own.logs(), options.threads, &files.hangups)?;
+    let _stopped = Stopped(Arc::clone(&writer));
     let tls = files.tls.clone();
     let threads: io::Result<Vec<IoThread<SocketPending>>> =
         (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()))).collect();
     let threads = Rc::new(threads?);
+    let tellers: Vec<_> = threads.iter().map(IoThread::log_teller).collect();
+    // Whoever changes settings outlives this.
+    let writer = Arc::downgrade(&writer);
+    own.tell_of_access(move |access, begins| {
+        let Some(writer) = writer.upgrade() else { return Ok(()) };
+        let mut feeds = writer.feeds(access, begins, tellers.len())?;
+        tellers.iter().for_each(|tell| tell(access, feeds.pop()));
+        Ok(())
+    });
+    dsa.change_node_settings_by(own);
     if let Some(words) = &words {
         let at_key = |reason: String| io::Error::other(format!("password-dictionary: {reason}"));
         dsa.refuse_words(words).map_err(at_key)?;
@@ -125,6 +137,15 @@ pub async fn serve_until(
     // Each listener's task drops its receiver when it has ended, its socket with it.
     stopping.closed().await;
     finish(threads)
+}
+
+/// What is left of logs is written when this is dropped.
+struct Stopped(Arc<Writer>);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 /// What is listened on, as far as a client needs it.

@@ -43,7 +43,6 @@ pub fn serve_logged(
     Logged { committer, snapshots, indexes, beside }: Logged,
     mut endpoints: Endpoints,
     options: Options,
-    on_log_failure: OnLogFailure,
     on_ready: impl FnMut(Listen),
 ) -> io::Result<Ended> {
     let dsa = Arc::clone(committer.dsa());
@@ -56,9 +55,11 @@ pub fn serve_logged(
         let over = Arc::clone(&over);
         let run = beside.as_ref().map(|beside| |main| beside.links.run(main));
         let run: Option<RunTask<'_>> = run.as_ref().map(|run| run as _);
+        let own = Arc::clone(&endpoints.own);
+        own.change_snapshots(Arc::clone(committer.snapshot_limits()));
         Thread::start(committer, snapshots, SystemClock::start(), run, move |failed| {
             tracing::error!("{failed}");
-            match on_log_failure {
+            match own.on_log_failure() {
                 OnLogFailure::Exit => over.notify_one(),
                 OnLogFailure::ReadOnly => tracing::error!("searches are answered, writes are refused"),
             }

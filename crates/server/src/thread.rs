@@ -1,7 +1,7 @@
 //! One IO thread: an event loop that serves its connections with one read buffer, one out buffer and one worker.
 
 use crate::connection::Connection;
-use crate::logs::{Feed, Log};
+use crate::logs::{Access, Feed, Log};
 use crate::options::idle_timeout;
 use crate::proxy::{Stated, read_header};
 use crate::reports::{look_after_memory, report_failed_binds, report_refusals};
@@ -13,7 +13,7 @@ use dsa::{Accounts, Dsa, Gone, Worker};
 use env::clock::{Clock, SystemClock};
 use env::net::{PeerAddress, Pending, Stream};
 use env::task;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,8 +38,19 @@ const PAUSE_MS: u64 = 1;
 pub(crate) enum Command<P> {
     /// Serve this connection, by the rules of the listener that it came by.
     Serve(P, PeerAddress, Arc<Rules>),
+    /// Log these operations from now on; with the feed, if there was none yet.
+    Log(Access, Option<Box<Feed>>),
     /// Finish what is in flight, take leave of all clients, end.
     Drain,
+}
+
+/// What its thread tells a connection.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Told {
+    /// One of the entries that its session hangs on is gone.
+    pub(crate) gone: Option<(Accounts, Gone)>,
+    /// The access log was switched on or off.
+    pub(crate) log: bool,
 }
 
 /// The accepting thread's view of an IO thread.
@@ -90,8 +101,15 @@ impl<P: Pending> IoThread<P> {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.commands.send(Command::Serve(pending, peer, rules)).map_err(|returned| match returned.0 {
             Command::Serve(pending, peer, _) => (pending, peer),
-            Command::Drain => unreachable!("a refused command comes back as it was sent"),
+            Command::Log(..) | Command::Drain => unreachable!("a refused command comes back as it was sent"),
         })
+    }
+
+    /// What tells it what is logged.
+    pub(crate) fn log_teller(&self) -> impl Fn(Access, Option<Feed>) + Send + Sync + use<P> {
+        let commands = self.commands.clone();
+        // A thread that has ended logs nothing.
+        move |access, feed| drop(commands.send(Command::Log(access, feed.map(Box::new))))
     }
 
     /// Asks it to finish. A thread that has ended needs no telling.
@@ -122,8 +140,12 @@ pub(crate) struct Shared {
     count: Arc<AtomicUsize>,
     /// Lines about connections that were closed at once.
     refusals: Seldom,
-    /// What takes the records of the access log, if it is on.
-    feed: Option<RefCell<Feed>>,
+    /// What takes the records of the access log, if it was on once.
+    feed: OnceCell<RefCell<Feed>>,
+    /// Whether it is on.
+    is_log_on: Cell<bool>,
+    /// Whether the worker keeps what the log cannot see. It does when all connections are logged, so that each takes what is its own.
+    annotates: Cell<bool>,
 }
 
 /// The buffers and the worker: borrowed for the length of one bundle, never across a wait.
@@ -185,8 +207,10 @@ pub(crate) struct Member {
     pub(crate) watched: Cell<bool>,
     /// The entries that its session hangs on, as far as the connection knows.
     pub(crate) accounts: Cell<Accounts>,
-    /// Set by the sweep: one of those is gone.
-    pub(crate) gone: Cell<Option<(Accounts, Gone)>>,
+    /// Set by the thread: what the connection is to look at in its next turn.
+    pub(crate) told: Cell<Option<Told>>,
+    /// Whether the access log has the connection.
+    pub(crate) is_logged: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -197,6 +221,13 @@ impl Member {
         if slot.is_none() {
             *slot = Some(waker.clone());
         }
+    }
+
+    /// Tells the connection something.
+    pub(crate) fn tell(&self, put: impl FnOnce(&mut Told)) {
+        let mut told = self.told.take().unwrap_or_default();
+        put(&mut told);
+        self.told.set(Some(told));
     }
 
     fn wake(&self) {
@@ -230,7 +261,9 @@ impl Shared {
             empty: Notify::new(),
             count,
             refusals: Seldom::default(),
-            feed: feed.map(RefCell::new),
+            is_log_on: Cell::new(feed.is_some()),
+            annotates: Cell::new(feed.is_some()),
+            feed: feed.map_or_else(OnceCell::new, |feed| RefCell::new(feed).into()),
         }
     }
 
@@ -241,7 +274,41 @@ impl Shared {
 
     /// The access log.
     pub(crate) fn log(&self) -> Log<'_> {
-        Log { feed: self.feed.as_ref(), clock: &self.clock }
+        let feed = if self.is_log_on.get() { self.feed.get() } else { None };
+        Log { feed, clock: &self.clock }
+    }
+
+    /// These operations are logged from now on. Connections look at it in their next turn.
+    fn choose_log(&self, access: Access, feed: Option<Feed>) {
+        if let Some(feed) = feed {
+            // The first one stays: what is written takes its records from the ring of that.
+            let _ = self.feed.set(RefCell::new(feed));
+        }
+        let Some(feed) = self.feed.get() else { return };
+        let (was_on, is_on) = (self.is_log_on.get(), access != Access::Off);
+        feed.borrow_mut().choose(access, is_on && !was_on);
+        self.is_log_on.set(is_on);
+        if was_on == is_on {
+            return;
+        }
+        if !is_on {
+            self.annotate(false);
+        }
+        for member in &*self.members.borrow() {
+            member.tell(|told| told.log = true);
+            member.wake();
+        }
+    }
+
+    /// Keeps what the log cannot see, or does not.
+    fn annotate(&self, wanted: bool) {
+        let worker = &mut self.scratch.borrow_mut().worker;
+        if wanted {
+            worker.keep_annotations()
+        } else {
+            worker.drop_annotations()
+        }
+        self.annotates.set(wanted);
     }
 
     /// Secures a stream from its next byte on.
@@ -268,7 +335,8 @@ impl Shared {
             overdue: Cell::new(None),
             watched: Cell::new(false),
             accounts: Cell::default(),
-            gone: Cell::new(None),
+            told: Cell::default(),
+            is_logged: Cell::new(false),
             waker: RefCell::new(None),
         });
         members.push(member.clone());
@@ -313,6 +381,10 @@ impl Shared {
                 member.wake();
             }
         }
+        let awaits_log = self.is_log_on.get() && !self.annotates.get();
+        if awaits_log && self.members.borrow().iter().all(|member| member.is_logged.get()) {
+            self.annotate(true);
+        }
         let worker = &mut self.scratch.borrow_mut().worker;
         if worker.may_have_lost_accounts() {
             self.end_those_without_account(worker);
@@ -333,7 +405,7 @@ impl Shared {
             if accounts != Accounts::default()
                 && let Some(gone) = worker.gone(accounts)
             {
-                member.gone.set(Some((accounts, gone)));
+                member.tell(|told| told.gone = Some((accounts, gone)));
                 member.wake();
             }
         }
@@ -402,7 +474,15 @@ async fn run<P: Pending>(shared: Rc<Shared>, mut commands: UnboundedReceiver<Com
             task::sleep_ms(PAUSE_MS).await;
         }
     });
-    while let Some(Command::Serve(pending, peer, rules)) = commands.recv().await {
+    loop {
+        let (pending, peer, rules) = match commands.recv().await {
+            Some(Command::Serve(pending, peer, rules)) => (pending, peer, rules),
+            Some(Command::Log(access, feed)) => {
+                shared.choose_log(access, feed.map(|feed| *feed));
+                continue;
+            }
+            Some(Command::Drain) | None => break,
+        };
         let member = shared.join();
         let leave = Leave(shared.clone(), member.clone());
         match pending.open() {

@@ -58,7 +58,7 @@ impl Server {
                 contexts: None,
                 words: None,
                 auditor: None,
-                logs: Default::default(),
+                own: server::OwnSettings::in_memory(&Default::default()),
                 bound: vec![(Bound::Tcp(bound), Arc::new(Listener::of(&Listen::default())))],
                 files: Default::default(),
             };

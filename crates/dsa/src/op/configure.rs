@@ -3,11 +3,13 @@
 //!
 //! ```text
 //! a setting                    checked here -> command of the log -> put in force where updates are applied -> answered then
+//! a setting of this server     checked, recorded in a file and put in force at once, answered then
 //! an index                     asked for at once, answered at once, built by the indexer
 //! dropping a configured index  the list without it goes through the log first, then the drop is asked for
 //! ```
-//! A modify is about settings or about indexes, never both: what goes through the log is taken or refused as a whole.
+//! A modify is about settings, about those of this server or about indexes, never two of these: what goes through the log is taken or refused as a whole.
 
+mod of_node;
 mod setting;
 
 pub(crate) use setting::put;
@@ -76,6 +78,8 @@ fn change(
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
     }
+    let name = String::from_utf8_lossy(&identity.dn);
+    let author = Author { name: &name, wall_ms: now.wall_ms };
     let described = || modify.changes.iter().map(|change| change.modification.description);
     if let Some(fixed) = described().find_map(|description| setting::fixed(dsa, description)) {
         return Err(unwilling(format!(
@@ -83,8 +87,9 @@ fn change(
             fixed.attribute, fixed.key
         )));
     }
-    let name = String::from_utf8_lossy(&identity.dn);
-    let author = Author { name: &name, wall_ms: now.wall_ms };
+    if let Some(done) = of_node::change(dsa, modify, author, is_checked_only) {
+        return done.map(|()| None);
+    }
     let schema = dsa.shard.schema();
     // Both kinds of attribute stand in the one entry, so a client may well send both.
     let settings = described().filter(|description| setting::find(schema, description).is_some()).count();

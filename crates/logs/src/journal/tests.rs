@@ -100,6 +100,23 @@ fn stamp() -> Stamp {
 }
 
 #[test]
+fn a_session_that_the_log_finds_is_who_it_was() {
+    let mut fixture = Fixture::new(Access::Sample, Form::Json);
+    fixture.journal.choose_access(Access::All);
+    fixture.put(&Record::Secured { strength: 256, version: b"", suite: b"" });
+    fixture.put(&Record::Bound { id: 0, dn: b"uid=a,dc=b" });
+    fixture.ask(&Request::Delete(b"cn=x,dc=b"), None, model::ResultCode::Success);
+    fixture.close();
+    let lines = fixture.lines();
+    let [_, delete, close] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(
+        (&delete["op"], &delete["dn"], &delete["ssf"]),
+        (&"delete".into(), &"uid=a,dc=b".into(), &256.into())
+    );
+    assert_eq!(close["op"], "close");
+}
+
+#[test]
 fn who_asks_is_who_bound_before() {
     use model::ResultCode::{InvalidCredentials, Success};
     let mut fixture = Fixture::new(Access::All, Form::Json);

@@ -14,7 +14,7 @@ impl Committer {
     /// When the next snapshot by time is due, of the clock that steps are given: none while the last one holds everything.
     pub fn checkpoint_due_ms(&self) -> Option<u64> {
         let interval =
-            self.limits.snapshot_interval_ms.filter(|_| self.applied() > self.queue.status().snapshot())?;
+            self.snapshots.interval_ms().filter(|_| self.applied() > self.queue.status().snapshot())?;
         Some(self.checkpoint_ms?.saturating_add(interval))
     }
 
@@ -35,7 +35,7 @@ impl Committer {
     /// Bytes of log after which a snapshot is made, as things are.
     pub fn snapshot_after(&self) -> u64 {
         let usual = || self.dsa.shard().memory().segments.clamp(SNAPSHOT_AFTER_MIN, SNAPSHOT_AFTER_MAX);
-        self.limits.snapshot_after.unwrap_or_else(usual)
+        self.snapshots.after().unwrap_or_else(usual)
     }
 
     /// A checkpoint of what was applied so far, with the log synced up to there. `None` when there are too many readers,

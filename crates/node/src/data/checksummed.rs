@@ -15,6 +15,11 @@ fn line(text: &str) -> String {
     format!("{KEY} = \"{:08x}\"", crc32c::crc32c(text.as_bytes()))
 }
 
+/// Has a text a checksum, right or wrong?
+pub(super) fn is_checksummed(text: &str) -> bool {
+    text.contains(&format!("\n{KEY}"))
+}
+
 /// The lines before the checksum. Files of versions that wrote none are taken as they are, so the one that reads them must
 /// refuse keys that are not known: one could have been this.
 ///

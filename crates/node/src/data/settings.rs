@@ -1,8 +1,10 @@
 //! The record of settings: those of the directory's scope as they hold, whether they were configured or changed while it was
 //! served. A start that does not name one goes by it. The log and its snapshots have it; the file is a copy, so that a start has rights
 //! and limits before it reads the log.
+//!
+//! Beside it a node has a record of the same form of what was changed of its own settings. No log, snapshot or backup has that one.
 
-use super::checksummed::{table, with_checksum};
+use super::checksummed::{is_checksummed, table, with_checksum};
 use super::dir::Data;
 use super::error::DataError;
 use super::facts::write_text;
@@ -14,15 +16,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toml::{Table, Value};
 
 pub(super) const NAME: &str = "settings";
+/// The record of a node.
+const NODE_NAME: &str = "settings-of-node";
+/// What the first lines of both say.
+const HEAD: &str = "# Settings of this directory as they hold; a start that does not name one goes by this. `file` and `flags`\n\
+                    # are what these said last.\n";
+const NODE_HEAD: &str = "# Settings of this server that were changed while it ran, as they hold. `file` and `flags` are what these said then:\n\
+                         # where they say something else, a start goes by them.\n";
 /// The keys of what the configuration file and flags said last.
 const FILE: &str = "file";
 const FLAGS: &str = "flags";
 /// The key of the last changes, among those of flags: a program that does not know it keeps it as it is, for there is no such flag.
 const HISTORY: &str = "history";
 
-/// The file of the record.
+/// The file of a record.
 #[derive(Debug)]
 pub struct SettingsFile {
+    name: &'static str,
+    head: &'static str,
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     record: Mutex<Record>,
@@ -35,11 +46,29 @@ impl Data {
     /// # Errors
     /// When the file is damaged or of another version, or its name cannot be synced.
     pub fn settings(&self) -> Result<SettingsFile, DataError> {
-        let found = self.facts(NAME, parse)?;
+        self.settings_file((NAME, HEAD), parse)
+    }
+
+    /// The record of what was changed of the settings of this node alone. Nothing copies it to other places.
+    ///
+    /// # Errors
+    /// As [`Data::settings`].
+    pub fn node_settings(&self) -> Result<SettingsFile, DataError> {
+        self.settings_file((NODE_NAME, NODE_HEAD), parse_whole)
+    }
+
+    fn settings_file(
+        &self,
+        (name, head): (&'static str, &'static str),
+        parse: impl Fn(&str) -> Result<Record, String>,
+    ) -> Result<SettingsFile, DataError> {
+        let found = self.facts(name, parse)?;
         if found.is_some() {
             self.disk.sync_dir(&self.dir)?;
         }
         Ok(SettingsFile {
+            name,
+            head,
             disk: Arc::clone(&self.disk),
             dir: self.dir.clone(),
             record: Mutex::new(found.unwrap_or_default()),
@@ -63,6 +92,11 @@ pub fn parse(text: &str) -> Result<Record, String> {
     Ok(Record { values: texts(&table)?, file, flags, history })
 }
 
+/// The same of a file that no version has written without a checksum: one that lacks it was cut.
+fn parse_whole(text: &str) -> Result<Record, String> {
+    if is_checksummed(text) { parse(text) } else { Err("it has no checksum: its end is missing".to_owned()) }
+}
+
 fn texts(table: &Table) -> Result<Texts, String> {
     let of = |(name, values): (&String, &Value)| {
         let of_list = |list: &Vec<Value>| list.iter().map(|text| text.as_str().map(str::to_owned)).collect();
@@ -72,8 +106,12 @@ fn texts(table: &Table) -> Result<Texts, String> {
     table.iter().map(of).collect()
 }
 
-/// The text of a record.
+/// The text of the record of a directory.
 pub(crate) fn text(record: &Record) -> String {
+    text_of(HEAD, record)
+}
+
+fn text_of(head: &str, record: &Record) -> String {
     let table = |texts: &Texts| -> Table {
         texts.iter().map(|(name, values)| (name.clone(), Value::from(values.clone()))).collect()
     };
@@ -86,11 +124,7 @@ pub(crate) fn text(record: &Record) -> String {
     if !flags.is_empty() {
         all.insert(FLAGS.to_owned(), Value::Table(table(&flags)));
     }
-    let lines = format!(
-        "# Settings of this directory as they hold; a start that does not name one goes by this. `file` and `flags`\n\
-         # are what these said last.\n{all}"
-    );
-    with_checksum(lines)
+    with_checksum(format!("{head}{all}"))
 }
 
 impl SettingsFile {
@@ -106,7 +140,7 @@ impl SettingsFile {
     pub fn write(&self, record: Record) -> io::Result<()> {
         let mut now = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         if record != *now {
-            write_text(&*self.disk, &self.dir, NAME, &text(&record))?;
+            write_text(&*self.disk, &self.dir, self.name, &text_of(self.head, &record))?;
             *now = record;
         }
         Ok(())
@@ -142,6 +176,24 @@ mod tests {
             text.contains("\n\"limits.size\" = [\"7\"]\n") && text.contains("\n[file]\nwrite-dn = []\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_record_of_a_node_is_a_file_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = Data::open(Arc::new(RealDisk), dir.path()).unwrap();
+        let file = data.node_settings().unwrap();
+        file.write(record()).unwrap();
+        assert_eq!(data.node_settings().unwrap().record(), record());
+        assert_eq!(data.settings().unwrap().record(), Record::default());
+        let path = dir.path().join(NODE_NAME);
+        let whole = std::fs::read(&path).unwrap();
+        // A record is replaced by a rename, so one that is cut or has another bit was damaged: that is told, with the name of the file.
+        for at in 0..whole.len() - 1 {
+            std::fs::write(&path, &whole[..at]).unwrap();
+            let error = data.node_settings().expect_err("it is cut").to_string();
+            assert!(error.contains(NODE_NAME) && error.contains("damaged"), "cut at {at}: {error}");
+        }
     }
 
     #[test]

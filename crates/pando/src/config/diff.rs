@@ -2,7 +2,7 @@
 
 use super::history;
 use super::place::Place;
-use super::running::{self, Texts};
+use super::running::{self, Texts, Whose};
 use crate::failed::Failed;
 use crate::output::print;
 use server::config::{Config, keys, read_file};
@@ -18,7 +18,7 @@ pub(super) enum Between<'a> {
     /// What a file says, and what is in force.
     File(&'a Path),
     /// The settings after one change and after another, or those that are in force.
-    Changes(u64, Option<u64>),
+    Changes(Whose, u64, Option<u64>),
 }
 
 /// Prints how two states of the settings differ.
@@ -37,9 +37,10 @@ fn found(place: &Place, between: &Between<'_>) -> Result<String, Failed> {
         }
         Between::Defaults | Between::Changes(..) => Config::default(),
     };
-    let running = running::read(place, &mut place.open()?)?;
+    let whose = if let Between::Changes(whose, ..) = between { *whose } else { Whose::Directory };
+    let running = running::read(place, &mut place.open()?, whose)?;
     match between {
-        Between::Changes(from, to) => {
+        Between::Changes(_, from, to) => {
             let to = to.map_or_else(|| Ok(running.texts.clone()), |to| history::at(to, &running))?;
             Ok(running::differences(&history::at(*from, &running)?, &to))
         }

@@ -2,14 +2,14 @@
 
 use super::change::Change;
 use super::place::Place;
-use super::running::{self, Running, Texts};
+use super::running::{self, Running, Texts, Whose};
 use crate::failed::Failed;
 use crate::output::print;
 use server::config::known;
 
 /// Prints the last changes, the oldest first.
-pub(super) fn run(place: &Place) -> Result<(), Failed> {
-    let Running { changes, .. } = running::read(place, &mut place.open()?)?;
+pub(super) fn run(place: &Place, whose: Whose) -> Result<(), Failed> {
+    let Running { changes, .. } = running::read(place, &mut place.open()?, whose)?;
     let mut text = String::new();
     for change in &changes {
         let Change { number, time, author, .. } = change;

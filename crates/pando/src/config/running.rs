@@ -4,7 +4,7 @@ use super::change::Change;
 use super::place::Place;
 use crate::failed::Failed;
 use crate::index::known_texts;
-use client::Settings;
+use client::{Attributes, Settings};
 use server::config::{Key, keys, line};
 use server::directory::IndexSettings;
 use std::collections::BTreeMap;
@@ -14,6 +14,22 @@ pub(super) type Texts = BTreeMap<&'static str, Vec<String>>;
 
 /// The attribute of `cn=config` that has the last changes.
 const CHANGE: &str = "pandoConfigChange";
+
+/// Whose changes are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Those of settings of the directory.
+    Directory,
+    /// Those of settings of the server itself.
+    Node,
+}
+
+impl Whose {
+    /// As the flag says.
+    pub(super) fn of(is_node: bool) -> Whose {
+        if is_node { Whose::Node } else { Whose::Directory }
+    }
+}
 
 /// What a server says of its settings.
 pub(super) struct Running {
@@ -27,17 +43,26 @@ pub(super) struct Running {
 ///
 /// # Errors
 /// When the server does not answer, or does not show them to this client.
-pub(super) fn read(place: &Place, settings: &mut Settings) -> Result<Running, Failed> {
+pub(super) fn read(place: &Place, settings: &mut Settings, whose: Whose) -> Result<Running, Failed> {
     let found = settings.read().map_err(|error| Failed::at(&place.url, error))?;
     let found = found.ok_or_else(|| Failed::at(&place.url, "only the root DN can read cn=config"))?;
-    let of = |attribute: &str| {
+    let of_node = match whose {
+        Whose::Directory => None,
+        Whose::Node => {
+            let of_node = settings.read_node().map_err(|error| Failed::at(&place.url, error))?;
+            let none = "this server has no entry with changes of its own settings";
+            Some(of_node.ok_or_else(|| Failed::at(&place.url, none))?)
+        }
+    };
+    let of = |found: &Attributes, attribute: &str| {
         let of_attribute = found.iter().filter(|(name, _)| name.eq_ignore_ascii_case(attribute));
         let values = of_attribute.flat_map(|(_, values)| values);
         values.map(|value| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>()
     };
     let mut texts = Texts::new();
-    keys().for_each(|key| put(&mut texts, key, of(&key.attribute())));
-    let mut changes: Vec<Change> = of(CHANGE).iter().filter_map(|text| Change::parse(text)).collect();
+    keys().for_each(|key| put(&mut texts, key, of(&found, &key.attribute())));
+    let lines = of(of_node.as_ref().unwrap_or(&found), CHANGE);
+    let mut changes: Vec<Change> = lines.iter().filter_map(|text| Change::parse(text)).collect();
     changes.sort_by_key(|change| change.number);
     Ok(Running { texts, changes })
 }

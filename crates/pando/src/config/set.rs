@@ -1,7 +1,7 @@
 //! `pando config set`.
 
 use super::place::Place;
-use super::running::{self, Texts};
+use super::running::{self, Texts, Whose};
 use crate::failed::Failed;
 use crate::output::{note, print};
 use client::SettingStep;
@@ -27,7 +27,7 @@ pub(super) fn run(
         checked.map_err(|faults| Failed::configured(faults.into_iter().map(of_key)))?;
     }
     let mut settings = place.open()?;
-    let before = running::read(place, &mut settings)?.texts;
+    let before = running::read(place, &mut settings, Whose::Directory)?.texts;
     let step = match values {
         Some(values) => SettingStep::replace(key.attribute(), values.clone()),
         None => SettingStep::delete(key.attribute(), Vec::new()),
@@ -35,7 +35,7 @@ pub(super) fn run(
     let changed = settings.change(&[step], is_checked_only);
     changed.map_err(|error| Failed::at(&place.url, error))?;
     let after = match (is_checked_only, values) {
-        (false, _) => running::read(place, &mut settings)?.texts,
+        (false, _) => running::read(place, &mut settings, Whose::Directory)?.texts,
         (true, Some(_)) => {
             let mut after = before.clone();
             after.remove(key.name);

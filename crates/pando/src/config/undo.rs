@@ -2,16 +2,21 @@
 
 use super::change::Change;
 use super::place::Place;
-use super::running::{self, Running};
+use super::running::{self, Running, Whose};
 use crate::failed::Failed;
 use crate::output::{note, print};
 use client::SettingStep;
 use server::config::{Key, known};
 
 /// Takes back the last change, or the one with a number.
-pub(super) fn run(place: &Place, number: Option<u64>, is_checked_only: bool) -> Result<(), Failed> {
+pub(super) fn run(
+    place: &Place,
+    whose: Whose,
+    number: Option<u64>,
+    is_checked_only: bool,
+) -> Result<(), Failed> {
     let mut settings = place.open()?;
-    let before = running::read(place, &mut settings)?;
+    let before = running::read(place, &mut settings, whose)?;
     let last = before.changes.last().map(|change| change.number);
     let number = number.or(last).ok_or_else(|| Failed::of("no change is kept"))?;
     let of_number: Vec<&Change> = before.changes.iter().filter(|change| change.number == number).collect();
@@ -35,7 +40,7 @@ pub(super) fn run(place: &Place, number: Option<u64>, is_checked_only: bool) -> 
     let changed = settings.change(&steps, is_checked_only);
     changed.map_err(|error| Failed::at(&place.url, error))?;
     if !is_checked_only {
-        after = running::read(place, &mut settings)?.texts;
+        after = running::read(place, &mut settings, whose)?.texts;
     }
     print(running::differences(&before.texts, &after))?;
     if is_checked_only {

@@ -1,6 +1,7 @@
 //! The documentation of the keys, made from their table.
 
 use super::keys;
+use super::of_node::is_changeable;
 use dsa::settings::Scope;
 use std::fmt::Write as _;
 
@@ -12,7 +13,11 @@ pub fn markdown() -> String {
     for key in keys() {
         let form = key.form.replace('|', "\\|");
         let many = if key.many() { ", or an array of them" } else { "" };
-        let online = if key.is_online() { ", changeable" } else { "" };
+        let online = match key.is_online() {
+            true => ", changeable",
+            false if is_changeable(&key) => ", changeable at the node",
+            false => "",
+        };
         let scope = match key.scope {
             Scope::Directory | Scope::Rules => "directory",
             Scope::Hash => "node; a hash: directory",

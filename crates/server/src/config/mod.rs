@@ -11,6 +11,7 @@ mod limit_rule;
 mod listen;
 mod listener;
 mod near;
+mod of_node;
 mod peer_mapping;
 mod record;
 mod scalar;
@@ -28,9 +29,11 @@ pub(crate) use keys::fixed;
 pub use keys::{Key, keys, known, line};
 pub use listen::Listen;
 pub use listener::{Listener, TlsUse};
+pub(crate) use of_node::changeable;
 pub use record::{Change, Given};
 pub use tokens::OfTokens;
 pub use value::OnLogFailure;
+pub(crate) use value::access_word;
 
 use crate::logs::Destination;
 use crate::{Options, logs};
@@ -310,6 +313,11 @@ impl Config {
     pub fn memory_bytes_max(&self) -> u64 {
         let of_machine = || env::host::memory_bytes().unwrap_or(u64::MAX) / 100 * self.memory_share;
         self.memory_bytes_max.unwrap_or_else(|| of_machine().min(check::MEMORY_BYTES_MAX))
+    }
+
+    /// Milliseconds after which a snapshot is made if something was written; none: never for that.
+    pub fn snapshot_interval_ms(&self) -> Option<u64> {
+        Some(self.snapshot_interval_s * 1000).filter(|ms| *ms > 0)
     }
 
     /// The text of the dictionary, if there is one.

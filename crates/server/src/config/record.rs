@@ -32,6 +32,20 @@ pub struct Change {
 }
 
 impl Change {
+    /// What a start says where file or flags go before what was changed of a setting of this server.
+    pub fn of_server(&self) -> String {
+        let key = self.key;
+        match &self.values {
+            Some((old, new)) => {
+                let (old, new) = (shown(old), shown(new));
+                format!(
+                    "`{key}` was changed to {old} while the server ran, and is {new} from now on, as file or flags say"
+                )
+            }
+            None => format!("`{key}` is what file or flags say from now on"),
+        }
+    }
+
     /// What the history has of it: nothing of what is secret.
     pub fn difference(&self) -> Option<Difference> {
         let (before, after) = self.values.clone()?;
@@ -41,10 +55,6 @@ impl Change {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |values: &[String]| match values {
-            [] => "none".to_owned(),
-            values => values.join(" "),
-        };
         let key = self.key;
         match &self.values {
             Some((old, new)) => {
@@ -53,6 +63,13 @@ impl fmt::Display for Change {
             }
             None => write!(f, "`{key}` of the directory is another from now on"),
         }
+    }
+}
+
+fn shown(values: &[String]) -> String {
+    match values {
+        [] => "none".to_owned(),
+        values => values.join(" "),
     }
 }
 

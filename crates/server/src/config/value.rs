@@ -125,7 +125,7 @@ pub(super) fn logged_access(text: &str) -> Result<Access, String> {
 }
 
 /// The word for that.
-pub(super) fn access_word(access: Access) -> &'static str {
+pub(crate) fn access_word(access: Access) -> &'static str {
     ACCESS.iter().find(|(_, other)| *other == access).map_or("", |(word, _)| word)
 }
 

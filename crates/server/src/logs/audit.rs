@@ -2,7 +2,8 @@
 //! the file already, is passed over; the file's last line says where that ends.
 
 use super::background::{Background, Stopped};
-use super::settings::{OnAuditFailure, Settings, hider};
+use super::in_force::InForce;
+use super::settings::{OnAuditFailure, hider};
 use crate::seldom::Seldom;
 use dsa::audit::{Carried, Report, Taken, Trail, What};
 use env::clock::{Clock, Now, SystemClock};
@@ -51,6 +52,10 @@ pub struct Auditor {
     /// When the file is begun anew. No file of it is ever deleted.
     rotation: Rotation,
     hider: Hider,
+    /// What of this may have changed.
+    in_force: Arc<InForce>,
+    /// Its version here.
+    seen: u64,
     /// A time of which it has lines: when it was begun, or written last before it was opened.
     of_ms: u64,
 }
@@ -72,7 +77,8 @@ impl Auditor {
     ///
     /// # Errors
     /// When it cannot be written now, or is no audit log: an administrator learns it at the start.
-    pub fn open(path: &Path, settings: &Settings, clock: SystemClock) -> io::Result<Auditor> {
+    pub fn open(path: &Path, in_force: &Arc<InForce>, clock: SystemClock) -> io::Result<Auditor> {
+        let settings = in_force.now();
         let on_failure = settings.on_audit_failure;
         let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
         let file = LineFile::open(path).map_err(named)?;
@@ -96,7 +102,9 @@ impl Auditor {
             retry_ns: 0,
             failures: Seldom::default(),
             rotation: settings.rotation,
-            hider: hider(settings),
+            hider: hider(&settings),
+            in_force: Arc::clone(in_force),
+            seen: 0,
             of_ms: of_ms(path, clock.wall_ms()),
         })
     }
@@ -135,6 +143,11 @@ impl Auditor {
     /// Takes what was reported and writes it.
     fn turn(&mut self, schema: &Schema) {
         let now = self.clock.now();
+        if let Some(settings) = self.in_force.newer(&mut self.seen) {
+            self.rotation = settings.rotation;
+            self.hider.choose(settings.values);
+            self.trail.set_refuses(settings.on_audit_failure == OnAuditFailure::ReadOnly);
+        }
         // While it cannot be written, the rest waits where it was reported.
         if self.lines.len() < LINES_BYTES_SOFT_MAX {
             let Taken { reported, lost, up_to } = self.trail.take();

@@ -1,11 +1,13 @@
 //! What is logged, and where.
 
 use super::destination::Destination;
+use super::target::try_open;
 use env::entropy::{Entropy, SystemEntropy};
 use env::rotation::Rotation;
 use logs::form::Form;
 use logs::hide::{Hider, Values};
 use logs::journal::Access;
+use std::io;
 use std::path::PathBuf;
 
 /// What to do while the audit log cannot be written.
@@ -45,6 +47,14 @@ impl Settings {
     pub fn access(&self) -> Access {
         let of_file = if self.access_file.is_some() { Access::Sample } else { Access::Off };
         self.access_asked.unwrap_or(of_file)
+    }
+
+    /// Can lines go where those about operations go?
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn try_access_file(&self) -> io::Result<()> {
+        try_open(self.access_file.as_ref())
     }
 }
 

@@ -75,6 +75,14 @@ fn of_ms(destination: Option<&Destination>, sink: &Sink, now_ms: u64) -> u64 {
     }
 }
 
+/// Can lines go there?
+///
+/// # Errors
+/// Why not.
+pub(super) fn try_open(destination: Option<&Destination>) -> io::Result<()> {
+    Sink::open(destination).map(drop)
+}
+
 impl Target {
     /// Opens it. `key`: the setting that names it.
     ///
@@ -111,6 +119,11 @@ impl Target {
     /// May more lines be made?
     pub(super) fn has_room(&self) -> bool {
         self.lines.len() < WAITING_BYTES_MAX
+    }
+
+    /// Files are begun anew, and kept, by these rules from now on.
+    pub(super) fn rotate_by(&mut self, rotation: Rotation) {
+        self.rotation = rotation;
     }
 
     /// The file at its path is looked at with the next write.

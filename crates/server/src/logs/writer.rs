@@ -1,22 +1,25 @@
 //! The thread that writes the logs.
 
 use super::background::{Background, Stopped};
-use super::destination::{Destination, Stream};
+use super::destination::Stream;
 use super::feed::Feed;
+use super::in_force::InForce;
 use super::settings::{Settings, hider};
 use super::target::Target;
 use dsa::Dsa;
 use dsa::events::Event;
 use env::clock::{Clock, SystemClock};
 use env::ring::{Taking, ring};
+use logs::hide::Hider;
 use logs::journal::{Access, Journal};
 use logs::object::Object;
 use logs::record::Record;
 use logs::redact::Redactor;
 use logs::{Origin, hide};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Octets of the ring of an IO thread.
 const RING_BYTES: usize = 4 << 20;
@@ -27,64 +30,109 @@ const LOST_NS: u64 = 1_000_000_000;
 /// Pauses at the end in which a reader that takes nothing is waited for.
 const LAST_PAUSES: u32 = 10;
 
-/// The thread, if something is to be logged; it writes what is left and ends when this is dropped.
+/// Who has the thread, if something is to be logged, and starts it if that is so later.
 pub(crate) struct Writer {
-    _thread: Option<Background>,
+    dsa: Arc<Dsa>,
+    in_force: Arc<InForce>,
+    hangups: Arc<AtomicU64>,
+    /// The number of the last connection that was logged.
+    connections: Arc<AtomicU64>,
+    /// What it was when the log was switched on last: each connection has a greater number since then.
+    before: Arc<AtomicU64>,
+    side: Mutex<Side>,
+}
+
+/// What there is of it.
+struct Side {
+    thread: Option<Background>,
+    /// Where the thread gets more rings.
+    rings: Option<Sender<Taking>>,
+    /// Have IO threads their feeds?
+    feeds: bool,
 }
 
 impl Writer {
-    /// Starts it, if something is to be logged, and makes a feed for each of so many IO threads if that is operations.
+    /// Starts the thread, if something is to be logged, and makes a feed for each of so many IO threads if that is operations.
     ///
     /// # Errors
     /// When a file cannot be written, or the system has no thread.
     pub(crate) fn start(
         dsa: &Arc<Dsa>,
-        settings: &Settings,
+        in_force: &Arc<InForce>,
         threads: usize,
         hangups: &Arc<AtomicU64>,
-    ) -> io::Result<(Writer, Vec<Feed>)> {
-        let is_access = settings.access() != Access::Off;
-        let security = settings.security_file.as_ref();
-        let open = |place, destination: Option<&Destination>, header| {
-            let start = (origin(dsa), header, SystemClock::start().wall_ms());
-            Target::open(place, destination.cloned(), settings.rotation, start)
+    ) -> io::Result<(Arc<Writer>, Vec<Feed>)> {
+        let writer = Writer {
+            dsa: Arc::clone(dsa),
+            in_force: Arc::clone(in_force),
+            hangups: Arc::clone(hangups),
+            connections: Arc::default(),
+            before: Arc::default(),
+            side: Mutex::new(Side { thread: None, rings: None, feeds: false }),
         };
-        let security = security
-            .map(|to| open(("log.security-file", Stream::Security), Some(to), Vec::new()))
-            .transpose()?;
-        if !is_access && security.is_none() {
-            return Ok((Writer { _thread: None }, Vec::new()));
-        }
-        if security.is_some() {
+        let settings = in_force.now();
+        if settings.security_file.is_some() {
             dsa.events().open();
         }
-        let redactor = Redactor::new(Arc::clone(dsa.shard().schema()), hider(settings));
-        let journal = Journal::new(settings.access(), settings.format, origin(dsa)).redacted_by(redactor);
-        let mut header = Vec::new();
-        journal.header(&mut header);
-        let access = ("log.access-file", Stream::Access);
-        let access = is_access.then(|| open(access, settings.access_file.as_ref(), header));
-        let connections = Arc::<AtomicU64>::default();
-        let (mut feeds, mut rings) = (Vec::new(), Vec::new());
-        for _ in 0..if is_access { threads } else { 0 } {
-            let (putting, taking) = ring(RING_BYTES);
-            feeds.push(Feed::new(putting, settings.access(), Arc::clone(&connections)));
-            rings.push(taking);
+        if settings.access() == Access::Off && settings.security_file.is_none() {
+            return Ok((Arc::new(writer), Vec::new()));
         }
-        let logs = Logs {
-            dsa: Arc::clone(dsa),
-            rings,
-            journal,
-            access: access.transpose()?,
-            security,
-            lost: 0,
-            reported_ns: 0,
-            clock: SystemClock::start(),
-            hangups: Arc::clone(hangups),
-            hangups_seen: 0,
+        writer.begin(&mut writer.side())?;
+        let feeds = writer.feeds(settings.access(), true, threads)?;
+        Ok((Arc::new(writer), feeds))
+    }
+
+    fn side(&self) -> MutexGuard<'_, Side> {
+        // Each of its parts is there or not: nobody leaves it half done.
+        self.side.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the thread with what is to be logged now.
+    fn begin(&self, side: &mut Side) -> io::Result<()> {
+        let (rings, of_thread) = channel();
+        let logs = Logs::new(self, of_thread)?;
+        side.thread = Some(Background::start("logs", move |stopped| logs.run(stopped))?);
+        side.rings = Some(rings);
+        Ok(())
+    }
+
+    /// Prepares for what IO threads are told next, after the settings were changed. Returns the feeds of so many, if operations are to be
+    /// logged that never were before. The thread is started if there is none. `begins`: the log was off.
+    ///
+    /// # Errors
+    /// As [`Writer::start`].
+    pub(crate) fn feeds(&self, access: Access, begins: bool, threads: usize) -> io::Result<Vec<Feed>> {
+        let mut side = self.side();
+        if begins {
+            self.before.store(self.connections.load(Ordering::Relaxed), Ordering::Release);
+        }
+        if access == Access::Off || side.feeds {
+            return Ok(Vec::new());
+        }
+        if side.thread.is_none() {
+            self.begin(&mut side)?;
+        }
+        let mut feeds = Vec::new();
+        for _ in 0..threads {
+            let (putting, taking) = ring(RING_BYTES);
+            feeds.push(Feed::new(putting, access, Arc::clone(&self.connections)));
+            if let Some(rings) = &side.rings {
+                // One whose thread has ended takes nothing.
+                let _ = rings.send(taking);
+            }
+        }
+        side.feeds = true;
+        Ok(feeds)
+    }
+
+    /// Writes what is left and ends the thread. Nothing is logged any more.
+    pub(crate) fn stop(&self) {
+        let thread = {
+            let mut side = self.side();
+            side.feeds = true;
+            side.thread.take()
         };
-        let thread = Background::start("logs", move |stopped| logs.run(stopped))?;
-        Ok((Writer { _thread: Some(thread) }, feeds))
+        drop(thread);
     }
 }
 
@@ -103,7 +151,16 @@ fn origin(dsa: &Dsa) -> Origin {
 struct Logs {
     dsa: Arc<Dsa>,
     rings: Vec<Taking>,
+    /// Where more of them come from.
+    more_rings: Receiver<Taking>,
+    /// Operations that are logged.
+    logged: Access,
+    /// Records of connections up to this number are of a time before the log was off. What it is by now, and what it was at the last look.
+    before: Arc<AtomicU64>,
+    before_seen: u64,
     journal: Journal,
+    hider: Hider,
+    /// None while no operations are logged.
     access: Option<Target>,
     security: Option<Target>,
     /// Records that were lost and not reported.
@@ -113,9 +170,47 @@ struct Logs {
     /// Signals that ask for files to be opened again.
     hangups: Arc<AtomicU64>,
     hangups_seen: u64,
+    /// What is logged, which may change.
+    in_force: Arc<InForce>,
+    /// Its version here.
+    seen: u64,
 }
 
 impl Logs {
+    /// Opens what is to be written.
+    fn new(writer: &Writer, more_rings: Receiver<Taking>) -> io::Result<Logs> {
+        let Writer { dsa, in_force, hangups, .. } = writer;
+        let mut seen = 0;
+        // One that changes meanwhile is looked at once more.
+        let settings = in_force.newer(&mut seen).unwrap_or_else(|| in_force.now());
+        let hider = hider(&settings);
+        let security = settings.security_file.as_ref().map(|to| {
+            let start = (origin(dsa), Vec::new(), SystemClock::start().wall_ms());
+            Target::open(("log.security-file", Stream::Security), Some(to.clone()), settings.rotation, start)
+        });
+        let journal = journal(dsa, &settings, &hider);
+        let access = (settings.access() != Access::Off).then(|| access_target(dsa, &settings, &journal));
+        Ok(Logs {
+            dsa: Arc::clone(dsa),
+            rings: Vec::new(),
+            more_rings,
+            logged: settings.access(),
+            before: Arc::clone(&writer.before),
+            before_seen: 0,
+            journal,
+            hider,
+            access: access.transpose()?,
+            security: security.transpose()?,
+            lost: 0,
+            reported_ns: 0,
+            clock: SystemClock::start(),
+            hangups: Arc::clone(hangups),
+            hangups_seen: 0,
+            in_force: Arc::clone(in_force),
+            seen,
+        })
+    }
+
     fn run(mut self, stopped: &Stopped) {
         loop {
             let has_more = self.turn(LOST_NS);
@@ -133,6 +228,40 @@ impl Logs {
         }
     }
 
+    /// Settings were changed.
+    fn follow(&mut self, settings: &Settings) {
+        self.hider.choose(settings.values);
+        self.journal.choose_values(settings.values);
+        let targets = [&mut self.access, &mut self.security].into_iter().flatten();
+        targets.for_each(|target| target.rotate_by(settings.rotation));
+        let before = std::mem::replace(&mut self.logged, settings.access());
+        match (before, self.logged) {
+            (Access::Off, Access::Off) => {}
+            (Access::Off, _) => {
+                self.journal.choose_access(self.logged);
+                match access_target(&self.dsa, settings, &self.journal) {
+                    Ok(target) => self.access = Some(target),
+                    Err(error) => tracing::error!(%error, "the access log cannot be begun"),
+                }
+            }
+            (_, Access::Off) => {
+                if let Some(target) = &mut self.access {
+                    self.journal.finish_all(&mut target.lines);
+                }
+            }
+            (_, access) => self.journal.choose_access(access),
+        }
+    }
+
+    /// The log was switched on: all connections have other numbers from here on.
+    fn begin_anew(&mut self, before: u64) {
+        self.before_seen = before;
+        if let Some(target) = &mut self.access {
+            self.journal.finish_all(&mut target.lines);
+        }
+        self.journal = journal(&self.dsa, &self.in_force.now(), &self.hider);
+    }
+
     fn waits(&self) -> bool {
         [&self.access, &self.security].into_iter().flatten().any(|target| !target.lines.is_empty())
     }
@@ -141,6 +270,15 @@ impl Logs {
     fn turn(&mut self, lost_after_ns: u64) -> bool {
         let now = self.clock.now();
         let mut has_more = false;
+        self.rings.extend(self.more_rings.try_iter());
+        // Before the first record of such a connection is taken, for it was stored before that was made.
+        let before = self.before.load(Ordering::Acquire);
+        if before != self.before_seen {
+            self.begin_anew(before);
+        }
+        if let Some(settings) = self.in_force.newer(&mut self.seen) {
+            self.follow(&settings);
+        }
         let hangups = self.hangups.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.hangups_seen, hangups) != hangups {
             [&mut self.access, &mut self.security].into_iter().flatten().for_each(Target::look_soon);
@@ -150,7 +288,9 @@ impl Logs {
             for ring in &mut self.rings {
                 let mut left = TURN;
                 while left > 0 && target.has_room() && ring.take(&mut record) {
-                    if let Some((stamp, record)) = Record::decode(&record) {
+                    if let Some((stamp, record)) = Record::decode(&record)
+                        && stamp.connection > before
+                    {
                         self.journal.take(stamp, record, &mut target.lines);
                     }
                     left -= 1;
@@ -165,6 +305,9 @@ impl Logs {
                 self.journal.lost(now.wall_ms, std::mem::take(&mut self.lost), &mut target.lines);
             }
             self.dsa.events().losses().failures.fetch_add(target.write(now), Ordering::Relaxed);
+            if self.logged == Access::Off && !has_more && target.lines.is_empty() {
+                self.access = None;
+            }
         }
         if let Some(target) = &mut self.security {
             // While they cannot be written they wait where they were noted.
@@ -183,6 +326,20 @@ impl Logs {
         }
         has_more
     }
+}
+
+/// What brings records together.
+fn journal(dsa: &Dsa, settings: &Settings, hider: &Hider) -> Journal {
+    let redactor = Redactor::new(Arc::clone(dsa.shard().schema()), hider.clone());
+    Journal::new(settings.access(), settings.format, origin(dsa)).redacted_by(redactor)
+}
+
+/// Where lines about operations go.
+fn access_target(dsa: &Dsa, settings: &Settings, journal: &Journal) -> io::Result<Target> {
+    let mut header = Vec::new();
+    journal.header(&mut header);
+    let start = (origin(dsa), header, SystemClock::start().wall_ms());
+    Target::open(("log.access-file", Stream::Access), settings.access_file.clone(), settings.rotation, start)
 }
 
 /// Appends the line of an event.

@@ -3,6 +3,7 @@
 //! The values of a setting are changed as text, by the rules of a modify, and then read as the configuration file would be: one parser, one set of
 //! messages. The result is a whole record, so the last one in the log is all that counts.
 
+use super::of_node;
 use crate::behaviour::FIRST_WITH_CONSTRAINTS;
 use crate::constraints::{self, InForce};
 use crate::engine::Dsa;
@@ -26,8 +27,8 @@ pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Row<C
 pub(super) fn fixed<'d>(dsa: &'d Dsa, description: &[u8]) -> Option<&'d Fixed> {
     let schema = dsa.shard.schema();
     let wanted = schema.find_type(description)?;
-    let all = dsa.config.settings.fixed.iter();
-    all.into_iter().find(|fixed| schema.find_type(fixed.attribute.as_bytes()) == Some(wanted))
+    let mut all = dsa.config.settings.fixed.iter().filter(|fixed| !of_node::has(dsa, fixed.key));
+    all.find(|fixed| schema.find_type(fixed.attribute.as_bytes()) == Some(wanted))
 }
 
 /// Changes settings, all that a request names or none. Where there is a log the change is returned, and holds when it is applied.
@@ -48,7 +49,10 @@ pub(super) fn change(
     }
     let change_one = |at: usize, values: &mut Vec<String>| {
         let of_key = |change: &modify::Change<'_>| of(change).is_some_and(|key| key.name == keys[at].name);
-        modify.changes.iter().filter(of_key).try_for_each(|change| apply(keys[at], &change, values))
+        let (attribute, shown) = (keys[at].attribute(), |value| shown(keys[at], value));
+        let is_many = keys[at].many();
+        let mut changes = modify.changes.iter().filter(of_key);
+        changes.try_for_each(|change| apply((&attribute, is_many), &shown, &change, values))
     };
     match dsa.chosen.change::<Refusal>(author, &keys, change_one, schema)? {
         Some(change) => {
@@ -122,9 +126,14 @@ fn put_limits(dsa: &Dsa, choices: &limits::Choices, memory_bytes_max: u64) {
 /// Changes the values of one setting as a modify changes those of an attribute (RFC 4511 section 4.6).
 /// It works on a copy of the values: what is refused half way leaves the setting as it was.
 /// Values are text until all changes of the request are made; they are parsed once, as a whole.
-fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<String>) -> Result<(), Refusal> {
+/// `shown`: a value as the setting shows it.
+pub(super) fn apply(
+    (attribute, is_many): (&str, bool),
+    shown: &impl Fn(String) -> String,
+    change: &modify::Change<'_>,
+    values: &mut Vec<String>,
+) -> Result<(), Refusal> {
     // Messages name the attribute as the client sent it to the entry, not the key of the file.
-    let attribute = key.attribute();
     // Settings are text; bytes that are none are refused before anything is changed.
     let mut given = Vec::new();
     for value in change.modification.values.iter() {
@@ -133,7 +142,7 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
             let text = format!("{attribute}: a value is not UTF-8");
             (ResultCode::InvalidAttributeSyntax, text)
         })?;
-        given.push(shown(key, text));
+        given.push(shown(text));
     }
     match change.kind {
         ModifyKind::Replace => *values = given,
@@ -163,7 +172,7 @@ fn apply(key: &Row<Choices>, change: &modify::Change<'_>, values: &mut Vec<Strin
         }
     }
     // Checked at the end, so that a delete and an add in one request can replace the value.
-    match key.many() || values.len() <= 1 {
+    match is_many || values.len() <= 1 {
         true => Ok(()),
         false => Err((ResultCode::ConstraintViolation, format!("{attribute} has one value: replace it"))),
     }

@@ -84,7 +84,7 @@ fn expected(upto: u64) -> Vec<Place> {
 }
 
 fn open(path: &Path, base: u64) -> (Auditor, Applier) {
-    let auditor = Auditor::open(path, &Settings::default(), SystemClock::start()).unwrap();
+    let auditor = Auditor::open(path, &Arc::default(), SystemClock::start()).unwrap();
     let dsa = directory(base);
     dsa.report_changes_to(Arc::clone(auditor.trail()));
     let mut applier = Applier::new(&dsa).expect("there are few readers");

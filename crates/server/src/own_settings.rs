@@ -1,0 +1,250 @@
+//! Settings of this server that are changed while it runs: checked, recorded in a file of the data directory, then in force.
+//!
+//! Why it is so: `docs/decisions/0116-settings-of-a-node.md`.
+
+use crate::config::{Change, Config, Key, OnLogFailure, access_word, changeable};
+use crate::logs::{Access, InForce};
+use dsa::node_settings::{Asked, NodeKey, NodeSettings};
+use dsa::settings::{Author, Difference, Record};
+use model::ResultCode;
+use node::commit::SnapshotLimits;
+use node::data::SettingsFile;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+
+/// Code and text of a refusal.
+type Refusal = (ResultCode, String);
+
+/// The settings of this server, as they were changed and as they are in force.
+pub struct OwnSettings {
+    keys: Vec<Key>,
+    named: Vec<NodeKey>,
+    /// What file and flags say.
+    configured: Config,
+    /// Where changes are recorded; nowhere if the directory is in memory only.
+    file: Option<SettingsFile>,
+    is_of_cluster: bool,
+    /// Whoever makes a change has it until that is in force.
+    changing: Mutex<()>,
+    state: Mutex<State>,
+    logs: Arc<InForce>,
+    /// See `on-log-failure`.
+    exits: AtomicBool,
+    /// When snapshots are due, if there are some.
+    snapshots: OnceLock<Arc<SnapshotLimits>>,
+    /// What tells threads which operations are logged.
+    teller: OnceLock<Box<Teller>>,
+}
+
+/// Tells all threads which operations are logged from now on, and whether none were before. It fails when the system has no thread, or a file cannot be
+/// written.
+type Teller = dyn Fn(Access, bool) -> io::Result<()> + Send + Sync;
+
+struct State {
+    record: Record,
+    now: Config,
+}
+
+impl OwnSettings {
+    /// Of a server that is configured so by file and flags, and has recorded changes in `file`. Returns the configuration that
+    /// holds, too, and what file or flags say otherwise than was recorded: that is recorded by `author`.
+    ///
+    /// # Errors
+    /// In words, what is wrong with the record, or why it cannot be written.
+    pub fn settle(
+        configured: &Config,
+        file: Option<SettingsFile>,
+        author: Author<'_>,
+        is_of_cluster: bool,
+    ) -> Result<(Arc<OwnSettings>, Config, Vec<Change>), String> {
+        let mut record = file.as_ref().map(SettingsFile::record).unwrap_or_default();
+        let mut now = configured.clone();
+        let changes = now.settle_node(&mut record)?;
+        let differences: Vec<Difference> = changes.iter().filter_map(Change::difference).collect();
+        record.note(author, &differences);
+        if let Some(file) = &file {
+            file.write(record.clone()).map_err(|error| cannot_be_written(&error))?;
+        }
+        let keys: Vec<Key> = changeable().collect();
+        let named = keys.iter().map(|key| NodeKey {
+            name: key.name,
+            attribute: key.attribute(),
+            is_many: key.many(),
+        });
+        let own = OwnSettings {
+            named: named.collect(),
+            keys,
+            configured: configured.clone(),
+            file,
+            is_of_cluster,
+            changing: Mutex::new(()),
+            logs: Arc::new(InForce::new(now.logs.clone())),
+            exits: AtomicBool::new(now.on_log_failure == OnLogFailure::Exit),
+            snapshots: OnceLock::new(),
+            teller: OnceLock::new(),
+            state: Mutex::new(State { record, now: now.clone() }),
+        };
+        Ok((Arc::new(own), now, changes))
+    }
+
+    /// The same of a server that records nothing.
+    pub fn in_memory(configured: &Config) -> Arc<OwnSettings> {
+        let nobody = Author { name: "", wall_ms: 0 };
+        let settled = OwnSettings::settle(configured, None, nobody, false);
+        settled.map(|(own, ..)| own).expect("without a record nothing is wrong with it")
+    }
+
+    /// What is logged.
+    pub fn logs(&self) -> &Arc<InForce> {
+        &self.logs
+    }
+
+    /// What to do when the log fails.
+    pub(crate) fn on_log_failure(&self) -> OnLogFailure {
+        if self.exits.load(Ordering::Relaxed) { OnLogFailure::Exit } else { OnLogFailure::ReadOnly }
+    }
+
+    /// Calls this with what is logged of operations, when that changes.
+    ///
+    /// # Panics
+    /// When it was called before.
+    pub(crate) fn tell_of_access(
+        &self,
+        teller: impl Fn(Access, bool) -> io::Result<()> + Send + Sync + 'static,
+    ) {
+        assert!(self.teller.set(Box::new(teller)).is_ok(), "the settings of one server are one server's");
+    }
+
+    /// Changes by these when snapshots are due.
+    ///
+    /// # Panics
+    /// When it was called before.
+    pub(crate) fn change_snapshots(&self, limits: Arc<SnapshotLimits>) {
+        assert!(self.snapshots.set(limits).is_ok(), "a server writes one directory");
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // It is replaced whole, so one who panicked left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works out what a change comes to.
+    fn worked_out(
+        &self,
+        author: Author<'_>,
+        asked: &[Asked],
+        (now, recorded): (&Config, &Record),
+    ) -> Result<(Record, Config), Refusal> {
+        let violation = |text: String| (ResultCode::ConstraintViolation, text);
+        let (mut record, mut differences) = (recorded.clone(), Vec::new());
+        for Asked { key, before, after } in asked {
+            let key = self.keys[*key];
+            if key.show(now) != *before {
+                return Err(busy());
+            }
+            let mut scratch = self.configured.clone();
+            let values = match &after[..] {
+                [] => None,
+                after => {
+                    let first = |bad: Vec<(usize, String)>| bad.into_iter().next().unwrap_or_default().1;
+                    key.set(&mut scratch, after).map_err(|bad| violation(first(bad)))?;
+                    Some(key.show(&scratch))
+                }
+            };
+            let was_recorded = recorded.values.contains_key(key.name);
+            let after = values.clone().unwrap_or_else(|| key.show(&self.configured));
+            differences.push(Difference {
+                key: key.name.to_owned(),
+                before: before.clone(),
+                after,
+                was_recorded,
+            });
+            self.configured.record_own(key, values, &mut record);
+        }
+        let next = self.configured.with_own(&record).map_err(violation)?;
+        let known = now.problems();
+        if let Some(problem) = next.problems().into_iter().find(|problem| !known.contains(problem)) {
+            return Err(violation(format!("`{}`: {}", problem.key, problem.message)));
+        }
+        if let Some(text) = next.not_of_a_cluster().filter(|_| self.is_of_cluster) {
+            return Err(violation(text));
+        }
+        record.note(author, &differences);
+        Ok((record, next))
+    }
+
+    fn put(&self, before: &Config, next: &Config) {
+        self.logs.put(next.logs.clone());
+        let (was, access) = (before.logs.access(), next.logs.access());
+        if was != access
+            && let Some(tell) = self.teller.get()
+            && let Err(error) = tell(access, was == Access::Off)
+        {
+            tracing::error!(%error, "log.access: {}", access_word(access));
+        }
+        if let Some(snapshots) = self.snapshots.get() {
+            snapshots.put(next.snapshot_after, next.snapshot_interval_ms());
+        }
+        self.exits.store(next.on_log_failure == OnLogFailure::Exit, Ordering::Relaxed);
+    }
+}
+
+impl NodeSettings for OwnSettings {
+    fn keys(&self) -> &[NodeKey] {
+        &self.named
+    }
+
+    fn values(&self) -> Vec<Vec<String>> {
+        let state = self.lock();
+        self.keys.iter().map(|key| key.show(&state.now)).collect()
+    }
+
+    fn shown(&self, key: usize, value: String) -> String {
+        let mut scratch = Config::default();
+        match self.keys[key].set(&mut scratch, std::slice::from_ref(&value)) {
+            Ok(()) => self.keys[key].show(&scratch).pop().unwrap_or(value),
+            Err(_) => value,
+        }
+    }
+
+    fn history(&self) -> Vec<String> {
+        self.lock().record.history.clone()
+    }
+
+    fn change(&self, author: Author<'_>, asked: &[Asked], is_checked_only: bool) -> Result<(), Refusal> {
+        let _one = match self.changing.try_lock() {
+            Ok(one) => one,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(busy()),
+        };
+        // Whoever looks at the settings does not wait for the disk.
+        let (now, recorded) = {
+            let state = self.lock();
+            (state.now.clone(), state.record.clone())
+        };
+        let (record, next) = self.worked_out(author, asked, (&now, &recorded))?;
+        if is_checked_only || record == recorded {
+            return Ok(());
+        }
+        if now.logs.access() == Access::Off && next.logs.access() != Access::Off {
+            let opened = next.logs.try_access_file();
+            opened.map_err(|error| (ResultCode::Unavailable, format!("log.access-file: {error}")))?;
+        }
+        if let Some(file) = &self.file {
+            let written = file.write(record.clone());
+            written.map_err(|error| (ResultCode::Unavailable, cannot_be_written(&error)))?;
+        }
+        self.put(&now, &next);
+        *self.lock() = State { record, now: next };
+        Ok(())
+    }
+}
+
+fn busy() -> Refusal {
+    (ResultCode::Busy, "another change of the settings is being written; try again".to_owned())
+}
+
+fn cannot_be_written(error: &io::Error) -> String {
+    format!("the record of changed settings of this server cannot be written: {error}")
+}
