@@ -117,13 +117,13 @@ fn configured() -> Config {
     let by_number =
         |uid: u32, dn: &str| PeerMapping { uid: Some(uid), gid: None, to: MappedTo::Dn(dn.to_owned()) };
     let mut config = config();
-    config.password_schemes = vec![Scheme::SaltedSha1, Scheme::ScramSha256];
-    config.proxies = vec![BOB.to_owned()];
-    config.security.offers_tls = true;
+    config.offers_tls = true;
     config.peers = Peers { mappings: vec![by_number(1000, ADA), by_number(1001, BOB)], own_uid: None };
-    config.certificates = vec![CertificateMapping { by: FoundBy::SubjectDn, base: None }];
     config.tokens = Some(TokenRules { issuer: "issuer".to_owned(), audience: "ldap".to_owned() });
     let choices = &mut config.settings.configured;
+    choices.passwords.schemes = vec![Scheme::SaltedSha1, Scheme::ScramSha256];
+    choices.standing.proxies = vec![BOB.to_owned()];
+    choices.identities.certificates = vec![CertificateMapping { by: FoundBy::SubjectDn, base: None }];
     choices.access.rules = access::parse_all(&RULES.map(str::to_owned)).expect("the rules are sound");
     choices.access.defaults = false;
     (choices.passwords.renew, choices.passwords.min_length) = (false, 0);

@@ -193,6 +193,8 @@ fn choices() -> Choices {
     let mut choices = Choices::default();
     choices.transactions =
         transaction::Choices { implicit_begin, implicit_membership, search, ..choices.transactions };
+    choices.passwords.schemes = vec![dsa::config::Scheme::SaltedSha1];
+    choices.standing.anonymous = Anonymous::Read;
     choices
 }
 
@@ -213,14 +215,8 @@ pub(crate) fn config() -> Config {
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(PASSWORD.as_bytes().to_vec()),
-        proxies: Vec::new(),
-        writers: Vec::new(),
-        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
-        anonymous: Anonymous::Read,
-        security: Default::default(),
+        offers_tls: false,
         peers: Default::default(),
-        certificates: Vec::new(),
-        user: Default::default(),
         tokens: None,
         principals: None,
         queue_length_oid: None,

@@ -258,6 +258,10 @@ def config(here, action, *arguments, code=0, who=ADMIN, password=SECRET):
 # For each key that is documented as changeable other values than it has by default.
 CHANGED = {
     "index": ["cn:eq", "uid:eq"],
+    "write-dn": ["cn=a,dc=example,dc=com", "cn=b,dc=example,dc=com"],
+    "proxy-dn": ["cn=c,dc=example,dc=com"],
+    "password-scheme": ["ssha512"],
+    "anonymous": ["read"],
     "txn-implicit-begin": ["on"],
     "txn-implicit-membership": ["on"],
     "txn-search": ["on"],
@@ -287,6 +291,13 @@ CHANGED = {
     "access.rule": ["a: all; users; allow=read", "b: all; anonymous; deny=read rank=1"],
     "access.defaults": ["off"],
     "access.refresh": ["bind"],
+    "identity.certificate": ["by=subject-dn"],
+    "identity.user": ["filter=(mail={})"],
+    "security.password": ["0"],
+    "security.read": ["1"],
+    "security.write": ["1"],
+    "security.any": ["1"],
+    "security.ldapi-ssf": ["128"],
     "limits.size": ["5000"],
     "limits.time": ["50"],
     "limits.update-bytes": ["1048576"],
@@ -346,6 +357,10 @@ def test_each_key_that_is_changeable_is_changed_by_the_command(server):
         if key == "index":
             assert "name those that there are to be" in config(here, "set", key, "--configured", code=2).err
             drop_indexes()
+        elif key in ("security.read", "security.write", "security.any"):
+            # A connection in the clear that begins now may not do it.
+            client.modify_s(CONFIG, [(ldap.MOD_DELETE, keys[key], None)])
+            assert held(key) == old, key
         else:
             config(here, "set", key, "--configured")
             assert held(key) == old, key
@@ -559,3 +574,74 @@ def test_limits_that_were_changed_outlive_the_process(keep):
     here = keep()
     assert shown(here, "pandoLimitsTrusted") == [] and shown(here, "pandoLimitsClientMemory") == [str(128 << 20)]
     assert not found_by(connect(here, ADA, "ada's password"))[1]
+
+
+
+
+def test_who_has_rights_besides_rules_is_changed_for_sessions_that_are_there(server):
+    here = server("--index", "uid:eq")
+    user, nobody = connect(here, ADA, "ada's password"), connect(here, "", "")
+    refused = lambda: pytest.raises(ldap.INSUFFICIENT_ACCESS)
+    with refused():
+        user.modify_s("dc=example,dc=com", [(ldap.MOD_REPLACE, "description", b"x")])
+    config(here, "set", "write-dn", ADA, "--dry-run")
+    with refused():
+        user.modify_s("dc=example,dc=com", [(ldap.MOD_REPLACE, "description", b"x")])
+    config(here, "set", "write-dn", ADA)
+    user.modify_s("dc=example,dc=com", [(ldap.MOD_REPLACE, "description", b"x")])
+    config(here, "undo")
+    with refused():
+        user.modify_s("dc=example,dc=com", [(ldap.MOD_REPLACE, "description", b"y")])
+    with pytest.raises(ldap.NO_SUCH_OBJECT):
+        nobody.search_s("dc=example,dc=com", ldap.SCOPE_BASE)
+    config(here, "set", "anonymous", "read")
+    assert nobody.search_s("dc=example,dc=com", ldap.SCOPE_BASE)
+    as_admin = lambda code: run("ldapwhoami", "-x", "-H", here.url, "-D", ADA, "-w", "ada's password", "-e", "!authzid=u:bruno", code=code)
+    assert "dn:uid=bruno" not in as_admin(None).out
+    config(here, "set", "proxy-dn", ADA)
+    assert "dn:uid=bruno," in as_admin(0).out
+    refusal = config(here, "set", "write-dn", "flavour=sweet", code=1).err
+    assert "`write-dn`: `flavour=sweet`" in refusal
+
+
+def test_passwords_are_stored_by_the_scheme_that_was_chosen_last(keep):
+    here = keep("--password-scheme", "ssha", ldif="people.ldif")
+    client = connect(here, ADMIN, SECRET)
+    stored = lambda: client.search_s(ADA, ldap.SCOPE_BASE, attrlist=["userPassword"])[0][1]["userPassword"]
+    mechanisms = lambda: client.search_s("", ldap.SCOPE_BASE, attrlist=["supportedSASLMechanisms"])[0][1]["supportedSASLMechanisms"]
+    client.passwd_s(ADA, None, "a first password")
+    assert stored()[0].startswith(b"{SSHA}") and b"SCRAM-SHA-256" not in mechanisms()
+    config(here, "set", "password-scheme", "scram-sha-256", "ssha512")
+    client.passwd_s(ADA, None, "a second password")
+    assert sorted(value.split(b"}")[0] for value in stored()) == [b"{SCRAM-SHA-256", b"{SSHA512"]
+    assert b"SCRAM-SHA-256" in mechanisms()
+    here.kill()
+    here = keep("--password-scheme", "ssha")
+    client = connect(here, ADMIN, SECRET)
+    assert b"SCRAM-SHA-256" in mechanisms() and shown(here, "pandoPasswordScheme") == ["scram-sha-256", "ssha512"]
+    config(here, "set", "password-scheme", "clear", "ssha", code=2)
+    config(here, "undo")
+    client.passwd_s(ADA, None, "a third password")
+    assert [value.split(b"}")[0] for value in stored()] == [b"{SSHA"] and b"SCRAM-SHA-256" not in mechanisms()
+
+
+def test_what_protects_a_connection_is_judged_when_it_begins(server):
+    here = server()
+    there = connect(here, ADMIN, SECRET)
+    there.modify_s(CONFIG, [(ldap.MOD_REPLACE, "pandoSecurityRead", b"1")])
+    assert there.search_s("dc=example,dc=com", ldap.SCOPE_BASE), "it began before"
+    with pytest.raises(ldap.CONFIDENTIALITY_REQUIRED):
+        connect(here, ADMIN, SECRET).search_s("dc=example,dc=com", ldap.SCOPE_BASE)
+    there.modify_s(CONFIG, [(ldap.MOD_DELETE, "pandoSecurityRead", None)])
+    assert connect(here, ADMIN, SECRET).search_s("dc=example,dc=com", ldap.SCOPE_BASE)
+
+
+def test_whom_a_name_means_is_changed(server):
+    here = server("--index", "uid:eq", "--index", "cn:eq")
+    whose = lambda name: run("ldapwhoami", "-x", "-H", here.url, "-D", ADMIN, "-w", SECRET, "-e", f"!authzid=u:{name}", code=None).out.strip()
+    assert whose("ada").startswith("dn:uid=ada,")
+    config(here, "set", "identity.user", "filter=(cn={})")
+    assert whose("ada") == "" and whose("Ada Okafor").startswith("dn:uid=ada,")
+    config(here, "undo")
+    assert whose("ada").startswith("dn:uid=ada,")
+    assert "the schema has no attribute `thumb`" in config(here, "set", "identity.certificate", "by=fingerprint attribute=thumb", code=1).err

@@ -16,7 +16,9 @@ pub(crate) fn identity_of(reading: &mut Reading<'_>, certificate: &ClientCertifi
     if !(certificate.valid_s.0..=certificate.valid_s.1).contains(&now_s) {
         return None;
     }
-    let id = dsa.config.certificates.iter().find_map(|mapping| mapped(reading, mapping, certificate))?;
+    // The list is held as it is now: all mappings of one bind are of one choice.
+    let id =
+        dsa.identities.now().certificates.iter().find_map(|mapping| mapped(reading, mapping, certificate))?;
     let read_point = reading.read_point;
     Some(dsa.identity_of(read_point, &read_point.entry(id)?, &mut reading.scratch.evaluator.cache))
 }

@@ -1,28 +1,14 @@
 //! What the agent is given when it is made.
 
+pub use crate::identities::{CertificateMapping, FoundBy, UserMapping};
 pub use crate::password::Scheme;
 use crate::settings::Start;
+pub use crate::standing::Anonymous;
+pub use crate::strengths::{LDAPI_STRENGTH, Security};
 use env::net::PeerAddress;
 use std::fmt;
 use std::sync::Arc;
 use store::Settings;
-
-/// What protects connections, and what they need for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Security {
-    /// Can connections be secured by StartTLS?
-    pub offers_tls: bool,
-    /// Bits of the key that must protect a connection on which a password comes; `None`: any, on connections from other machines.
-    pub password_strength: Option<u16>,
-    /// What a Unix socket counts for among bits of keys.
-    pub ldapi_strength: u16,
-    /// Bits that must protect a connection on which searches and compares come.
-    pub read_strength: u16,
-    /// Of updates.
-    pub write_strength: u16,
-    /// Of every request but bind, unbind, abandon, StartTLS and a base search of the root DSE.
-    pub any_strength: u16,
-}
 
 /// What a session must know of the listener that its client came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,22 +28,6 @@ pub struct Listener {
 impl Default for Listener {
     fn default() -> Listener {
         Listener { offers_tls: true, any_strength: 0, name: None, strength: 0, via: None }
-    }
-}
-
-/// What a Unix socket counts for by default. It is the value of OpenLDAP, below that of any cipher.
-pub const LDAPI_STRENGTH: u16 = 71;
-
-impl Default for Security {
-    fn default() -> Security {
-        Security {
-            offers_tls: false,
-            password_strength: None,
-            ldapi_strength: LDAPI_STRENGTH,
-            read_strength: 0,
-            write_strength: 0,
-            any_strength: 0,
-        }
     }
 }
 
@@ -137,37 +107,6 @@ pub struct ClientCertificate {
     pub values: Vec<(String, String)>,
 }
 
-/// How the entry of somebody is found who has a certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateMapping {
-    /// By what of it.
-    pub by: FoundBy,
-    /// Where the entry lies, if not anywhere.
-    pub base: Option<String>,
-}
-
-/// What of a certificate leads to an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FoundBy {
-    /// Its fingerprint, which is a value of this attribute.
-    Fingerprint(String),
-    /// Its subject, which is the DN of the entry.
-    SubjectDn,
-    /// What it says of its owner, in a filter where names of it stand in braces.
-    Filter(String),
-}
-
-/// How the entry of somebody is found by what people call him.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UserMapping {
-    /// Where the entry lies, if not anywhere.
-    pub base: Option<String>,
-    /// Directly below the base, and no deeper?
-    pub is_one_level: bool,
-    /// A filter that is true of it alone, in which `{}` stands for the name; without one it is the value of `uid`.
-    pub filter: Option<String>,
-}
-
 /// What access tokens must say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRules {
@@ -179,24 +118,6 @@ pub struct TokenRules {
 
 pub use crate::contexts::Principals;
 
-/// Whether a text is a filter.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check_filter(text: &str) -> Result<(), String> {
-    proto::filter_string::parse(text.as_bytes()).map(drop).map_err(|error| error.to_string())
-}
-
-/// What anonymous clients may do where no rule says so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Anonymous {
-    /// Read the root DSE and the subschema.
-    #[default]
-    None,
-    /// Read what users read.
-    Read,
-}
-
 /// The agent's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -206,22 +127,11 @@ pub struct Config {
     pub root_dn: Option<String>,
     /// Password of the administrator, as a userPassword value: in clear or with a scheme.
     pub root_password: Option<Vec<u8>>,
-    /// DNs that may act as others (RFC 4370), besides the administrator's.
-    pub proxies: Vec<String>,
-    /// Names that may change every entry, besides the root DN.
-    pub writers: Vec<String>,
-    /// How passwords are stored that clients give the server to store: a value of each scheme.
-    pub password_schemes: Vec<Scheme>,
-    /// What those may do who did not bind.
-    pub anonymous: Anonymous,
-    /// What protects connections.
-    pub security: Security,
+    /// Can connections be secured by StartTLS?
+    /// As long as the process: a listener without keys cannot get some.
+    pub offers_tls: bool,
     /// Who the clients of Unix sockets are.
     pub peers: Peers,
-    /// Who the owners of certificates are. The first that leads to one entry counts.
-    pub certificates: Vec<CertificateMapping>,
-    /// Who is called by a name.
-    pub user: UserMapping,
     /// What access tokens must say, if clients may bind with some.
     pub tokens: Option<TokenRules>,
     /// Who the principals of Kerberos are, if clients may bind with tickets.

@@ -16,6 +16,7 @@ use crate::expiry::Expiry;
 use crate::followers::FollowerLimits;
 use crate::group::Group;
 use crate::held::Held;
+use crate::identities::Identities;
 use crate::identity::Identity;
 use crate::indexing::Indexing;
 use crate::journal::{Journal, Updates};
@@ -31,6 +32,7 @@ use crate::peers::Peers;
 use crate::reads::{ReadSettings, Reads, WithoutQuorum};
 use crate::refusals::Refusals;
 use crate::settings::Chosen;
+use crate::strengths::Strengths;
 use crate::system::System;
 use crate::throttle::Throttle;
 use crate::tokens::Tokens;
@@ -72,6 +74,8 @@ pub struct Dsa {
     pub(crate) user_searches: Arc<UserSearches>,
     pub(crate) held: Held,
     pub(crate) limits: Limits,
+    pub(crate) strengths: Strengths,
+    pub(crate) identities: Identities,
     pub(crate) password_pool: Arc<Pool>,
     pub(crate) password_forms: Forms,
     pub(crate) failed_binds: Failures,

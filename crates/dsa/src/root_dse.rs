@@ -32,6 +32,8 @@ const FEATURES: [&str; 6] = [
 
 /// The attribute that lists them.
 const SUPPORTED_FEATURES: &str = "supportedFeatures";
+/// The attribute that lists mechanisms of SASL.
+const SUPPORTED_MECHANISMS: &str = "supportedSASLMechanisms";
 /// The attribute that has the number of the last change.
 const LAST_USN: &str = "lastUSN";
 
@@ -47,13 +49,25 @@ fn features(choices: &Choices) -> Vec<&'static str> {
     FEATURES.into_iter().chain(on).collect()
 }
 
-/// Lists the features that are there under the settings of now.
+/// Mechanisms that a session may use which is offered this.
+/// Proofs of SCRAM need a stored form of their own, so that mechanism comes and goes with the scheme.
+fn mechanisms(config: &Config, choices: &Choices, offer: Offer) -> impl Iterator<Item = &'static str> {
+    let schemes = &choices.passwords.schemes;
+    let offered = MECHANISMS.iter().filter(move |mechanism| mechanism.is_offered(config, schemes, offer));
+    offered.map(|mechanism| mechanism.name)
+}
+
+/// Lists the features and mechanisms that are there under the settings of now.
 /// The value is worked out under the role of that shard's writer, so of two changes the later one is shown.
 pub(crate) fn show_features(dsa: &Dsa, now: Now) {
     dsa.system.update(now, |update| {
-        let features: Vec<String> = features(&dsa.chosen.now()).into_iter().map(str::to_owned).collect();
-        for dn in ROOT_DSES {
-            update.replace(dn, [(SUPPORTED_FEATURES, features.clone())]);
+        let choices = dsa.chosen.now();
+        let features: Vec<String> = features(&choices).into_iter().map(str::to_owned).collect();
+        // A client is shown what it may use, so there is an entry for each offer.
+        for offer in Offer::all() {
+            let mechanisms = mechanisms(&dsa.config, &choices, offer).map(str::to_owned).collect();
+            let both = [(SUPPORTED_FEATURES, features.clone()), (SUPPORTED_MECHANISMS, mechanisms)];
+            update.replace(ROOT_DSES[offer.number()], both);
         }
     });
 }
@@ -110,8 +124,7 @@ pub(crate) fn fill(entry: &mut Entry, schema: &Schema, config: &Config, choices:
         |extension: &&&Extension| offer.has(Offer::START_TLS) || !matches!(extension.role, Role::Secures(_));
     let extensions = EXTENSIONS.iter().filter(is_offered).map(|extension| extension.oid);
     put_all(entry, schema, "supportedExtension", extensions);
-    let mechanisms = MECHANISMS.iter().filter(|mechanism| mechanism.is_offered(config, offer));
-    put_all(entry, schema, "supportedSASLMechanisms", mechanisms.map(|mechanism| mechanism.name));
+    put_all(entry, schema, SUPPORTED_MECHANISMS, mechanisms(config, choices, offer));
     put_all(entry, schema, SUPPORTED_FEATURES, features(choices));
     put(entry, schema, "vendorName", "Pando");
     put(entry, schema, "vendorVersion", &config.version);

@@ -243,7 +243,7 @@ impl Session {
             number: worker.turns.join(),
             identity: Identity::anonymous(),
             peer,
-            security: Security::open(&worker.dsa.config.security, client, listener),
+            security: Security::open(worker.dsa.strengths.now(), client, listener),
             certificate: None,
             bindings: None,
             exchange: None,

@@ -18,11 +18,14 @@ pub use row::{Bad, Row, Scope, Values};
 use crate::change_log::choices as change_log;
 use crate::constraints::{self, ConstraintRule};
 use crate::followers;
+use crate::identities;
 use crate::indexing::IndexChange;
 use crate::lifetimes;
 use crate::limits;
 use crate::password::policies;
 use crate::reads;
+use crate::standing::Standing;
+use crate::strengths::Security;
 use crate::transaction;
 use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +56,24 @@ pub struct Choices {
     pub change_log: change_log::Choices,
     /// Limits that are the same for all clients, or nearly.
     pub limits: limits::Choices,
+    /// Who has rights besides those of rules.
+    pub standing: Standing,
+    /// What connections need to be protected by.
+    pub security: Security,
+    /// How entries are found for those who are known otherwise.
+    pub identities: identities::Choices,
     /// Bytes that the directory may occupy: limits that nobody has chosen are shares of it.
     pub memory_bytes_max: u64,
+}
+
+impl Choices {
+    /// DNs of identities in them, each with the key that has it.
+    /// Those of rules, of limits and of transactions are checked with what they stand in.
+    pub fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let proxies = self.standing.proxies.iter().map(|dn| ("proxy-dn", &dn[..]));
+        let writers = self.standing.writers.iter().map(|dn| ("write-dn", &dn[..]));
+        proxies.chain(writers).chain(self.identities.names())
+    }
 }
 
 /// The key of configured indexes.
@@ -241,17 +260,22 @@ impl Chosen {
             let before = key.show(&now);
             let mut values = before.clone();
             change(at, &mut values)?;
-            let is_changed = !values.is_empty();
-            if !is_changed {
+            let name = key.name.to_owned();
+            if values.is_empty() && key.name == constraints::KEY {
+                // What updates come to depends on it, so a log has it whatever the files of its servers say.
                 values = key.show(&state.configured);
             }
-            key.set(&mut now, &values).map_err(|bad| NotChanged::Bad(first(bad)))?;
-            let (name, after) = (key.name.to_owned(), key.show(&now));
-            // What updates come to depends on it, so a log has it whatever the files of its servers say.
-            let recorded = match is_changed || key.name == constraints::KEY {
-                true => record.values.insert(name.clone(), after.clone()),
-                false => record.values.remove(key.name),
+            // Nothing recorded is what makes it follow the file again.
+            let recorded = if values.is_empty() && key.name != constraints::KEY {
+                let recorded = record.values.remove(key.name);
+                // A default that is no value can be had in no other way.
+                now = applied(&state.configured, &record.values).map_err(NotChanged::Bad)?;
+                recorded
+            } else {
+                key.set(&mut now, &values).map_err(|bad| NotChanged::Bad(first(bad)))?;
+                record.values.insert(name.clone(), key.show(&now))
             };
+            let after = key.show(&now);
             differences.push(Difference { key: name, before, after, was_recorded: recorded.is_some() });
         }
         fits(&now, schema).map_err(NotChanged::Bad)?;
@@ -341,7 +365,22 @@ fn fits(choices: &Choices, schema: &Schema) -> Result<(), String> {
         .map_err(|bad| format!("`access.rule`: {}", first(bad)))?;
     access::check_limits(&choices.access.limits, schema)
         .map_err(|bad| format!("`limits.rule`: {}", first(bad)))?;
+    fits_names(choices, schema)?;
     constraints::fit(&choices.constraints, schema)
+}
+
+/// Does the schema know the names of those who have rights besides those of rules, and what entries are found by?
+/// A definition that one of them needs cannot be removed for that: the schema without it is asked the same.
+fn fits_names(choices: &Choices, schema: &Schema) -> Result<(), String> {
+    for (key, dn) in choices.names() {
+        let known = schema.normalise_dn(dn.as_bytes(), &mut Vec::new());
+        known.map_err(|invalid| format!("`{key}`: `{dn}`: {invalid}"))?;
+    }
+    let is_unknown = |attribute: &&str| schema.find_type(attribute.as_bytes()).is_none();
+    match choices.identities.fingerprints().find(is_unknown) {
+        Some(attribute) => Err(format!("`identity.certificate`: the schema has no attribute `{attribute}`")),
+        None => Ok(()),
+    }
 }
 
 /// The reason of the first that is wrong. A change of several settings is refused with one of them, which is enough to look for.

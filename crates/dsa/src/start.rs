@@ -15,6 +15,7 @@ use crate::events::Events;
 use crate::expiry::Expiry;
 use crate::followers::FollowerLimits;
 use crate::held::Held;
+use crate::identities::Identities;
 use crate::indexing::Indexing;
 use crate::lifetimes::Lifetimes;
 use crate::limits::{self, Limits};
@@ -26,6 +27,7 @@ use crate::password::{Failures, Forms};
 use crate::peers::Peers;
 use crate::reads::ReadSettings;
 use crate::settings::{Choices, Chosen};
+use crate::strengths::Strengths;
 use crate::system::{CONFIG_DN, NODE_CONFIG_DN, ROOT_DSES, SCHEMA_CONFIG_DN, System};
 use crate::throttle::Throttle;
 use crate::transaction::{self, OpenCount};
@@ -93,17 +95,14 @@ impl Dsa {
             std::iter::successors(config.root_dn.as_deref().map(str::as_bytes), |dn| split_first(dn).1);
         let superiors = superiors.map(|dn| key("root DN", &String::from_utf8_lossy(dn).into_owned()));
         let root_superiors = superiors.collect::<io::Result<_>>()?;
-        for (what, names) in [("proxy DN", &config.proxies), ("write DN", &config.writers)] {
-            names.iter().try_for_each(|dn| key(what, dn).map(drop))?;
-        }
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let chosen = Chosen::new(&config.settings, &schema).map_err(invalid)?;
         let choices = chosen.now();
         let transactions = transaction::Settings::new(&choices.transactions, &schema).map_err(invalid)?;
         // The own entries are stored under the same schema, in a shard of their own.
         let system = System::create(&config, &schema, own_entries(&config, &choices, &schema))?;
-        let access =
-            Access::new(&config, (&choices.access, choices.limits.search), &schema).map_err(invalid)?;
+        let of_rules = (&choices.access, choices.limits.search, &choices.standing);
+        let access = Access::new(&config, of_rules, &schema).map_err(invalid)?;
         let policies = Policies::new(&choices.passwords);
         let reads = ReadSettings::new(choices.reads);
         let constraints = Constraints::default();
@@ -132,10 +131,13 @@ impl Dsa {
             client_memory,
             peers: Peers::new(of_clients, &refusals),
             user_searches: Arc::default(),
+            // What connections need, and who a name means, is read where it is used.
+            strengths: Strengths::new(choices.security, config.offers_tls),
             config,
             intents: Arc::default(),
             held: Held::default(),
             limits: Limits::new(&choices.limits, memory),
+            identities: Identities::new(&choices.identities),
             password_pool: Arc::default(),
             password_forms: Forms::default(),
             failed_binds: Failures::default(),

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{Client, START, What, config, search_for, selection};
+use common::{Client, START, What, chosen, config, search_for, selection};
 use dsa::config::Security;
 use dsa::limits::ClientLimits;
-use dsa::{Anonymous, Config, Session, State, Worker};
+use dsa::{Anonymous, Session, State, Worker};
 use model::{Filter, ResultCode, Scope};
 use proto::Request;
 use std::net::SocketAddr;
@@ -25,9 +25,9 @@ fn planted(mut clients: ClientLimits) -> Client {
     clients.memory_bytes_max.get_or_insert(256 << 20);
     // The clients come from other hosts, and bind in the clear.
     let security = Security { password_strength: Some(0), ..Security::default() };
-    let mut config = Config { anonymous: Anonymous::Read, security, ..config() };
-    config.settings.configured.limits.clients = clients;
-    let mut client = Client::with(config);
+    let mut client = Client::with(chosen(config(), |c| {
+        (c.standing.anonymous, c.security, c.limits.clients) = (Anonymous::Read, security, clients);
+    }));
     for number in 0..1100 {
         client.must_add(
             &format!("cn={number},ou=people,dc=example"),

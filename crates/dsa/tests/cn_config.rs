@@ -35,7 +35,8 @@ fn features(client: &mut Client) -> Vec<String> {
 fn every_setting_is_shown_to_the_root_dn_alone() {
     let mut client = Client::new();
     let found = client.read(CONFIG, &["*", "+"]);
-    for key in online().filter(|key| !key.many()) {
+    // It has none by default.
+    for key in online().filter(|key| !key.many() && key.name != "security.password") {
         assert_eq!(found.values(&key.attribute()).map(|values| values.len()), Some(1), "{}", key.name);
     }
     client.bind(common::ADA, "lace");
@@ -110,6 +111,34 @@ fn a_size_limit_that_is_changed_holds_for_sessions_that_are_there() {
     assert_eq!(code(&mut user), ResultCode::SizeLimitExceeded);
     assert_eq!(change(&mut client, Delete, "pandoLimitsSize", &[]).0, ResultCode::Success);
     assert_eq!(code(&mut user), ResultCode::Success);
+}
+
+#[test]
+fn who_has_rights_besides_rules_is_changed_for_sessions_that_are_there() {
+    let mut client = Client::new();
+    let mut user = Client::of(&client.dsa);
+    user.bind(common::ADA, "lace");
+    let code = |user: &mut Client| user.modify("dc=example", &[(Replace, "description", &["x"])]).code;
+    assert_eq!(code(&mut user), ResultCode::InsufficientAccessRights);
+    assert_eq!(change(&mut client, Add, "pandoWriteDn", &[common::ADA]).0, ResultCode::Success);
+    assert_eq!(code(&mut user), ResultCode::Success);
+    let (refused, text) = change(&mut client, Add, "pandoWriteDn", &["flavour=sweet"]);
+    assert_eq!(refused, ResultCode::ConstraintViolation, "{text}");
+    assert!(text.contains("`write-dn`: `flavour=sweet`"), "{text}");
+    assert_eq!(change(&mut client, Delete, "pandoWriteDn", &[]).0, ResultCode::Success);
+    assert_eq!(code(&mut user), ResultCode::InsufficientAccessRights);
+}
+
+/// A default that is no value is shown as none, and comes back.
+#[test]
+fn a_setting_without_a_value_has_none_again() {
+    let mut client = Client::new();
+    assert_eq!(shown(&mut client, "pandoSecurityPassword"), [""; 0]);
+    assert_eq!(change(&mut client, Add, "pandoSecurityPassword", &["128"]).0, ResultCode::Success);
+    assert_eq!(shown(&mut client, "pandoSecurityPassword"), ["128"]);
+    assert_eq!(change(&mut client, Delete, "pandoSecurityPassword", &["128"]).0, ResultCode::Success);
+    assert_eq!(shown(&mut client, "pandoSecurityPassword"), [""; 0]);
+    assert_eq!(shown(&mut client, "pandoConfigChange").len(), 2);
 }
 
 #[test]

@@ -11,7 +11,7 @@
 
 use consensus::links::NoLinks;
 use consensus::{Members, ReplicaId, Retention};
-use dsa::{Anonymous, Config, Session, State, Worker};
+use dsa::{Config, Session, State, Worker};
 use env::clock::{Clock as _, SystemClock};
 use env::disk::RealDisk;
 use env::entropy::SeededEntropy;
@@ -205,18 +205,13 @@ fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
     let mut settings = dsa::settings::Start::default();
     // A transaction begins with the first update that names it.
     settings.configured.transactions.implicit_begin = true;
+    settings.configured.passwords.schemes = vec![dsa::config::Scheme::SaltedSha1];
     let config = Config {
         store,
         root_dn: Some("cn=root".to_owned()),
         root_password: Some(b"secret".to_vec()),
-        proxies: Vec::new(),
-        writers: Vec::new(),
-        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
-        anonymous: Anonymous::None,
-        security: Default::default(),
+        offers_tls: false,
         peers: Default::default(),
-        certificates: Vec::new(),
-        user: Default::default(),
         tokens: None,
         principals: None,
         queue_length_oid: None,

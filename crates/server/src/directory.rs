@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
-use dsa::config::{FoundBy, MappedTo, Peers, Principals};
+use dsa::config::{MappedTo, Peers, Principals};
 use dsa::settings::{Record, Start};
 use env::clock::Clock;
 use env::entropy::Entropy;
@@ -76,8 +76,6 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
     }
     let names = config.suffixes.iter().map(|dn| ("suffix", dn));
     let names = names.chain(config.root_dn.iter().map(|dn| ("root-dn", dn)));
-    let names = names.chain(config.proxies.iter().map(|dn| ("proxy-dn", dn)));
-    let names = names.chain(config.writers.iter().map(|dn| ("write-dn", dn)));
     let names = names.chain(config.peers.iter().flat_map(|mapping| {
         let dn = match &mapping.to {
             MappedTo::Dn(dn) => Some(dn),
@@ -85,23 +83,16 @@ pub fn unknown_to_schema(config: &Config, schema: &Schema) -> Vec<Problem> {
         };
         dn.map(|dn| ("identity.peer", dn))
     }));
-    let names = names.chain(config.user.base.iter().map(|dn| ("identity.user", dn)));
-    let names = names.chain(
-        config
-            .certificates
-            .iter()
-            .filter_map(|mapping| mapping.base.as_ref().map(|dn| ("identity.certificate", dn))),
-    );
-    for mapping in &config.certificates {
-        if let FoundBy::Fingerprint(attribute) = &mapping.by
-            && schema.find_type(attribute.as_bytes()).is_none()
-        {
+    let of_identities = config.settings.names().map(|(key, dn)| (key, dn.to_owned()));
+    let names = names.map(|(key, dn)| (key, dn.clone())).chain(of_identities);
+    for attribute in config.settings.identities.fingerprints() {
+        if schema.find_type(attribute.as_bytes()).is_none() {
             let message = format!("the schema has no attribute `{attribute}`");
             problems.push(Problem::at("identity.certificate", message));
         }
     }
     let precedences = config.settings.transactions.precedence.iter();
-    for (key, dn) in names.chain(precedences.map(|given| ("txn-precedence", &given.dn))) {
+    for (key, dn) in names.chain(precedences.map(|given| ("txn-precedence", given.dn.clone()))) {
         if let Err(invalid) = schema.normalise_dn(dn.as_bytes(), &mut Vec::new()) {
             problems.push(Problem::at(key, format!("`{dn}`: {invalid}")));
         }
@@ -142,23 +133,10 @@ pub fn agent(
         store: settings(config, superblock),
         root_dn: config.root_dn.clone(),
         root_password: config.root_password()?.or_else(|| config.root_password_hash.clone()),
-        proxies: config.proxies.clone(),
-        writers: config.writers.clone(),
-        password_schemes: config.password_schemes.clone(),
-        anonymous: config.anonymous,
-        security: dsa::config::Security {
-            offers_tls: !config.tls_certificates.is_empty(),
-            password_strength: config.password_strength,
-            ldapi_strength: config.ldapi_strength,
-            read_strength: config.read_strength,
-            write_strength: config.write_strength,
-            any_strength: config.any_strength,
-        },
-        certificates: config.certificates.clone(),
-        user: config.user.clone(),
+        offers_tls: !config.tls_certificates.is_empty(),
+        peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         tokens: config.tokens.rules(),
         principals: config.keytab.as_ref().map(|_| Principals { realm: config.realm.clone() }),
-        peers: Peers { mappings: config.peers.clone(), own_uid: Some(env::host::user_id()) },
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
             configured: config.settings.clone(),

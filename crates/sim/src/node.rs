@@ -13,7 +13,7 @@ use dsa::indexing::{Indexer, Pace};
 use dsa::reads;
 use dsa::settings::Texts;
 use dsa::transaction::Precedence;
-use dsa::{Anonymous, Dsa, Session, State, Worker};
+use dsa::{Dsa, Session, State, Worker};
 use env::clock::Clock;
 use env::disk::Disk;
 use env::entropy::SeededEntropy;
@@ -79,15 +79,8 @@ pub fn config(superblock: Superblock) -> dsa::Config {
         },
         root_dn: Some(ROOT.to_owned()),
         root_password: Some(crate::requests::PASSWORD.as_bytes().to_vec()),
-        proxies: Vec::new(),
-        writers: Vec::new(),
-        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
-        anonymous: Anonymous::None,
-        // Some clients come from other hosts, and bind in the clear.
-        security: dsa::config::Security { password_strength: Some(0), ..Default::default() },
+        offers_tls: false,
         peers: Default::default(),
-        certificates: Vec::new(),
-        user: Default::default(),
         tokens: None,
         principals: None,
         queue_length_oid: None,
@@ -112,6 +105,9 @@ fn settings() -> dsa::settings::Start {
     // A tree delete has parts.
     start.configured.limits.clients.tree_delete_max = 4;
     start.configured.limits.clients.memory_bytes_max = Some(256 << 20);
+    start.configured.passwords.schemes = vec![dsa::config::Scheme::SaltedSha1];
+    // Some clients come from other hosts, and bind in the clear.
+    start.configured.security.password_strength = Some(0);
     start
 }
 

@@ -8,8 +8,9 @@
 
 use super::of_entries::{self, OfEntry};
 use super::rules::{Origin, RuleSet};
-use crate::config::{Anonymous, Config};
+use crate::config::Config;
 use crate::limits::SearchLimits;
+use crate::standing::{Anonymous, Standing};
 use crate::system::MONITOR_DN;
 use ::access::decide::Placed;
 use ::access::{Refresh, Settings, builtin};
@@ -29,15 +30,19 @@ pub(crate) struct Access {
     /// How many of them there are.
     of_entries: AtomicUsize,
     state: Mutex<State>,
-    builtin: Vec<Placed>,
     suffixes: Vec<String>,
 }
+
+/// What is chosen of rules, what a search may take where they say nothing, and who has rights besides those of rules.
+pub(crate) type OfRules<'a> = (&'a Settings, SearchLimits, &'a Standing);
 
 /// What the set is made of, and the set.
 #[derive(Debug, Default)]
 struct State {
     set: Arc<RuleSet>,
     settings: Settings,
+    /// Kept for changes of the schema and of the rules of entries, which leave them as they are.
+    builtin: Vec<Placed>,
     /// Of requesters for whom no rule says otherwise.
     limits: SearchLimits,
     of_entries: Vec<OfEntry>,
@@ -48,30 +53,29 @@ impl Access {
     ///
     /// # Errors
     /// What is wrong with a rule, with its name.
-    pub(crate) fn new(
-        config: &Config,
-        (settings, limits): (&Settings, SearchLimits),
-        schema: &Schema,
-    ) -> Result<Access, String> {
-        let suffixes = config.store.suffixes.clone();
-        let keys = builtin::Keys {
-            suffixes: suffixes.clone(),
-            subschema: SUBSCHEMA_DN.to_owned(),
-            monitor: MONITOR_DN.to_owned(),
-            anonymous_read: config.anonymous == Anonymous::Read,
-            writers: config.writers.clone(),
-            proxies: config.proxies.clone(),
-        };
-        let builtin = builtin::rules(&keys, schema);
+    pub(crate) fn new(config: &Config, of_rules: OfRules<'_>, schema: &Schema) -> Result<Access, String> {
         let access = Access {
             version: AtomicU64::new(0),
             read_at: AtomicU64::new(0),
             of_entries: AtomicUsize::new(0),
             state: Mutex::default(),
-            builtin,
-            suffixes,
+            suffixes: config.store.suffixes.clone(),
         };
-        access.put((settings, limits), schema).map(|()| access)
+        access.put(of_rules, schema).map(|()| access)
+    }
+
+    /// The built-in rules, where these have rights besides those of others.
+    /// They are made anew with each change of settings, which is rare, rather than looked for what has changed.
+    fn builtin(&self, standing: &Standing, schema: &Schema) -> Vec<Placed> {
+        let keys = builtin::Keys {
+            suffixes: self.suffixes.clone(),
+            subschema: SUBSCHEMA_DN.to_owned(),
+            monitor: MONITOR_DN.to_owned(),
+            anonymous_read: standing.anonymous == Anonymous::Read,
+            writers: standing.writers.clone(),
+            proxies: standing.proxies.clone(),
+        };
+        builtin::rules(&keys, schema)
     }
 
     /// Puts other rules in force. Every request that comes after it is decided by them.
@@ -82,12 +86,14 @@ impl Access {
     /// other order would let it take the old set for the new one, and keep it.
     pub(crate) fn put(
         &self,
-        (settings, limits): (&Settings, SearchLimits),
+        (settings, limits, standing): OfRules<'_>,
         schema: &Schema,
     ) -> Result<(), String> {
         let mut state = self.state();
-        let set = self.set((settings, limits), &state.of_entries, schema)?;
-        (state.settings, state.limits) = (settings.clone(), limits);
+        // Made under the lock: of two changes the later one is kept.
+        let builtin = self.builtin(standing, schema);
+        let set = self.set((settings, limits, &builtin), &state.of_entries, schema)?;
+        (state.settings, state.limits, state.builtin) = (settings.clone(), limits, builtin);
         self.publish(&mut state, set);
         Ok(())
     }
@@ -98,7 +104,7 @@ impl Access {
     /// As [`Access::put`].
     pub(crate) fn renew(&self, schema: &Schema) -> Result<(), String> {
         let mut state = self.state();
-        let set = self.set((&state.settings, state.limits), &state.of_entries, schema)?;
+        let set = self.set((&state.settings, state.limits, &state.builtin), &state.of_entries, schema)?;
         self.publish(&mut state, set);
         // One that was none for want of a definition may be one now.
         self.read_at.store(0, Ordering::Release);
@@ -119,11 +125,11 @@ impl Access {
     /// The set of rules of these settings and of the entries that have some. Err says in words which of them the schema does not take.
     fn set(
         &self,
-        (settings, limits): (&Settings, SearchLimits),
+        (settings, limits, builtin): (&Settings, SearchLimits, &[Placed]),
         of_entries: &[OfEntry],
         schema: &Schema,
     ) -> Result<RuleSet, String> {
-        let builtin = if settings.defaults { &self.builtin[..] } else { &[] };
+        let builtin = if settings.defaults { builtin } else { &[] };
         // The order does not matter: ranks do, and the set sorts by them.
         let builtin = builtin.iter().map(|placed| (&placed.rule, Origin::BuiltIn));
         let of_entries = of_entries.iter().map(|of| (&of.rule, Origin::Entry(of.id, &of.dn)));
@@ -158,7 +164,7 @@ impl Access {
         let of_entries = of_entries::read(read_point, cache);
         let schema = read_point.shard().schema();
         let set = self
-            .set((&state.settings, state.limits), &of_entries, schema)
+            .set((&state.settings, state.limits, &state.builtin), &of_entries, schema)
             .expect("each of its rules was checked");
         self.of_entries.store(of_entries.len(), Ordering::Relaxed);
         state.of_entries = of_entries;

@@ -197,7 +197,7 @@ fn subject(reading: &mut Reading<'_>, whose: AuthzId<'_>) -> Subject {
             }
             Err(_) => None,
         },
-        AuthzId::User(user) => find_user(&dsa.config.user, read_point, evaluator, user),
+        AuthzId::User(user) => find_user(&dsa.identities.user(), read_point, evaluator, user),
     };
     match found.and_then(|id| read_point.entry(id)) {
         Some(entry) => Subject::Other(dsa.identity_of(read_point, &entry, &mut evaluator.cache)),

@@ -72,7 +72,7 @@ fn assumed(reading: &mut Reading<'_>, client: &Identity, authorization_id: &[u8]
         }
         AuthzId::Dn(dn) if dsa.is_root(dn) => return is_root.then(|| dsa.root()),
         AuthzId::Dn(dn) => read_point.resolve(dn, &mut evaluator.cache).ok()?,
-        AuthzId::User(user) => find_user(&dsa.config.user, read_point, evaluator, user)?,
+        AuthzId::User(user) => find_user(&dsa.identities.user(), read_point, evaluator, user)?,
     };
     let entry = read_point.entry(id)?;
     let found = dsa.identity_of(read_point, &entry, &mut evaluator.cache);

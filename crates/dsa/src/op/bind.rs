@@ -164,7 +164,9 @@ fn authenticate(
         // The name has no meaning (RFC 4511 section 4.2).
         Authentication::Sasl { mechanism, credentials } => {
             let now_ns = reading.now.monotonic_ns;
-            let served = (&reading.dsa.config, reading.security);
+            // Whether a mechanism can be used depends on them, from one step to the next.
+            let schemes = reading.dsa.policies.schemes();
+            let served = (&reading.dsa.config, &schemes[..], reading.security);
             match sasl::step(served, now_ns, former, mechanism, credentials)? {
                 Step::Challenge(exchange) => Ok(Outcome::GoOn(exchange, Vec::new())),
                 Step::Claimed(claim) => {
@@ -374,7 +376,8 @@ fn verify_for_nobody(reading: &mut Reading<'_>, name: &[u8], password: &[u8], is
     if reading.scratch.passwords.has_outcomes() || planted::is(holes::NOBODY_NOT_VERIFIED) {
         return;
     }
-    let scheme = dsa.config.password_schemes[0];
+    // There is one at least: the parser takes no empty list.
+    let scheme = dsa.policies.schemes()[0];
     let (account, now_ns) = (dsa.account(name), reading.now.monotonic_ns);
     let (form, sample) = dsa.password_forms.pick(reading.read_point, scheme, account, now_ns);
     // Of fast schemes this takes a part of the time that shows.

@@ -308,8 +308,9 @@ pub(crate) fn hash(reading: &mut Reading<'_>, word: &[u8]) -> Result<Vec<Vec<u8>
     if word.len() > PASSWORD_BYTES_MAX {
         return Err((ResultCode::ConstraintViolation, "the new password is too long"));
     }
-    let schemes = &reading.dsa.config.password_schemes;
-    let stored = reading.scratch.passwords.store(schemes, word, &mut **reading.dsa.entropy());
+    // Those of this moment; who stores the values later stores what was made here.
+    let schemes = reading.dsa.policies.schemes();
+    let stored = reading.scratch.passwords.store(&schemes, word, &mut **reading.dsa.entropy());
     stored.map_err(|_| LATER)?.map_err(|text| (ResultCode::ConstraintViolation, text))
 }
 

@@ -4,16 +4,20 @@
 mod lockout;
 mod quality;
 mod rule;
+mod schemes;
 mod verdict;
 
 pub(crate) use self::lockout::{Bounds, Lockouts, Try};
 pub(crate) use self::quality::Quality;
 pub use self::rule::PolicyRule;
+pub(crate) use self::schemes::Schemes;
+use self::schemes::SchemesInForce;
 pub(crate) use self::verdict::{Changed, Purpose, Verdict, Write};
 use super::dictionary::Dictionary;
 use super::one_times::OneTimes;
 use super::verified::Verified;
 use crate::rate::{Allowed, Rate};
+use ::password::Scheme;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -40,6 +44,9 @@ pub(crate) fn may_be_of_policy(description: &[u8]) -> bool {
 /// Settings of password policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
+    /// How passwords are stored that clients give the server to store: a value of each scheme.
+    /// One at least, each once, and clear text alone. Values that are there stay as they are until their owner binds.
+    pub schemes: Vec<Scheme>,
     /// The policy of accounts that name none: the DN of its entry.
     pub default_policy: Option<String>,
     /// Policies of some of them. The first whose accounts it is among counts.
@@ -61,6 +68,7 @@ pub struct Choices {
 impl Default for Choices {
     fn default() -> Choices {
         Choices {
+            schemes: vec![Scheme::Argon2id],
             default_policy: None,
             rules: Vec::new(),
             min_length: 8,
@@ -86,6 +94,7 @@ pub(crate) struct Policies {
     /// Whether there is a policy for accounts that name none, which every update wants to know.
     has_default: AtomicBool,
     renews: AtomicBool,
+    schemes: SchemesInForce,
     /// Passwords that were stored anew.
     renewals: Rate,
     /// Passwords that were right.
@@ -111,6 +120,7 @@ impl Policies {
             choices: RwLock::new(Arc::new(choices.clone())),
             has_default: AtomicBool::new(choices.have_policy()),
             renews: AtomicBool::new(choices.renew),
+            schemes: SchemesInForce::new(&choices.schemes),
             renewals: Rate::default(),
             lockouts: Arc::default(),
             dictionary: OnceLock::new(),
@@ -122,7 +132,13 @@ impl Policies {
         *self.choices.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(choices.clone());
         self.has_default.store(choices.have_policy(), Ordering::Relaxed);
         self.renews.store(choices.renew, Ordering::Relaxed);
+        self.schemes.put(&choices.schemes);
         self.verified.set(choices.cache_seconds);
+    }
+
+    /// How new passwords are stored. They are no part of a policy entry: what is right for one account is for all.
+    pub(crate) fn schemes(&self) -> Schemes {
+        self.schemes.now()
     }
 
     /// Are passwords stored anew at binds?

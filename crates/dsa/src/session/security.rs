@@ -73,21 +73,23 @@ impl Security {
 
     /// Of a new connection, in the clear.
     pub(crate) fn open(
-        config: &config::Security,
+        (chosen, offers_tls): (config::Security, bool),
         client: Option<PeerAddress>,
         listener: config::Listener,
     ) -> Security {
+        // Nobody listens between two processes of one machine.
         let by_default = if client.is_none_or(PeerAddress::is_local) { 0 } else { PASSWORD_STRENGTH };
         let strength = match client {
-            Some(PeerAddress::Unix(_)) => config.ldapi_strength,
+            Some(PeerAddress::Unix(_)) => chosen.ldapi_strength,
             Some(PeerAddress::Tcp(_)) | None => listener.strength,
         };
-        let tls = if config.offers_tls && listener.offers_tls { Tls::Offered } else { Tls::Unavailable };
+        // Both must be able to: the server, and the listener that the client came by.
+        let tls = if offers_tls && listener.offers_tls { Tls::Offered } else { Tls::Unavailable };
         let needed = Needed {
-            password: config.password_strength.unwrap_or(by_default),
-            read: config.read_strength,
-            write: config.write_strength,
-            any: config.any_strength.max(listener.any_strength),
+            password: chosen.password_strength.unwrap_or(by_default),
+            read: chosen.read_strength,
+            write: chosen.write_strength,
+            any: chosen.any_strength.max(listener.any_strength),
         };
         Security {
             strength,

@@ -7,6 +7,7 @@
 //! that. Values are checked by `set` alone, so no other place has to know a bound.
 
 mod limits;
+mod who;
 
 use super::Choices;
 use super::row::{Bad, Row, Scope, Values};
@@ -70,7 +71,7 @@ impl Holds for Choices {
 impl<T: Holds> Row<T> {
     /// Every one, in the order in which documentation and template list them.
     pub fn online() -> impl Iterator<Item = &'static Row<T>> {
-        Row::ROWS.iter().chain(Row::LIMITS)
+        Row::WHO.iter().chain(Row::ROWS).chain(Row::IDENTITY).chain(Row::LIMITS)
     }
 
     const ROWS: &'static [Row<T>] = &[

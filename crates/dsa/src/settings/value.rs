@@ -43,6 +43,27 @@ fn within(number: Option<u64>, min: u64, max: u64) -> Option<u64> {
     number.filter(|n| (min..=max).contains(n))
 }
 
+/// The DN of an entry.
+///
+/// # Errors
+/// In words, what is wrong with it.
+pub fn dn(text: &str) -> Result<String, String> {
+    match model::dn::parse(text.as_bytes()) {
+        // Nobody is the root DSE, and nothing lies outside of it.
+        Ok(rdns) if rdns.is_empty() => Err("the empty DN is the root DSE; name an entry".to_owned()),
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("`{text}` is not a DN: {error}")),
+    }
+}
+
+/// Whether a text is a filter (RFC 4515). Which attributes there are is for the schema to say.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_filter(text: &str) -> Result<(), String> {
+    proto::filter_string::parse(text.as_bytes()).map(drop).map_err(|error| error.to_string())
+}
+
 /// Schemes of URLs of servers.
 const SERVER_SCHEMES: [&str; 2] = ["ldap://", "ldaps://"];
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::config::Anonymous;
 use crate::context::{Reading, Writing};
 use crate::control::Requested;
 use crate::effective::Effective;
@@ -41,6 +40,13 @@ pub(crate) const NOW: Now = Now { wall_ms: 1_760_000_100_000, monotonic_ns: 5_00
 const STARTED_MS: u64 = 1_760_000_000_000;
 const SCHEMA_SINCE_MS: u64 = 1_700_000_000_000;
 
+/// A start by whose settings a password takes no time.
+fn fast_passwords() -> crate::settings::Start {
+    let mut start = crate::settings::Start::default();
+    start.configured.passwords.schemes = vec![crate::config::Scheme::SaltedSha1];
+    start
+}
+
 pub(crate) fn config() -> Config {
     Config {
         store: Settings {
@@ -56,18 +62,12 @@ pub(crate) fn config() -> Config {
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(b"{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0".to_vec()),
-        proxies: Vec::new(),
-        writers: Vec::new(),
-        password_schemes: vec![crate::config::Scheme::SaltedSha1],
-        anonymous: Anonymous::None,
-        security: Default::default(),
+        offers_tls: false,
         peers: Default::default(),
-        certificates: Vec::new(),
-        user: Default::default(),
         tokens: None,
         principals: None,
         queue_length_oid: None,
-        settings: Default::default(),
+        settings: fast_passwords(),
         version: "1.2.3".to_owned(),
         started_ms: STARTED_MS,
         schema_since_ms: SCHEMA_SINCE_MS,

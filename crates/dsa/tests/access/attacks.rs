@@ -228,7 +228,7 @@ fn the_own_password_is_changed_by_those_who_may() {
 fn who_may_change_everything_does_not_find_what_is_hidden() {
     let hide = "hide: base=\"uid=grace,ou=people,dc=example\" attrs=entry; users; deny=disclose";
     let mut config = ruled(&[hide]);
-    config.writers = vec![ADA.to_owned()];
+    config.settings.configured.standing.writers = vec![ADA.to_owned()];
     each(&config, |mut client| {
         client.must_bind(ADA, "lace");
         let absent = client.modify("uid=gracf,ou=people,dc=example", &[(Replace, "sn", &["x"])]);

@@ -22,7 +22,7 @@ const ADVICE: &str = "no index answers (sn=Number); to add one: pando index buil
 fn among_people() -> Client {
     let mut config = ruled(&[]);
     // Passwords may come in the clear from other machines.
-    config.security.password_strength = Some(0);
+    config.settings.configured.security.password_strength = Some(0);
     let mut client = Client::with(config);
     client.must_add(BOB, &[("objectClass", &["inetOrgPerson"]), ("cn", &["Bob"]), ("sn", &["Tail"])]);
     add_people(&mut client, NUMBERS);

@@ -9,7 +9,8 @@ pub mod schema_changes;
 mod tables;
 
 pub use controlled::{assertion, control, wanted};
-use dsa::{Anonymous, Config, Dsa, Session, State, Worker};
+use dsa::settings::Choices;
+use dsa::{Config, Dsa, Session, State, Worker};
 use env::clock::Now;
 use env::entropy::SeededEntropy;
 use model::{ResultCode, Scope};
@@ -196,6 +197,7 @@ pub fn short_passwords() -> dsa::settings::Start {
     let mut settings = dsa::settings::Start::default();
     settings.configured.passwords.min_length = 0;
     settings.configured.limits.clients.memory_bytes_max = Some(256 << 20);
+    settings.configured.passwords.schemes = vec![dsa::config::Scheme::SaltedSha1];
     settings
 }
 
@@ -216,14 +218,8 @@ pub fn config() -> Config {
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(PASSWORD.as_bytes().to_vec()),
-        proxies: Vec::new(),
-        writers: Vec::new(),
-        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
-        anonymous: Anonymous::None,
-        security: Default::default(),
+        offers_tls: false,
         peers: Default::default(),
-        certificates: Vec::new(),
-        user: Default::default(),
         tokens: None,
         principals: None,
         queue_length_oid: None,
@@ -232,6 +228,12 @@ pub fn config() -> Config {
         started_ms: START.wall_ms,
         schema_since_ms: START.wall_ms,
     }
+}
+
+/// A configuration by which other settings hold.
+pub fn chosen(mut config: Config, choose: impl FnOnce(&mut Choices)) -> Config {
+    choose(&mut config.settings.configured);
+    config
 }
 
 /// A thread's worker and one client's session.

@@ -28,7 +28,6 @@
 
 use super::{check_table, clients};
 use crate::common::*;
-use dsa::Config;
 use dsa::config::Scheme;
 use model::ResultCode::*;
 use model::limits::PASSWORD_BYTES_MAX;
@@ -225,7 +224,7 @@ fn rfc3062_s3_one_password_is_left() {
 /// As it is configured.
 #[test]
 fn passwords_in_the_clear() {
-    let mut client = Client::with(Config { password_schemes: vec![Scheme::Clear], ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.passwords.schemes = vec![Scheme::Clear]));
     assert_eq!(change(&mut client, Some(ADA), Some("lace"), Some("new")).code, Success);
     assert_eq!(client.read(ADA, &["userPassword"]).values("userPassword"), Some(vec!["new".to_owned()]));
     let end = change(&mut client, Some(ADA), None, Some("{SSHA}gVK8WC9YyFT1gMsQHTGCgT3sSv5zYWx0"));

@@ -22,7 +22,7 @@
 use super::{check_table, clients};
 use crate::common::consumer::{Consumer, Wish};
 use crate::common::*;
-use dsa::{Config, State};
+use dsa::State;
 use model::ResultCode::*;
 use model::Scope;
 use proto::control::Control;
@@ -198,7 +198,7 @@ fn s3_it_is_published() {
 /// Servers MUST NOT allow a user to cancel an operation belonging to another user."
 #[test]
 fn s4_operations_of_another_user() {
-    let mut client = Client::with(Config { proxies: vec![GRACE.to_owned()], ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.standing.proxies = vec![GRACE.to_owned()]));
     assert_eq!(client.modify(GRACE, &[(ModifyKind::Replace, "userPassword", &["hop"])]).code, Success);
     let mut client = crowded(client);
     assert_eq!(client.bind(GRACE, "hop").code, Success);

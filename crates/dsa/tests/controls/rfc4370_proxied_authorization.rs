@@ -19,7 +19,6 @@
 
 use super::check_table;
 use crate::common::*;
-use dsa::Config;
 use model::ResultCode::*;
 use model::Scope;
 use proto::Request;
@@ -37,7 +36,7 @@ fn the_table_is_complete() {
 
 /// A directory in which grace, whose password is `hop`, may act as others.
 fn client() -> Client {
-    let mut client = Client::with(Config { proxies: vec![GATE.to_uppercase()], ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.standing.proxies = vec![GATE.to_uppercase()]));
     assert_eq!(client.modify(GATE, &[(ModifyKind::Replace, "userPassword", &["hop"])]).code, Success);
     client
 }

@@ -258,7 +258,7 @@ fn rfc4527_s3_entries_that_are_too_long() {
 /// where another client is the root DN by then.
 #[test]
 fn rfc4527_s3_what_is_too_long_does_not_depend_on_rights() {
-    let mut client = Client::with(dsa::Config { writers: vec![ADA.to_owned()], ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.standing.writers = vec![ADA.to_owned()]));
     let secret = "x".repeat(READ_ENTRY_BYTES_MAX);
     assert_eq!(client.modify(ADA, &[(Add, "userPKCS12", &[&secret])]).code, Success);
     let all = wanted(&["*"]);

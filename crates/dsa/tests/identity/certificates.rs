@@ -1,8 +1,8 @@
 //! EXTERNAL by a certificate (S5): the mappings one by one, and what is nobody.
 
 use crate::common::*;
+use dsa::Session;
 use dsa::config::{CertificateMapping, ClientCertificate, FoundBy};
-use dsa::{Config, Session};
 use model::ResultCode::*;
 use proto::Request;
 use proto::op::{Authentication, Bind};
@@ -28,7 +28,7 @@ fn mapping(by: FoundBy, base: Option<&str>) -> CertificateMapping {
 
 /// Who binds by a certificate where there are these mappings.
 fn who(mappings: &[CertificateMapping], shown: &ClientCertificate) -> Option<String> {
-    let mut client = Client::with(Config { certificates: mappings.to_vec(), ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.identities.certificates = mappings.to_vec()));
     client.must_add(
         "uid=ff,ou=groups,dc=example",
         &[("objectClass", &["account"]), ("uid", &[&"00ff".repeat(16)])],

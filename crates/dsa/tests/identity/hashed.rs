@@ -143,7 +143,7 @@ fn among_other_updates_of_a_bundle() {
 #[test]
 fn several_schemes_are_one_password() {
     let schemes = vec![Scheme::SaltedSha512, Scheme::SaltedSha1];
-    each_with(&Config { password_schemes: schemes, ..config() }, |mut client| {
+    each_with(&chosen(config(), |c| c.passwords.schemes = schemes), |mut client| {
         client.must_add(NEW, &person(&["one"]));
         assert_eq!(stored(&client, NEW, "userPassword").len(), 2);
         assert_eq!(client.modify(NEW, &[(Delete, "userPassword", &["one"])]).code, Success);
@@ -163,7 +163,7 @@ pub(super) fn pooled(test: impl Fn(Client)) {
 
 /// The same of another configuration.
 pub(super) fn pooled_with(config: Config, test: impl Fn(Client)) {
-    let config = Config { password_schemes: vec![Scheme::Argon2id], ..config };
+    let config = chosen(config, |c| c.passwords.schemes = vec![Scheme::Argon2id]);
     each_with(&config, |mut client| {
         let pool = Arc::clone(client.dsa.password_pool());
         pool.will_be_served();

@@ -5,7 +5,7 @@ use super::hashed;
 use crate::common::*;
 use dsa::Config;
 use dsa::Session;
-use dsa::config::{Principals, Security, UserMapping};
+use dsa::config::Principals;
 use dsa::contexts::{Context, Contexts, OFFER, Step};
 use env::net::PeerAddress;
 use model::ResultCode::{self, *};
@@ -63,7 +63,7 @@ impl Context for Begun {
 
 fn with_principals(config: Config) -> Config {
     let principals = Some(Principals { realm: Some("EXAMPLE".to_owned()) });
-    Config { principals, user: UserMapping::default(), proxies: vec![GRACE.to_owned()], ..config }
+    chosen(Config { principals, ..config }, |c| c.standing.proxies = vec![GRACE.to_owned()])
 }
 
 /// With a thread for what takes long, and without.
@@ -179,8 +179,7 @@ fn s8_other_identities() {
 fn s8_where_it_is_offered() {
     let mut without = Client::new();
     assert_eq!(step(&mut without, Some(STANDS)).0, AuthMethodNotSupported);
-    let security = Security { offers_tls: true, ..Security::default() };
-    let mut client = Client::with(Config { security, ..with_principals(config()) });
+    let mut client = Client::with(Config { offers_tls: true, ..with_principals(config()) });
     client.dsa.begin_contexts_by(Arc::new(Plain::default()));
     let far = PeerAddress::Tcp("192.0.2.1:4000".parse().expect("it is an address"));
     client.session = Session::connect(&mut client.worker, Some(far), Default::default()).expect("no bound");

@@ -54,7 +54,7 @@ fn each_with(config: &Config, test: impl Fn(Client)) {
 
 /// The tool may change every entry.
 fn with_tool() -> Config {
-    Config { writers: vec![TOOL.to_owned()], ..config() }
+    chosen(config(), |c| c.standing.writers = vec![TOOL.to_owned()])
 }
 
 impl Client {

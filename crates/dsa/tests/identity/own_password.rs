@@ -109,7 +109,7 @@ fn they_change_nothing_else() {
 
 #[test]
 fn nobody_in_particular_changes_none() {
-    each_with(&Config { anonymous: Anonymous::Read, ..config() }, |mut client| {
+    each_with(&chosen(config(), |c| c.standing.anonymous = Anonymous::Read), |mut client| {
         client.must_bind("", "");
         for (dn, code) in [(ADA, InsufficientAccessRights), ("", NoSuchObject)] {
             let end = client.modify(dn, &[(Replace, "userPassword", &["x"])]);

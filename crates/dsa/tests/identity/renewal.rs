@@ -25,7 +25,7 @@ fn stored(client: &Client, number: usize) -> Vec<String> {
 
 /// In memory and with a log, with schemes that take long and others.
 fn with(schemes: &[Scheme], test: impl Fn(Client)) {
-    each_with(&Config { password_schemes: schemes.to_vec(), ..with_tool() }, test);
+    each_with(&chosen(with_tool(), |c| c.passwords.schemes = schemes.to_vec()), test);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn of_several_schemes_each_has_a_value() {
 
 #[test]
 fn fifty_in_a_second() {
-    let mut client = Client::with(Config { password_schemes: vec![Scheme::SaltedSha512], ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.passwords.schemes = vec![Scheme::SaltedSha512]));
     (0..60).for_each(|number| add(&mut client, number, &[HASH]));
     assert!((0..60).all(|number| client.binds(&name(number), "secret")));
     let old = |client: &Client| (0..60).filter(|number| stored(client, *number)[0] == HASH).count();
@@ -139,9 +139,10 @@ fn fifty_in_a_second() {
 
 #[test]
 fn not_where_it_is_off_and_never_in_the_clear() {
-    let mut off = Config { password_schemes: vec![Scheme::SaltedSha512], ..config() };
-    off.settings.configured.passwords.renew = false;
-    let clear = Config { password_schemes: vec![Scheme::Clear], ..config() };
+    let off = chosen(config(), |c| {
+        (c.passwords.schemes, c.passwords.renew) = (vec![Scheme::SaltedSha512], false);
+    });
+    let clear = chosen(config(), |c| c.passwords.schemes = vec![Scheme::Clear]);
     for config in [off, clear] {
         let mut client = Client::with(config);
         add(&mut client, 0, &[HASH]);
@@ -149,7 +150,7 @@ fn not_where_it_is_off_and_never_in_the_clear() {
         assert_eq!(stored(&client, 0), [HASH]);
     }
     // It can be changed while the server runs.
-    let mut client = Client::with(Config { password_schemes: vec![Scheme::SaltedSha512], ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.passwords.schemes = vec![Scheme::SaltedSha512]));
     add(&mut client, 0, &[HASH]);
     let off: &[(ModifyKind, &str, &[&str])] = &[(Replace, "pandoPasswordsRenew", &["off"])];
     assert_eq!(client.another().modify("cn=config", off).code, Success);

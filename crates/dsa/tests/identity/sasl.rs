@@ -58,8 +58,9 @@ fn mapped(mappings: Vec<PeerMapping>) -> Client {
 }
 
 fn mapped_with(config: Config, mappings: Vec<PeerMapping>) -> Client {
-    let mut config =
-        Config { peers: Peers { mappings, own_uid: Some(77) }, proxies: vec![GRACE.to_owned()], ..config };
+    let mut config = chosen(Config { peers: Peers { mappings, own_uid: Some(77) }, ..config }, |c| {
+        c.standing.proxies = vec![GRACE.to_owned()];
+    });
     config.store.indexes.push(IndexSettings::of("uidNumber", [IndexKind::Equality]));
     let mut client = Client::with(config);
     client.must_add(
@@ -219,7 +220,7 @@ fn s1_plain_is_not_offered_in_the_clear() {
     let listed =
         |client: &mut Client| client.read("", &["supportedSASLMechanisms"]).values("supportedSASLMechanisms");
     let security = Security { password_strength: Some(100), ..Default::default() };
-    let mut client = Client::empty(Config { security, ..config() });
+    let mut client = Client::empty(chosen(config(), |c| c.security = security));
     assert_eq!(plain(&mut client, "", "ada", "lace").code, AuthMethodNotSupported);
     assert_eq!(listed(&mut client), None);
     connect(&mut client, 0, 0);
@@ -261,7 +262,7 @@ fn s6_one_verdict_for_all_ways_to_ask_for_another_identity() {
     let mappings = [(1, ADA), (2, GRACE), (3, UNIX)].map(|(uid, name)| mapping(Some(uid), None, dn(name)));
     let (scram, mut config) = (Scram::new(PASSWORD), config());
     config.root_password = Some(scram.stored().into_bytes());
-    config.password_schemes.push(dsa::config::Scheme::ScramSha256);
+    config.settings.configured.passwords.schemes.push(dsa::config::Scheme::ScramSha256);
     config.settings.configured.passwords.renew = false;
     let mut client = mapped_with(config, mappings.to_vec());
     for name in [ADA, GRACE, UNIX] {

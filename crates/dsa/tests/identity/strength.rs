@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use dsa::config::{Listener, Security};
-use dsa::{Config, Session, State};
+use dsa::{Session, State};
 use model::ResultCode::*;
 use model::{ResultCode, Scope};
 use proto::op::{Extended, ModifyKind};
@@ -42,7 +42,7 @@ fn each_strength_is_needed_for_its_requests() {
     ] {
         let security =
             Security { read_strength: read, write_strength: write, any_strength: any, ..Default::default() };
-        let mut client = Client::empty(Config { security, ..config() });
+        let mut client = Client::empty(chosen(config(), |c| c.security = security));
         let listener = Listener { any_strength: of_listener, ..Default::default() };
         client.session = Session::connect(&mut client.worker, None, listener).expect("it has no bound");
         client.session.secured(128, None, Default::default());
@@ -64,7 +64,7 @@ fn each_strength_is_needed_for_its_requests() {
 #[test]
 fn a_bundle_is_judged_request_by_request() {
     let security = Security { read_strength: 1, ..Default::default() };
-    let mut client = Client::with(Config { security, ..config() });
+    let mut client = Client::with(chosen(config(), |c| c.security = security));
     let modify = |client: &mut Client, text: &str| {
         let list =
             proto::op::modify::change_list([(ModifyKind::Replace, &b"description"[..], [text.as_bytes()])]);

@@ -51,7 +51,9 @@ impl Tokens for Plain {
 
 fn with_tokens(user: UserMapping) -> Config {
     let tokens = Some(TokenRules { issuer: "issuer".to_owned(), audience: "ldap".to_owned() });
-    let mut config = Config { tokens, user, proxies: vec![GRACE.to_owned()], ..config() };
+    let mut config = chosen(Config { tokens, ..config() }, |c| {
+        (c.identities.user, c.standing.proxies) = (user, vec![GRACE.to_owned()]);
+    });
     config.store.indexes.push(IndexSettings::of("mail", [IndexKind::Equality]));
     config
 }

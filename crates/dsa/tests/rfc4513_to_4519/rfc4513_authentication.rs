@@ -43,7 +43,7 @@
 
 use super::GRACE;
 use crate::common::*;
-use dsa::{Anonymous, Config};
+use dsa::Anonymous;
 use model::ResultCode::*;
 use model::Scope;
 use proto::Request;
@@ -73,7 +73,7 @@ fn plain(password: &str) -> Vec<u8> {
 #[test]
 fn s4_before_a_bind() {
     for anonymous in [Anonymous::None, Anonymous::Read] {
-        let planted = Client::with(Config { anonymous, ..config() });
+        let planted = Client::with(chosen(config(), |c| c.standing.anonymous = anonymous));
         let mut answers = Vec::new();
         for binds in [false, true] {
             let mut client = Client::of(&planted.dsa);

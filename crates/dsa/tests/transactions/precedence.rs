@@ -2,7 +2,6 @@
 
 use crate::common::*;
 use crate::fixture::*;
-use dsa::Config;
 use dsa::transaction::Choices;
 use model::ResultCode::*;
 use proto::control::proxied_authorization;
@@ -151,7 +150,8 @@ fn answers_at_once_come_after_those_that_wait_for_the_log() {
 #[test]
 fn d80_a_writer_has_precedence_over_another() {
     let grace = "uid=grace,ou=people,dc=example";
-    let mut low = Client::with(Config { writers: vec![ADA.to_uppercase(), grace.to_owned()], ..config() });
+    let mut low =
+        Client::with(chosen(config(), |c| c.standing.writers = vec![ADA.to_uppercase(), grace.to_owned()]));
     let password: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "userPassword", &["hop"])];
     assert_eq!(low.modify(grace, &password).code, Success);
     let precedence = vec![format!("7:{grace}").parse().expect("it is one")];

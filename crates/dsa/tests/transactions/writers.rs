@@ -2,7 +2,6 @@
 
 use crate::common::journal::journaled_with;
 use crate::common::*;
-use dsa::Config;
 use model::ResultCode::*;
 use proto::control::{
     assertion as assertion_control, proxied_authorization, read_entry, transaction_specification,
@@ -15,7 +14,12 @@ const KING: [(ModifyKind, &str, &[&str]); 1] = [(Replace, "sn", &["King"])];
 
 /// Ada may write, over a directory with a log and without.
 fn each_writer(test: impl Fn(Client)) {
-    let config = || Config { writers: vec![ADA.to_uppercase()], proxies: vec![GRACE.to_owned()], ..config() };
+    let config = || {
+        chosen(config(), |c| {
+            c.standing.writers = vec![ADA.to_uppercase()];
+            c.standing.proxies = vec![GRACE.to_owned()];
+        })
+    };
     let mut logged = journaled_with(config()).0;
     logged.plant();
     for mut client in [Client::with(config()), logged] {

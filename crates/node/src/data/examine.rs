@@ -10,7 +10,7 @@ use super::recover::Stage;
 use super::rules_epochs::Decided;
 use super::{Rules, added};
 use consensus::SnapshotMark;
-use dsa::{Anonymous, Dsa};
+use dsa::Dsa;
 use env::disk::Disk;
 use schema::Schema;
 use std::ops::ControlFlow;
@@ -278,14 +278,8 @@ impl Data {
             },
             root_dn: None,
             root_password: None,
-            proxies: Vec::new(),
-            writers: Vec::new(),
-            password_schemes: vec![dsa::config::Scheme::SaltedSha1],
-            anonymous: Anonymous::None,
-            security: Default::default(),
+            offers_tls: false,
             peers: Default::default(),
-            certificates: Vec::new(),
-            user: Default::default(),
             tokens: None,
             principals: None,
             queue_length_oid: None,

@@ -258,7 +258,7 @@ impl Loading {
 
     fn finish(self, schema: &Schema, world: Box<dyn World>, server: Option<std::rc::Rc<OfServer>>) -> Source {
         let Loading { config, mut places, .. } = self;
-        let settings = config.settings.access;
+        let (settings, standing) = (config.settings.access, config.settings.standing);
         let faults = access::check_all(&settings.rules, schema).err().unwrap_or_default();
         let configured = |rule| Placed { rule, origin: Origin::Configured };
         let mut rules: Vec<Placed> = settings.rules.into_iter().map(configured).collect();
@@ -267,9 +267,9 @@ impl Loading {
                 suffixes: config.suffixes,
                 subschema: dsa::SUBSCHEMA_DN.to_owned(),
                 monitor: dsa::MONITOR_DN.to_owned(),
-                anonymous_read: config.anonymous == Anonymous::Read,
-                writers: config.writers,
-                proxies: config.proxies,
+                anonymous_read: standing.anonymous == Anonymous::Read,
+                writers: standing.writers,
+                proxies: standing.proxies,
             };
             rules.extend(builtin(&keys, schema));
         }

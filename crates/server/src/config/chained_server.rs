@@ -1,7 +1,8 @@
 //! `[[chaining]]`: a server that may be asked for clients, in text.
 
-use super::value::{dn, non_empty, path};
+use super::value::{non_empty, path};
 use super::words;
+use dsa::settings::value::dn;
 use dsa::settings::value::switch;
 use std::path::PathBuf;
 

@@ -157,7 +157,9 @@ impl Holds for Config {
 pub fn keys() -> impl Iterator<Item = Key> {
     let own =
         |is_in_section: bool| table::rows().filter(move |key| key.section().is_empty() != is_in_section);
-    let online = |is_limit: bool| Row::online().filter(move |key| (key.section() == "limits") == is_limit);
+    // A section stands together: `access` has keys of both kinds.
+    let is_late = |key: &Key| matches!(key.section(), "security" | "identity" | "limits");
+    let online = |wants_late: bool| Row::online().filter(move |key| is_late(key) == wants_late);
     own(false).chain(online(false)).chain(own(true)).chain(online(true)).chain(LOG)
 }
 

@@ -1,7 +1,6 @@
 //! Configuration: what may be set, where it comes from (a TOML file, then flags) and whether it makes sense.
 
 mod access_rule;
-mod certificate_mapping;
 mod chained_server;
 mod check;
 mod doc;
@@ -17,7 +16,6 @@ mod record;
 mod scalar;
 mod table;
 mod tokens;
-mod user_mapping;
 mod value;
 mod words;
 
@@ -37,7 +35,6 @@ pub(crate) use value::access_word;
 
 use crate::logs::Destination;
 use crate::{Options, logs};
-use dsa::Anonymous;
 use dsa::config::Scheme;
 use model::limits::DICTIONARY_BYTES_MAX;
 use schema::SchemaFile;
@@ -80,14 +77,6 @@ pub struct Config {
     pub root_password_file: Option<PathBuf>,
     /// Words that are refused as passwords.
     pub dictionary: Option<PathBuf>,
-    /// DNs that may act as others.
-    pub proxies: Vec<String>,
-    /// Names that may change every entry.
-    pub writers: Vec<String>,
-    /// How passwords are stored that the server is given to store: a value of each scheme.
-    pub password_schemes: Vec<Scheme>,
-    /// What a client that has not bound may see.
-    pub anonymous: Anonymous,
     /// Schema files, or names of built-in ones, beyond the standard schema.
     pub schema: Vec<String>,
     /// Their content as the data directory has it, if it does not come from the files.
@@ -126,10 +115,6 @@ pub struct Config {
     pub client_authorities: Vec<PathBuf>,
     /// Files of certificates that these have revoked.
     pub client_revoked: Vec<PathBuf>,
-    /// Who the owners of certificates are.
-    pub certificates: Vec<dsa::config::CertificateMapping>,
-    /// Who somebody is by his name.
-    pub user: dsa::config::UserMapping,
     /// Servers that may be asked for clients.
     pub chained: Vec<ChainedServer>,
     /// Access tokens.
@@ -144,16 +129,6 @@ pub struct Config {
     pub requires_extended_master: bool,
     /// Attributes that are secrets, besides those that always are.
     pub secrets: Vec<String>,
-    /// What connections need to be protected by.
-    pub password_strength: Option<u16>,
-    /// See `security.ldapi-ssf`.
-    pub ldapi_strength: u16,
-    /// See `security.read`.
-    pub read_strength: u16,
-    /// See `security.write`.
-    pub write_strength: u16,
-    /// See `security.any`.
-    pub any_strength: u16,
     /// Who the users of this machine are.
     pub peers: Vec<dsa::config::PeerMapping>,
     /// What is logged of connections, and where.
@@ -178,10 +153,6 @@ impl Default for Config {
             root_dn: None,
             root_password_file: None,
             dictionary: None,
-            proxies: Vec::new(),
-            writers: Vec::new(),
-            password_schemes: vec![Scheme::Argon2id],
-            anonymous: Anonymous::None,
             schema: Vec::new(),
             recorded_schema: None,
             added_schema: None,
@@ -201,8 +172,6 @@ impl Default for Config {
             client_certificate: tls::ClientUse::None,
             client_authorities: Vec::new(),
             client_revoked: Vec::new(),
-            certificates: Vec::new(),
-            user: dsa::config::UserMapping::default(),
             chained: Vec::new(),
             tokens: OfTokens::default(),
             keytab: None,
@@ -210,11 +179,6 @@ impl Default for Config {
             tls_versions: vec![false, true],
             requires_extended_master: false,
             secrets: Vec::new(),
-            password_strength: None,
-            ldapi_strength: dsa::config::LDAPI_STRENGTH,
-            read_strength: 0,
-            write_strength: 0,
-            any_strength: 0,
             peers: Vec::new(),
             logs: logs::Settings::default(),
             options: Options::default(),
@@ -305,7 +269,7 @@ impl Config {
         let requires_extended_master = self.requires_extended_master;
         let versions =
             tls::Versions { with_1_2: self.tls_versions.contains(&true), requires_extended_master };
-        let binds_proofs = self.password_schemes.contains(&Scheme::ScramSha256);
+        let binds_proofs = self.settings.passwords.schemes.contains(&Scheme::ScramSha256);
         (!pairs.is_empty()).then_some(tls::Settings { pairs, versions, clients, binds_proofs })
     }
 

@@ -1,8 +1,8 @@
 //! `[[identity.peer]]`: which entry a user of the machine is, in text.
 
-use super::value::dn;
 use super::words;
 use dsa::config::{MappedTo, PeerMapping};
+use dsa::settings::value::{check_filter, dn};
 
 /// Reads a mapping.
 ///
@@ -38,7 +38,7 @@ fn checked(filter: String) -> Result<String, String> {
     if example.contains(['{', '}']) {
         return Err(format!("`{filter}`: only {{uid}} and {{gid}} stand for numbers"));
     }
-    dsa::config::check_filter(&example).map_err(|error| format!("`{filter}`: {error}"))?;
+    check_filter(&example).map_err(|error| format!("`{filter}`: {error}"))?;
     Ok(filter)
 }
 

@@ -5,12 +5,11 @@ use super::listen::Listen;
 use super::listener::Listener;
 use super::peer_mapping;
 use super::value::{
-    ANONYMOUS, ON_LOG_FAILURE, client_use, client_word, dn, each, meant, mode, mode_text, non_empty, oid,
-    parse, path, paths, scheme_words, schemes, secrets, texts, tls_version, token_algorithm, token_word,
-    word,
+    ON_LOG_FAILURE, client_use, client_word, each, meant, mode, mode_text, non_empty, oid, parse, path,
+    paths, secrets, texts, tls_version, token_algorithm, token_word, word,
 };
-use super::{Config, certificate_mapping, chained_server, user_mapping};
-use dsa::settings::value::{bytes, number, on_off, switch};
+use super::{Config, chained_server};
+use dsa::settings::value::{bytes, dn, number, on_off, switch};
 use dsa::settings::{Row, Scope, Values, put};
 use store::{IndexKind, IndexSettings};
 
@@ -149,39 +148,6 @@ const ROWS: &[Row<Config>] = &[
         show: |c| paths(&c.root_password_file),
     },
     Row {
-        name: "write-dn",
-        form: "DN",
-        values: Values::Each,
-        scope: Scope::Directory,
-        default: "none",
-        text: "A name that may change every entry, as `root-dn` may. It reads no passwords, changes no configuration, and cannot \
-               become `root-dn`; but it can give any other entry a password ([secrets](controls.md#secrets)).",
-        set: |c, v| each(&mut c.writers, v, dn),
-        show: |c| c.writers.clone(),
-    },
-    Row {
-        name: "proxy-dn",
-        form: "DN",
-        values: Values::Each,
-        scope: Scope::Directory,
-        default: "none",
-        text: "A name that may act as others with the proxied authorization control, but never as `root-dn` or a name of `write-dn`. `root-dn` always may.",
-        set: |c, v| each(&mut c.proxies, v, dn),
-        show: |c| c.proxies.clone(),
-    },
-    Row {
-        name: "password-scheme",
-        form: "SCHEME",
-        values: Values::Each,
-        scope: Scope::Directory,
-        default: "argon2id",
-        text: "How passwords are stored that come in clear text: argon2id, ssha512, ssha256, ssha, pbkdf2-sha256, pbkdf2-sha512, \
-               scram-sha-256, bcrypt, sha512-crypt or clear. Of several schemes a value of each is stored; all stand for the one \
-               password. In the file it is also called `passwords.schemes` ([passwords](passwords.md)).",
-        set: |c, v| schemes(v).map(|schemes| c.password_schemes = schemes),
-        show: |c| scheme_words(&c.password_schemes),
-    },
-    Row {
         // Read at the start: words that are refused today may be others tomorrow, but not while somebody chooses a password.
         name: "password-dictionary",
         form: "FILE",
@@ -192,16 +158,6 @@ const ROWS: &[Row<Config>] = &[
                ([quality](passwords.md#quality)): 64 MiB and 4,194,304 words at most. It is read at the start.",
         set: |c, v| put(&mut c.dictionary, v, |t| path(t).map(Some)),
         show: |c| paths(&c.dictionary),
-    },
-    Row {
-        name: "anonymous",
-        form: "none|read",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "none",
-        text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may read.",
-        set: |c, v| put(&mut c.anonymous, v, |t| meant(t, &ANONYMOUS)),
-        show: |c| vec![word(&c.anonymous, &ANONYMOUS)],
     },
     Row {
         name: "schema",
@@ -386,58 +342,6 @@ const ROWS: &[Row<Config>] = &[
         show: |c| vec![on_off(c.requires_extended_master)],
     },
     Row {
-        name: "security.password",
-        form: "BITS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "none: 1, and 0 for clients on this machine",
-        text: "Bits of the key that must protect a connection on which a password comes: of a bind, a password modify, or an \
-               add or a modify with a password in it. 0: none; 1: any TLS. Others are answered confidentialityRequired, and \
-               nothing is looked up.",
-        set: |c, v| put(&mut c.password_strength, v, |t| number(t, 0, 256).map(Some)),
-        show: |c| texts(c.password_strength),
-    },
-    Row {
-        name: "security.read",
-        form: "BITS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "0",
-        text: "Bits of the key that must protect a connection on which searches and compares come; others are answered confidentialityRequired.",
-        set: |c, v| put(&mut c.read_strength, v, |t| number(t, 0, 256)),
-        show: |c| vec![c.read_strength.to_string()],
-    },
-    Row {
-        name: "security.write",
-        form: "BITS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "0",
-        text: "The same for updates.",
-        set: |c, v| put(&mut c.write_strength, v, |t| number(t, 0, 256)),
-        show: |c| vec![c.write_strength.to_string()],
-    },
-    Row {
-        name: "security.any",
-        form: "BITS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "0",
-        text: "The same for every request but bind, unbind, abandon, StartTLS and a base search of the root DSE.",
-        set: |c, v| put(&mut c.any_strength, v, |t| number(t, 0, 256)),
-        show: |c| vec![c.any_strength.to_string()],
-    },
-    Row {
-        name: "security.ldapi-ssf",
-        form: "BITS",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "71",
-        text: "What a connection over `ldapi://` counts for among bits of keys. Nobody can read it on its way.",
-        set: |c, v| put(&mut c.ldapi_strength, v, |t| number(t, 0, 256)),
-        show: |c| vec![c.ldapi_strength.to_string()],
-    },
-    Row {
         name: "chaining",
         form: "url=URL ca-file=FILE|tls=off bind-dn=DN password-file=FILE base=DN proxied=on|off",
         values: Values::Tables,
@@ -521,17 +425,6 @@ const ROWS: &[Row<Config>] = &[
         show: |c| texts(&c.realm),
     },
     Row {
-        name: "identity.certificate",
-        form: "by=fingerprint attribute=NAME base=DN|by=subject-dn|by=filter filter=FILTER base=DN",
-        values: Values::Tables,
-        scope: Scope::Directory,
-        default: "none: nobody is known by a certificate",
-        text: "How the entry of the owner of a certificate is found: by its SHA-256 in hexadecimal digits, by its subject, or by a \
-               filter in which names such as {san.email} stand for what it says. The first that leads to one entry counts.",
-        set: |c, v| each(&mut c.certificates, v, certificate_mapping::parse),
-        show: |c| c.certificates.iter().map(certificate_mapping::show).collect(),
-    },
-    Row {
         name: "identity.peer",
         form: "uid=N gid=N dn=DN|uid=N gid=N base=DN filter=FILTER",
         values: Values::Tables,
@@ -541,16 +434,5 @@ const ROWS: &[Row<Config>] = &[
                and {gid} stand for numbers; it must be true of one entry, which an equality index finds. The first that fits counts.",
         set: |c, v| each(&mut c.peers, v, peer_mapping::parse),
         show: |c| c.peers.iter().map(peer_mapping::show).collect(),
-    },
-    Row {
-        name: "identity.user",
-        form: "base=DN scope=one|sub filter=FILTER",
-        values: Values::Tables,
-        scope: Scope::Directory,
-        default: "none: the value of `uid`, anywhere",
-        text: "Whose entry is meant by the name of a user: with SASL, in `u:` forms of an identity, and in a token. In FILTER {} stands for the \
-               name; it must be true of one entry, which an equality index finds. In the file it is a table, `[identity.user]`.",
-        set: |c, v| user_mapping::set(&mut c.user, v),
-        show: |c| user_mapping::show(&c.user),
     },
 ];

@@ -2,8 +2,6 @@
 
 use crate::logs::{Access, Form, LogValues, OnAuditFailure};
 use crate::tokens::Algorithm;
-use dsa::Anonymous;
-use dsa::config::Scheme;
 use dsa::settings::Bad;
 use model::limits::ACCESS_SECRETS_MAX;
 use std::path::PathBuf;
@@ -41,7 +39,6 @@ pub(super) const ON_LOG_FAILURE: Words<OnLogFailure> =
     [("exit", OnLogFailure::Exit), ("read-only", OnLogFailure::ReadOnly)];
 pub(super) const ON_AUDIT_FAILURE: Words<OnAuditFailure> =
     [("continue", OnAuditFailure::Continue), ("read-only", OnAuditFailure::ReadOnly)];
-pub(super) const ANONYMOUS: Words<Anonymous> = [("none", Anonymous::None), ("read", Anonymous::Read)];
 
 /// The value that a word means.
 pub(super) fn meant<T: Copy>(text: &str, words: &Words<T>) -> Result<T, String> {
@@ -52,33 +49,6 @@ pub(super) fn meant<T: Copy>(text: &str, words: &Words<T>) -> Result<T, String> 
 /// The word for a value.
 pub(super) fn word<T: PartialEq>(value: &T, words: &Words<T>) -> String {
     words[usize::from(words[0].1 != *value)].0.to_owned()
-}
-
-/// The schemes of new passwords: one at least, each once, and clear text alone.
-pub(super) fn schemes(texts: &[String]) -> Result<Vec<Scheme>, Bad> {
-    let mut schemes = Vec::new();
-    for (at, text) in texts.iter().enumerate() {
-        let bad = |reason: String| Err(vec![(at, reason)]);
-        let Some((_, scheme)) = Scheme::ALL.iter().find(|(word, _)| word == text) else {
-            let words: Vec<&str> = Scheme::ALL.iter().map(|(word, _)| *word).collect();
-            return bad(format!("`{text}` is none of {}", words.join(", ")));
-        };
-        if schemes.contains(scheme) {
-            return bad(format!("`{text}` is there twice"));
-        }
-        schemes.push(*scheme);
-        if schemes.len() > 1 && schemes.contains(&Scheme::Clear) {
-            return bad("a password in clear text stands alone: a hash beside it protects nothing".to_owned());
-        }
-    }
-    if schemes.is_empty() { Err(vec![(0, "one scheme at least is needed".to_owned())]) } else { Ok(schemes) }
-}
-
-/// The words for schemes.
-pub(super) fn scheme_words(schemes: &[Scheme]) -> Vec<String> {
-    let word =
-        |scheme: &Scheme| Scheme::ALL.iter().find(|(_, of)| of == scheme).map(|(word, _)| (*word).to_owned());
-    schemes.iter().filter_map(word).collect()
 }
 
 /// A sync mode: `always`, `interval=MS` or `none`.
@@ -157,15 +127,6 @@ pub(super) fn tls_version(text: &str) -> Result<bool, String> {
         "1.3" => Ok(false),
         "1.2" => Ok(true),
         _ => Err(format!("`{text}` is neither `1.2` nor `1.3`")),
-    }
-}
-
-/// The DN of an entry.
-pub(super) fn dn(text: &str) -> Result<String, String> {
-    match model::dn::parse(text.as_bytes()) {
-        Ok(rdns) if rdns.is_empty() => Err("the empty DN is the root DSE; name an entry".to_owned()),
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(format!("`{text}` is not a DN: {error}")),
     }
 }
 

@@ -43,14 +43,8 @@ pub(crate) fn directory(limits: Choices, units: usize, description: &str) -> Arc
         },
         root_dn: Some(ROOT_DN.to_owned()),
         root_password: Some(PASSWORD.to_vec()),
-        proxies: Vec::new(),
-        writers: Vec::new(),
-        password_schemes: vec![dsa::config::Scheme::SaltedSha1],
-        anonymous: Anonymous::Read,
-        security: Default::default(),
+        offers_tls: false,
         peers: Default::default(),
-        certificates: Vec::new(),
-        user: Default::default(),
         tokens: None,
         principals: None,
         queue_length_oid: None,
@@ -75,6 +69,8 @@ fn chosen(mut limits: Choices) -> Start {
     limits.clients.memory_bytes_max.get_or_insert(256 << 20);
     let mut start = Start::default();
     start.configured.limits = limits;
+    start.configured.passwords.schemes = vec![dsa::config::Scheme::SaltedSha1];
+    start.configured.standing.anonymous = Anonymous::Read;
     start
 }
 

@@ -42,7 +42,7 @@ fn proven(reading: &mut Reading<'_>, principal: &str, answer: &[u8]) -> Option<S
     }
     let user = dsa.config.principals.as_ref()?.user(principal)?;
     let evaluator = &mut reading.scratch.evaluator;
-    let id = find_user(&dsa.config.user, read_point, evaluator, user.as_bytes())?;
+    let id = find_user(&dsa.identities.user(), read_point, evaluator, user.as_bytes())?;
     let who = dsa.identity_of(read_point, &read_point.entry(id)?, &mut evaluator.cache);
     Some(Stepped::Proven(who, answer.authorization_id.to_vec()))
 }

@@ -49,6 +49,6 @@ pub(super) fn dn_of(reading: &mut Reading<'_>, name: &[u8]) -> Option<Vec<u8>> {
     };
     let read_point = reading.read_point;
     let evaluator = &mut reading.scratch.evaluator;
-    let id = find_user(&reading.dsa.config.user, read_point, evaluator, user)?;
+    let id = find_user(&reading.dsa.identities.user(), read_point, evaluator, user)?;
     Some(read_point.dn(&read_point.entry(id)?, &mut evaluator.cache))
 }

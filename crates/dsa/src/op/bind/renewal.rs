@@ -20,7 +20,8 @@ use store::{EntryRef, ReadPoint};
 /// One that is stored as it should be costs a comparison of a prefix.
 #[inline]
 pub(super) fn renew(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u8], password: &[u8]) {
-    let schemes = &reading.dsa.config.password_schemes;
+    // One load: a change of them holds from the next bind on.
+    let schemes = reading.dsa.policies.schemes();
     let is_new = matches!(&schemes[..], [only] if only.writes(stored));
     if !is_new && reading.dsa.policies.renew() {
         renew_old(reading, entry, stored, password);
@@ -31,7 +32,7 @@ pub(super) fn renew(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u
 #[cold]
 fn renew_old(reading: &mut Reading<'_>, entry: &EntryRef<'_>, stored: &[u8], password: &[u8]) {
     let dsa = reading.dsa;
-    let schemes = &dsa.config.password_schemes[..];
+    let schemes = &dsa.policies.schemes()[..];
     let passwords = &mut reading.scratch.passwords;
     // What is written of the account comes first; the next bind has nothing to write but this. A hash never becomes clear text.
     if passwords.verdict.write.is_some()

@@ -20,6 +20,7 @@ use crate::contexts;
 use crate::faults::holes;
 use crate::outcome::FixedRefusal;
 use crate::session::security::Security;
+use ::password::Scheme;
 use env::planted;
 use model::ResultCode;
 use model::limits::{SASL_BYTES_MAX, SASL_SECONDS_MAX, SASL_STEPS_MAX};
@@ -97,7 +98,7 @@ const TOO_MUCH: FixedRefusal = (
 /// # Errors
 /// The refusal, and the exchange is over.
 pub(super) fn step<'a>(
-    (config, security): (&Config, Security),
+    (config, schemes, security): (&Config, &[Scheme], Security),
     now_ns: u64,
     former: Option<Exchange>,
     mechanism: &[u8],
@@ -108,7 +109,8 @@ pub(super) fn step<'a>(
     }
     let named = |known: &&&'static Mechanism| known.name.as_bytes().eq_ignore_ascii_case(mechanism);
     let mechanism = *MECHANISMS.iter().find(named).ok_or(UNKNOWN)?;
-    if !mechanism.is_offered(config, security.offer()) && !planted::is(holes::MECHANISM_NOT_OFFERED) {
+    if !mechanism.is_offered(config, schemes, security.offer()) && !planted::is(holes::MECHANISM_NOT_OFFERED)
+    {
         return Err(mechanism.refusal);
     }
     let former = former.filter(|former| former.mechanism.name == mechanism.name);
@@ -150,7 +152,7 @@ mod tests {
         mechanism: &str,
         credentials: Option<&[u8]>,
     ) -> Result<Option<Exchange>, ResultCode> {
-        let served = (&crate::system::tests::config(), Security::INTERNAL);
+        let served = (&crate::system::tests::config(), &[][..], Security::INTERNAL);
         match step(served, now_ns, former, mechanism.as_bytes(), credentials) {
             Ok(Step::Challenge(exchange)) => Ok(Some(exchange)),
             Ok(_) => Ok(None),

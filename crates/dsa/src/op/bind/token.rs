@@ -32,7 +32,7 @@ pub(super) fn owner_of(reading: &mut Reading<'_>, token: &[u8]) -> Option<Identi
     let claims = passwords.read_token(tokens, token).ok()??;
     let until_ms = claims.good_until_ms(rules, reading.now.wall_ms)?;
     let evaluator = &mut reading.scratch.evaluator;
-    let id = find_user(&dsa.config.user, read_point, evaluator, claims.user?.as_bytes())?;
+    let id = find_user(&dsa.identities.user(), read_point, evaluator, claims.user?.as_bytes())?;
     let who = dsa.identity_of(read_point, &read_point.entry(id)?, &mut evaluator.cache);
     Some(Identity { until_ms, ..who })
 }

@@ -101,8 +101,13 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     // The first step can fail and changes nothing then; what follows cannot fail after it.
     let choices = dsa.chosen.put(record)?;
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
-    dsa.access.put((&choices.access, choices.limits.search), dsa.shard.schema())?;
+    // Built-in rules are made of who has rights besides others, so they come with the rules.
+    let of_rules = (&choices.access, choices.limits.search, &choices.standing);
+    dsa.access.put(of_rules, dsa.shard.schema())?;
     dsa.policies.put(&choices.passwords);
+    // The next connection and the next bind read these.
+    dsa.strengths.put(choices.security);
+    dsa.identities.put(&choices.identities);
     dsa.reads.put(choices.reads);
     dsa.default_referral.put(&choices.default_referral);
     dsa.lifetimes.put(choices.lifetimes, &dsa.shard);

@@ -83,7 +83,7 @@ fn target(
     let (read_point, evaluator) = (reading.read_point, &mut reading.scratch.evaluator);
     Ok(match named(&request) {
         Some(AuthzId::User(user)) => {
-            let found = find_user(&reading.dsa.config.user, read_point, evaluator, user)
+            let found = find_user(&reading.dsa.identities.user(), read_point, evaluator, user)
                 .and_then(|id| read_point.entry(id));
             found.map(|entry| read_point.dn(&entry, &mut evaluator.cache))
         }
@@ -223,7 +223,7 @@ fn find<'r>(
     let found = match named {
         None => own,
         Some(AuthzId::Dn(dn)) => read_point.resolve(dn, &mut evaluator.cache).ok(),
-        Some(AuthzId::User(user)) => find_user(&reading.dsa.config.user, read_point, evaluator, user),
+        Some(AuthzId::User(user)) => find_user(&reading.dsa.identities.user(), read_point, evaluator, user),
         Some(AuthzId::Anonymous) => None,
     };
     // A client that may change its own alone does not learn which others there are.

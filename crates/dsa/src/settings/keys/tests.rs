@@ -7,7 +7,11 @@ fn every_key_has_an_attribute_and_its_text_comes_back() {
     for key in online() {
         assert!(schema.find_type(key.attribute().as_bytes()).is_some(), "{}", key.name);
         let (mut choices, defaults) = (Choices::default(), Choices::default());
-        key.set(&mut choices, &key.show(&defaults)).unwrap();
+        let shown = key.show(&defaults);
+        if shown.is_empty() && !key.many() {
+            continue;
+        }
+        key.set(&mut choices, &shown).unwrap();
         assert_eq!(key.show(&choices), key.show(&defaults), "{}", key.name);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::config::read;
-use dsa::Anonymous;
 use env::entropy::SystemEntropy;
 use schema::SchemaFile;
 
@@ -78,24 +77,24 @@ fn file_and_flags_forget_what_they_said_when_the_other_overrides_it() {
     let (none, read) = ([("anonymous", &["none"][..])], "anonymous = \"read\"\n");
     let mut record = Record::default();
     start(&mut record, "", &none);
-    let (changes, config) = start(&mut record, read, &[]);
+    let changes = start(&mut record, read, &[]).0;
     assert_eq!(changes, ["`anonymous` of the directory was none and is read from now on"]);
-    assert_eq!(config.anonymous, Anonymous::Read);
+    assert_eq!(record.values["anonymous"], ["read"]);
     for _ in 0..2 {
-        let (changes, config) = start(&mut record, read, &none);
+        let changes = start(&mut record, read, &none).0;
         assert_eq!(changes, ["`anonymous` of the directory was read and is none from now on"]);
-        assert_eq!(config.anonymous, Anonymous::None);
-        let (changes, config) = start(&mut record, read, &[]);
+        assert_eq!(record.values["anonymous"], ["none"]);
+        let changes = start(&mut record, read, &[]).0;
         assert_eq!(changes, ["`anonymous` of the directory was none and is read from now on"]);
-        assert_eq!(config.anonymous, Anonymous::Read);
+        assert_eq!(record.values["anonymous"], ["read"]);
     }
     // A key that a file no longer names, and names again.
-    let (changes, config) = start(&mut record, "", &none);
-    assert_eq!((changes.len(), config.anonymous), (1, Anonymous::None));
-    let (changes, config) = start(&mut record, "", &[]);
-    assert_eq!((changes.len(), config.anonymous), (0, Anonymous::None));
-    let (changes, config) = start(&mut record, read, &[]);
-    assert_eq!((changes.len(), config.anonymous), (1, Anonymous::Read));
+    let changes = start(&mut record, "", &none).0;
+    assert_eq!((changes.len(), &record.values["anonymous"][0][..]), (1, "none"));
+    let changes = start(&mut record, "", &[]).0;
+    assert_eq!((changes.len(), &record.values["anonymous"][0][..]), (0, "none"));
+    let changes = start(&mut record, read, &[]).0;
+    assert_eq!((changes.len(), &record.values["anonymous"][0][..]), (1, "read"));
 }
 
 #[test]
@@ -193,5 +192,5 @@ fn what_no_key_takes_is_refused() {
         Config::default().settle(&mut record, &mut SystemEntropy).unwrap_err()
     };
     assert!(settle("colour", "red").contains("`colour`"));
-    assert!(settle("anonymous", "write").contains("recorded wrongly"));
+    assert!(settle("sync", "never").contains("recorded wrongly"));
 }

@@ -44,11 +44,12 @@ pub(super) enum Reads {
 }
 
 impl Mechanism {
-    /// Can it be used, with this configuration, by a session with this offer?
-    pub(crate) fn is_offered(&self, config: &Config, offer: Offer) -> bool {
+    /// Can it be used, with this configuration and where new passwords are stored so, by a session with this offer?
+    pub(crate) fn is_offered(&self, config: &Config, schemes: &[Scheme], offer: Offer) -> bool {
         let is_there = match self.wants {
             Wants::Nothing => true,
-            Wants::Scheme(scheme) => config.password_schemes.contains(&scheme),
+            // Of accounts whose passwords are stored otherwise there is nothing to prove.
+            Wants::Scheme(scheme) => schemes.contains(&scheme),
             Wants::Tokens => config.tokens.is_some(),
             Wants::Contexts => config.principals.is_some(),
         };

@@ -1,8 +1,8 @@
 //! `[[identity.certificate]]`: which entry the owner of a certificate is, in text.
 
-use super::value::dn;
-use super::words;
-use dsa::config::{CertificateMapping, FoundBy};
+use crate::identities::{CertificateMapping, FoundBy};
+use crate::settings::value::{check_filter, dn};
+use crate::settings::words;
 
 /// Names of what a certificate says of its owner.
 const NAMES: [&str; 13] = [
@@ -36,6 +36,7 @@ pub(super) fn parse(line: &str) -> Result<CertificateMapping, String> {
             _ => return Err(format!("`{name}` is none of `by`, `attribute`, `filter` and `base`")),
         }
     }
+    // What stands beside `by` depends on it, so the order of the words does not matter.
     let by = match (by.as_deref(), attribute, filter) {
         (Some("fingerprint"), Some(attribute), None) => FoundBy::Fingerprint(attribute),
         (Some("subject-dn"), None, None) if base.is_none() => FoundBy::SubjectDn,
@@ -51,16 +52,17 @@ pub(super) fn parse(line: &str) -> Result<CertificateMapping, String> {
 }
 
 /// A filter that can be read when values stand for the names in it.
+/// Values are escaped when they are put in, so any text of them leaves it a filter.
 fn checked(filter: String) -> Result<String, String> {
     let example = NAMES.iter().fold(filter.clone(), |text, name| text.replace(&format!("{{{name}}}"), "x"));
     if example.contains(['{', '}']) {
         return Err(format!("`{filter}`: in braces stand {}", NAMES.join(", ")));
     }
-    dsa::config::check_filter(&example).map_err(|error| format!("`{filter}`: {error}"))?;
+    check_filter(&example).map_err(|error| format!("`{filter}`: {error}"))?;
     Ok(filter)
 }
 
-/// A mapping as it is read.
+/// A mapping as it is read: what it says in one order, so that two which are equal are equal as text.
 pub(super) fn show(mapping: &CertificateMapping) -> String {
     let mut line = String::new();
     match &mapping.by {

@@ -1,9 +1,9 @@
 //! `identity.user`: which entry somebody is by what people call him, in text.
 
-use super::value::dn;
-use super::words;
-use dsa::config::UserMapping;
-use dsa::settings::Bad;
+use crate::identities::UserMapping;
+use crate::settings::row::Bad;
+use crate::settings::value::{check_filter, dn};
+use crate::settings::words;
 
 /// Takes the mapping. There is one, for all ways to name a user.
 pub(super) fn set(place: &mut UserMapping, lines: &[String]) -> Result<(), Bad> {
@@ -16,6 +16,7 @@ pub(super) fn set(place: &mut UserMapping, lines: &[String]) -> Result<(), Bad> 
     Ok(())
 }
 
+/// Reads it. A line without words is the default, which nobody needs to write.
 fn parse(line: &str) -> Result<UserMapping, String> {
     let mut mapping = UserMapping::default();
     for (name, value) in words::parse(line)? {
@@ -28,6 +29,7 @@ fn parse(line: &str) -> Result<UserMapping, String> {
             _ => return Err(format!("`{name}` is none of `base`, `scope` and `filter`")),
         }
     }
+    // Directly below anywhere is nowhere.
     match (&mapping.base, mapping.is_one_level) {
         (None, true) => Err("`scope = one` needs `base`".to_owned()),
         _ => Ok(mapping),
@@ -35,12 +37,13 @@ fn parse(line: &str) -> Result<UserMapping, String> {
 }
 
 /// A filter that can be read when a name stands for `{}`.
+/// One without `{}` would mean the same entry for all names.
 fn checked(filter: String) -> Result<String, String> {
     let example = filter.replace("{}", "x");
     if example == filter || example.contains(['{', '}']) {
         return Err(format!("`{filter}`: {{}} stands for the name, and nothing else in braces"));
     }
-    dsa::config::check_filter(&example).map_err(|error| format!("`{filter}`: {error}"))?;
+    check_filter(&example).map_err(|error| format!("`{filter}`: {error}"))?;
     Ok(filter)
 }
 
@@ -69,12 +72,6 @@ mod tests {
             assert_eq!(parse(line).map(|mapping| show(&mapping)), Ok(vec![line.to_owned()]));
         }
         assert_eq!(show(&UserMapping::default()), Vec::<String>::new());
-        let toml = "[identity.user]\nbase = \"dc=example\"\nscope = \"sub\"\nfilter = \"(mail={})\"\n";
-        let read = crate::config::read("p.toml", toml);
-        assert_eq!(
-            (read.faults, show(&read.config.user)),
-            (Vec::new(), vec!["base=dc=example filter=(mail={})".to_owned()])
-        );
     }
 
     #[test]
