@@ -6,6 +6,8 @@ use crate::{Fault, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LIST: &str = "xtask/holes.toml";
 /// Where they are declared, and nothing else.
@@ -23,9 +25,15 @@ const VARIABLE: &str = "PANDO_PLANTED";
 /// Builds the project's own crates with faults.
 const WRAPPER: &str = ".ci/cfg/planted";
 const BLACK_BOX: &str = "black-box";
-/// Has no target that is built here. With the features that it asks for, crates are those that builds of the whole workspace have left, such as the one with
-/// planted faults; without them, serde and all above it would be built once more.
-const ASKS_AS_WORKSPACE: &str = "pando-models";
+/// So many tests run at a time. Two left two thirds of two cores idle, for most tests wait.
+const AT_A_TIME: usize = 4;
+/// Tests at the bottom of source files.
+const LIB: &str = "lib";
+/// Packages with few targets or none that are built here. With the features that they ask for, crates are those that builds of the whole workspace have left,
+/// such as the one with planted faults; without them, serde and all above it would be built once more.
+const AS_WORKSPACE: [&str; 2] = ["--package=pando", "--package=pando-models"];
+/// What the tests of dsa ask for, where they are not built.
+const FEATURES_AS_DSA: &str = "--features=pando-access/testing";
 
 /// A hole, and the test that finds it.
 struct Hole {
@@ -150,24 +158,30 @@ struct Built {
 }
 
 impl Built {
-    /// Builds all of it in one go: crates that packages share are then built once, with the features that all of them ask for.
+    /// Builds in two goes, for in one cargo would build the tests at the bottom of the files of every package. Crates that both share are built once, with the
+    /// features that the whole workspace asks for ([`AS_WORKSPACE`]).
     fn new(root: &Path, tests: &BTreeSet<Test>) -> Result<Built, String> {
-        let mut arguments = BTreeSet::new();
         let (of_server, of_cargo): (Vec<&Test>, Vec<&Test>) =
             tests.iter().partition(|test| test.package == BLACK_BOX);
-        for test in of_cargo {
-            arguments.insert(format!("--package={}", test.package));
-            arguments.insert(match &test.target[..] {
-                "lib" => "--lib".to_owned(),
-                target => format!("--test={target}"),
-            });
-        }
+        let (of_libs, of_files): (Vec<&Test>, Vec<&Test>) =
+            of_cargo.into_iter().partition(|test| test.target == LIB);
+        let as_workspace = || AS_WORKSPACE.map(str::to_owned).into_iter();
+        let packages = |tests: &[&Test]| -> BTreeSet<String> {
+            let named = tests.iter().map(|test| format!("--package={}", test.package));
+            named.chain(as_workspace()).collect()
+        };
+        let mut arguments = packages(&of_files);
+        arguments.extend(of_files.iter().map(|test| format!("--test={}", test.target)));
         if !of_server.is_empty() {
             // The server is built for the test of its command.
-            arguments.extend(["--package=pando".to_owned(), "--test=command".to_owned()]);
+            arguments.insert("--test=command".to_owned());
         }
-        arguments.insert(format!("--package={ASKS_AS_WORKSPACE}"));
-        let executables = build(root, &arguments)?;
+        let mut executables = build(root, &arguments)?;
+        if !of_libs.is_empty() {
+            let mut arguments = packages(&of_libs);
+            arguments.extend(["--lib".to_owned(), FEATURES_AS_DSA.to_owned()]);
+            executables.extend(build(root, &arguments)?);
+        }
         let server = executables.get(&("pando".to_owned(), "pando".to_owned())).cloned();
         if !of_server.is_empty() && server.is_none() {
             return Err("there is no server".to_owned());
@@ -175,17 +189,22 @@ impl Built {
         Ok(Built { executables, server: server.unwrap_or_default() })
     }
 
-    /// Runs tests with holes and without, two at a time: most of them wait for servers. The outcomes are in their order.
+    /// Runs tests with holes and without, some at a time: most of them wait for servers. The outcomes are in their order.
     fn run_all(&self, root: &Path, runs: &[(&Test, Option<&Hole>)]) -> Vec<Result<Output, String>> {
-        let run =
-            |&(test, hole): &(&Test, Option<&Hole>)| self.run(root, test, hole.map(|hole| &hole.name[..]));
-        let (even, odd): (Vec<_>, Vec<_>) = runs.chunks(2).map(|pair| (&pair[0], pair.get(1))).unzip();
-        let (even, odd): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
-            let odd = scope.spawn(|| odd.into_iter().flatten().map(run).collect());
-            (even.into_iter().map(run).collect(), odd.join().expect("it has not panicked"))
-        });
-        let mut odd = odd.into_iter();
-        even.into_iter().flat_map(|one| std::iter::once(one).chain(odd.next())).collect()
+        let next = AtomicUsize::new(0);
+        let outcomes = Mutex::new(Vec::new());
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((test, hole)) = runs.get(at) else { return };
+                let outcome = self.run(root, test, hole.map(|hole| &hole.name[..]));
+                outcomes.lock().expect("none has panicked").push((at, outcome));
+            }
+        };
+        std::thread::scope(|scope| (0..AT_A_TIME).for_each(|_| drop(scope.spawn(work))));
+        let mut outcomes = outcomes.into_inner().expect("none has panicked");
+        outcomes.sort_unstable_by_key(|(at, _)| *at);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     fn run(&self, root: &Path, test: &Test, hole: Option<&str>) -> Result<Output, String> {
@@ -233,7 +252,7 @@ fn build(root: &Path, arguments: &BTreeSet<String>) -> Result<BTreeMap<(String, 
             version.split_once('@').map_or_else(|| path.rsplit('/').next(), |(name, _)| Some(name))?;
         let target = line.get("target")?;
         let is_lib = target.get("kind")?.as_array()?.iter().any(|kind| kind == "lib");
-        let name = if is_lib { "lib" } else { target.get("name")?.as_str()? };
+        let name = if is_lib { LIB } else { target.get("name")?.as_str()? };
         Some(((package.to_owned(), name.to_owned()), PathBuf::from(executable)))
     });
     Ok(built.collect())

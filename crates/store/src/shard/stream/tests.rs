@@ -1,6 +1,6 @@
 use super::*;
+use crate::apply::ChangeKind;
 use crate::apply::tests::{add, change};
-use crate::apply::{Change, ChangeKind};
 use crate::shard::reader::Reader;
 use crate::shard::tests::small_shard;
 use crate::stream::Packed;
@@ -93,21 +93,6 @@ fn who_is_too_late_learns_it() {
     }
     assert_eq!(take(&mut slow, 1).err(), Some(Behind));
     assert!(lock(&shard.stream.ring).bytes <= STREAM_BYTES_DEFAULT);
-}
-
-/// Row Y8: what the server keeps of an entry for itself is no change of it.
-#[test]
-fn y8_what_the_server_keeps_is_no_event() {
-    let shard = with_top();
-    let id = add(&shard, PERSON, &[("objectClass", &["person"]), ("sn", &["x"])]).unwrap();
-    let mut follower = shard.follow(1).unwrap();
-    let reached = shard.reached();
-    let mut writer = shard.writer();
-    let description = Description::plain(shard.schema.find_type(b"description").unwrap());
-    let values = [&b"kept"[..]].into_iter().collect();
-    writer.keep(id, &[Change { kind: ChangeKind::Replace, description, values }]).unwrap();
-    writer.publish();
-    assert_eq!((kinds(&mut follower), shard.reached()), (vec![], reached));
 }
 
 #[test]
