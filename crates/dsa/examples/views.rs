@@ -1,7 +1,7 @@
 //! What twenty entries of a sorted list cost, beside an unsorted search that returns as many: inside the agent, without sockets.
 //! `cargo run --release -p pando-dsa --example views -- [ENTRIES] [QUEUE] [ROUNDS] [KIND]`
 //!
-//! With a kind there is that one alone, which is for profilers.
+//! With a kind there is that one alone, and without adds, which is for profilers.
 //!
 //! The kinds take turns in each round, and of each the median round counts. With adds, an entry is added after each bundle for each millisecond that the
 //! bundle has taken, which is not measured: a thousand in a second, which move the positions. Later pages begin at places all over the list.
@@ -48,7 +48,7 @@ fn main() {
     let (mut worker, mut session) = bound_session(&dsa, &clock);
     let (mut out, mut added) = (Vec::new(), 0);
     let cookies = KINDS.map(|kind| cookies(kind, (&mut session, &mut worker), entries, &mut out));
-    for adds in [false, true] {
+    for adds in if only.is_some() { &[false][..] } else { &[false, true] } {
         let mut times = KINDS.map(|_| Vec::new());
         for round in 0..rounds {
             for ((kind, cookies), times) in KINDS.iter().zip(&cookies).zip(&mut times) {
@@ -62,7 +62,7 @@ fn main() {
                     feed(&mut session, &mut worker, &input, &mut out);
                     let took = clock.monotonic_ns() - start;
                     spent += took;
-                    for _ in 0..if adds { took / 1_000_000 + 1 } else { 0 } {
+                    for _ in 0..if *adds { took / 1_000_000 + 1 } else { 0 } {
                         added += 1;
                         feed(&mut session, &mut worker, &add(entries, added), &mut out);
                     }
@@ -74,7 +74,7 @@ fn main() {
             times.sort_unstable();
             times.get(times.len() / 2).copied().unwrap_or_default()
         });
-        println!("{entries} entries, queue {queue}, {}", if adds { "1000 adds/s" } else { "no adds" });
+        println!("{entries} entries, queue {queue}, {}", if *adds { "1000 adds/s" } else { "no adds" });
         for (kind, median) in KINDS.iter().zip(medians) {
             let ratio = |of: usize| median as f64 / medians[of] as f64;
             let of_pages = format!("{:5.2} x page, {:5.2} x later", ratio(1), ratio(6));

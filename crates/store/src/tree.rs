@@ -338,6 +338,10 @@ pub(crate) enum From<'a> {
     After(Item<'a>),
 }
 
+/// What separates a leaf of which all was taken from the next one, in the direction of the iteration: at the same read point it goes on there, without a look at
+/// the leaf again. `None` if it goes on by the last item that was taken.
+pub(crate) type Border<'a> = Option<Item<'a>>;
+
 impl From<'_> {
     /// The smallest item there can be.
     pub(crate) const START: From<'static> = From::At((0, &[]));
@@ -347,14 +351,19 @@ impl<'a> Tree<'a> {
     /// Hands the items of one leaf to `each`, from `from` on: the first leaf that has any. Returns false when there
     /// are none. Call again with the last item seen.
     pub(crate) fn next_leaf(self, from: From<'_>, mut each: impl FnMut(Item<'a>)) -> bool {
-        self.next_while(from, |item| {
+        let all = |item| {
             each(item);
             true
-        })
+        };
+        self.next_while(from, all).is_some()
     }
 
-    /// As [`Tree::next_leaf`], until `each` wants no more of the leaf.
-    pub(crate) fn next_while(self, from: From<'_>, mut each: impl FnMut(Item<'a>) -> bool) -> bool {
+    /// As [`Tree::next_leaf`], until `each` wants no more of the leaf. `None` when there are no items.
+    pub(crate) fn next_while(
+        self,
+        from: From<'_>,
+        mut each: impl FnMut(Item<'a>) -> bool,
+    ) -> Option<Border<'a>> {
         let (start, inclusive) = match from {
             From::At(item) => (item, true),
             From::After(item) => (item, false),
@@ -363,20 +372,20 @@ impl<'a> Tree<'a> {
         // More than one turn is for an item that was the last of its leaf, or that is gone with all behind it there.
         loop {
             // The root of an index that was made later than the read point is not there yet: no items.
-            let Some((leaf, next)) = self.leaf_for(descend_to.unwrap_or(start)) else { return false };
+            let (leaf, next) = self.leaf_for(descend_to.unwrap_or(start))?;
             let mut any = false;
             for entry in leaf.entries_from(leaf.seek(start)) {
                 if inclusive || entry.item() != start {
                     any = true;
                     if !each(entry.item()) {
-                        break;
+                        return Some(None);
                     }
                 }
             }
-            if any || next.is_none() {
-                return any;
+            if any {
+                return Some(next);
             }
-            descend_to = next;
+            descend_to = Some(next?);
         }
     }
 
@@ -426,24 +435,48 @@ mod tests {
             let from = after.as_ref().map_or(From::START, |(k, p)| From::After((*k, &p[..])));
             let more = Tree { heap, root, sequence }.next_leaf(from, |(k, p)| out.push((k, p.to_vec())));
             if !more {
+                assert_eq!(all_by_borders(heap, root, sequence), out);
                 return out;
+            }
+        }
+    }
+
+    /// The same, where each leaf begins at the border of the one before.
+    fn all_by_borders(heap: &Heap, root: u32, sequence: u64) -> Vec<(u64, Vec<u8>)> {
+        let (mut out, mut border): (Vec<(u64, Vec<u8>)>, Option<(u64, Vec<u8>)>) = (Vec::new(), None);
+        loop {
+            let last = out.last().cloned();
+            let from = match (&border, &last) {
+                (Some((key, payload)), _) => From::At((*key, &payload[..])),
+                (None, Some((key, payload))) => From::After((*key, &payload[..])),
+                (None, None) => From::START,
+            };
+            let come = Tree { heap, root, sequence }.next_while(from, |(k, p)| {
+                out.push((k, p.to_vec()));
+                !out.len().is_multiple_of(7)
+            });
+            match come {
+                None => return out,
+                Some(next) => border = next.map(|(k, p)| (k, p.to_vec())),
             }
         }
     }
 
     /// All items in descending order, from `bound` on.
     fn all_back(heap: &Heap, root: u32, sequence: u64, bound: Option<Item<'_>>) -> Vec<(u64, Vec<u8>)> {
-        let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
+        let (mut out, mut border): (Vec<(u64, Vec<u8>)>, Option<(u64, Vec<u8>)>) = (Vec::new(), None);
         loop {
-            let last = out.last().cloned();
+            let last = border.take().or(out.last().cloned());
             let bound = last.as_ref().map(|(k, p)| (*k, &p[..])).or(bound);
             let tree = Tree { heap, root, sequence };
-            if !tree.previous_while(bound, |(k, p)| {
+            let come = tree.previous_while(bound, |(k, p)| {
                 out.push((k, p.to_vec()));
                 // Whatever it takes of a leaf, it gets all.
                 !out.len().is_multiple_of(7)
-            }) {
-                return out;
+            });
+            match come {
+                None => return out,
+                Some(next) => border = next.map(|(k, p)| (k, p.to_vec())),
             }
         }
     }

@@ -411,7 +411,7 @@ fn begin(
         Some(paged) => {
             let plain = SearchKey::of(read_point, &query.base, request);
             let sorted = sorting.as_deref().filter(|sorting| !sorting.is_unsorted());
-            let sorted = sorted.map(|sorting| plain.of_list(read_point, &sorting.request));
+            let sorted = sorted.map(|sorting| plain.of_list(read_point, sorting.request()));
             // The pages before may have had no order, for want of memory.
             let goes_on = || sorting.as_deref_mut().is_some_and(|sorting| sorting.go_on_unsorted());
             Some(Page::begin(id, (read_point, counters), &bounds, (paged, plain, sorted), goes_on, out)?)

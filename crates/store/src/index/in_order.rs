@@ -49,6 +49,17 @@ enum At {
     Prefix(u64),
     /// Behind a key.
     Behind(u64, u32),
+    /// At what separates a leaf from the next: this prefix, and as many octets of a payload.
+    Border(u64, [u8; 4], u8),
+}
+
+impl At {
+    /// Where all of a leaf was taken. `None` of a border that is none of an index.
+    fn border((prefix, payload): Item<'_>) -> Option<At> {
+        let mut octets = [0; 4];
+        octets.get_mut(..payload.len())?.copy_from_slice(payload);
+        Some(At::Border(prefix, octets, payload.len() as u8))
+    }
 }
 
 impl InOrder {
@@ -125,14 +136,25 @@ impl InOrder {
             // Behind both forms of the item.
             id = payload_of(of, self.is_reverse);
         }
-        match (begin, self.is_reverse) {
+        let come = match (begin, self.is_reverse) {
             (At::Begin, false) => tree.next_while(From::START, take),
             (At::Prefix(prefix), false) => tree.next_while(From::At((prefix, &[])), take),
             (At::Behind(prefix, _), false) => tree.next_while(From::After((prefix, &id)), take),
+            (At::Border(prefix, octets, len), false) => {
+                tree.next_while(From::At((prefix, &octets[..usize::from(len)])), take)
+            }
             (At::Begin, true) => tree.previous_while(None, take),
             (At::Prefix(prefix), true) => tree.previous_while(end_of(prefix), take),
             (At::Behind(prefix, _), true) => tree.previous_while(Some((prefix, &id)), take),
+            (At::Border(prefix, octets, len), true) => {
+                tree.previous_while(Some((prefix, &octets[..usize::from(len)])), take)
+            }
+        };
+        // The leaf is not looked at again for what is behind it.
+        if let Some(at) = come.flatten().and_then(At::border) {
+            self.at = at;
         }
+        come.is_some()
     }
 
     /// Has the index all entries that a cursor finds?

@@ -1,5 +1,6 @@
 //! Items in descending order. Nodes have no links to their neighbours, so each leaf is found from the root, as in ascending order.
 
+use super::Border;
 use super::node::{Item, Node, Tree};
 use smallvec::SmallVec;
 
@@ -8,27 +9,27 @@ const LEAF_ITEMS: usize = 96;
 
 impl<'a> Tree<'a> {
     /// Hands the items of one leaf that are below `bound` to `each`, the greatest first, until that wants no more: the last leaf that has any.
-    /// `None`: all items. Returns false when there are none. Call again with the last item seen.
+    /// Without a bound: all items. `None` when there are none. Call again with the border, or with the last item seen.
     pub(crate) fn previous_while(
         self,
         bound: Option<Item<'_>>,
         mut each: impl FnMut(Item<'a>) -> bool,
-    ) -> bool {
+    ) -> Option<Border<'a>> {
         let mut descend_to: Option<Item<'a>> = None;
         // More than one turn is for a leaf whose items below the bound are gone.
         loop {
-            let Some((leaf, low)) = self.leaf_below(descend_to.or(bound)) else { return false };
+            let (leaf, low) = self.leaf_below(descend_to.or(bound))?;
             let end = bound.map_or(leaf.bytes.len(), |bound| leaf.seek(bound));
             let below: SmallVec<[usize; LEAF_ITEMS]> = leaf.places().take_while(|at| *at < end).collect();
             for at in below.iter().rev() {
                 if !each(leaf.entry_at(*at).item()) {
-                    break;
+                    return Some(None);
                 }
             }
-            if !below.is_empty() || low.is_none() {
-                return !below.is_empty();
+            if !below.is_empty() {
+                return Some(low);
             }
-            descend_to = low;
+            descend_to = Some(low?);
         }
     }
 

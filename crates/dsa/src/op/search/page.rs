@@ -12,6 +12,7 @@ use proto::control::paged_results::{self, PagedResults};
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
+use smallvec::SmallVec;
 use store::ReadPoint;
 
 /// A longer key of the last entry of a page is not put into its cookie: the next page goes on by number.
@@ -113,11 +114,14 @@ impl Page {
     /// number of those returned, each in 4 bytes, and the key of the last entry.
     pub(super) fn cookie(&self, read_point: ReadPoint<'_>) -> Vec<u8> {
         // The check comes first, for the key has any length.
-        let mut position = Vec::with_capacity(POSITION_BYTES + self.at.key.len());
-        position.extend_from_slice(&self.at.last.unwrap_or_default().0.to_be_bytes());
-        position.extend_from_slice(&self.at.returned.to_be_bytes());
-        position.extend_from_slice(&self.at.key);
-        [&self.search.check(read_point, &position)[..], &position].concat()
+        let mut cookie = Vec::with_capacity(CHECK_BYTES + POSITION_BYTES + self.at.key.len());
+        cookie.extend_from_slice(&[0; CHECK_BYTES]);
+        cookie.extend_from_slice(&self.at.last.unwrap_or_default().0.to_be_bytes());
+        cookie.extend_from_slice(&self.at.returned.to_be_bytes());
+        cookie.extend_from_slice(&self.at.key);
+        let (check, position) = cookie.split_at_mut(CHECK_BYTES);
+        check.copy_from_slice(&self.search.check(read_point, position));
+        cookie
     }
 }
 
@@ -133,6 +137,10 @@ fn bounded(counters: &Counters, bounds: &Bounds, asked: i32) -> u32 {
 
 const POSITION_BYTES: usize = 8;
 const CHECK_BYTES: usize = 8;
+
+/// Bytes that are hashed: of most searches they need no memory of their own.
+type Hashed = SmallVec<[u8; HASHED_BYTES]>;
+const HASHED_BYTES: usize = 128;
 
 /// The last message of a search that has pages.
 /// The end of a page, with its cookie and with other controls if there are any.
@@ -153,7 +161,7 @@ pub(super) fn put_page_end(
 impl SearchKey {
     /// That of a search. The limits are not part of it, nor is what is selected.
     pub(super) fn of(read_point: ReadPoint<'_>, base: &Base, request: &Search<'_>) -> SearchKey {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(HASHED_BYTES);
         proto::filter::encode(&request.filter, &mut bytes);
         bytes.extend_from_slice(&base.id.0.to_be_bytes());
         bytes.push(request.scope as u8);
@@ -162,14 +170,21 @@ impl SearchKey {
 
     /// That of a search that has a sorted list.
     pub(super) fn of_list(self, read_point: ReadPoint<'_>, request: &[u8]) -> SearchKey {
-        let bytes = [&self.0.to_be_bytes()[..], request].concat();
+        let bytes = self.with(request);
         SearchKey(read_point.shard().keyed_hash(&bytes))
+    }
+
+    /// The key with what follows it.
+    fn with(self, bytes: &[u8]) -> Hashed {
+        let mut all = Hashed::from_slice(&self.0.to_be_bytes());
+        all.extend_from_slice(bytes);
+        all
     }
 
     /// What ties a position to this search, so that no client makes one up.
     /// The position is in the clear and protected by this.
     fn check(self, read_point: ReadPoint<'_>, position: &[u8]) -> [u8; CHECK_BYTES] {
-        let bytes = [&self.0.to_be_bytes()[..], position].concat();
+        let bytes = self.with(position);
         read_point.shard().keyed_hash(&bytes).to_be_bytes()
     }
 

@@ -90,8 +90,8 @@ pub(super) struct Sorting {
     window: Option<Box<Window>>,
     /// What the list is remembered by.
     key: ListKey,
-    /// That of the request, for the cookies of pages.
-    pub(super) request: Vec<u8>,
+    /// The same of the request, and its part of the list, if it has one.
+    of_part: Vec<u8>,
 }
 
 /// What a search is to do about its order, if it has one.
@@ -332,7 +332,7 @@ impl List for Sorting {
     fn bytes(&self) -> usize {
         let of_walk = self.walk.as_ref().map_or(0, |walk| walk.bytes());
         let of_window = self.window.as_ref().map_or(0, |window| window.bytes());
-        self.request.len() + of_walk + of_window + self.stage.bytes()
+        self.key.request.len() + self.of_part.len() + of_walk + of_window + self.stage.bytes()
     }
 
     /// An entry was returned that was not sorted.
@@ -379,8 +379,7 @@ impl Sorting {
             false => reading.scratch.sorted_lists.find(&key),
         };
         let of_view = rare.and_then(|rare| rare.list_view.as_ref()).map(|view| view.encode());
-        // A cookie is of one order and one part, so that it cannot be taken for a place in another.
-        let request = [&key.request[..], of_view.as_deref().unwrap_or_default()].concat();
+        let of_part = of_view.map_or_else(Vec::new, |view| [&key.request[..], &view].concat());
         Box::new(Sorting {
             is_critical: rare.is_some_and(|rare| rare.sort.as_ref().is_some_and(|(_, critical)| *critical)),
             maker: KeyMaker::new(by),
@@ -398,8 +397,13 @@ impl Sorting {
             spare: None,
             window: None,
             key,
-            request,
+            of_part,
         })
+    }
+
+    /// What the cookies of its pages are bound to. A cookie is of one order and one part, so that it cannot be taken for a place in another.
+    pub(super) fn request(&self) -> &[u8] {
+        if self.of_part.is_empty() { &self.key.request } else { &self.of_part }
     }
 
     /// Takes its entries from an index in the order of that, if one serves it. A part of a list needs positions, too.

@@ -123,10 +123,12 @@ fn put_component(out: &mut Vec<u8>, normal: Option<&[u8]>, reverse: bool) {
     match normal {
         None => out.push(ABSENT),
         Some(normal) => {
+            // Room for all of it, in nearly all values.
+            out.reserve(normal.len() + 3);
             out.push(PRESENT);
-            for byte in normal {
-                out.push(*byte);
-                if *byte == 0 {
+            for part in normal.split_inclusive(|byte| *byte == 0) {
+                out.extend_from_slice(part);
+                if part.ends_with(&[0]) {
                     out.push(0xff);
                 }
             }

@@ -5,13 +5,17 @@ use crate::control::Requested;
 use proto::control::sort;
 use proto::op::Search;
 
+/// Bytes of most requests.
+const REQUEST_BYTES: usize = 128;
+
 /// The search was answered.
 /// There is nothing more to say, so it has nothing in it.
 pub(in super::super) struct Answered;
 
 /// All that decides which entries are found, and in which order.
 pub(super) fn list_request(query: &Query<'_>, request: &Search<'_>, requested: &Requested<'_>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    // Most are short: they need no second allocation.
+    let mut bytes = Vec::with_capacity(REQUEST_BYTES);
     proto::filter::encode(&request.filter, &mut bytes);
     bytes.extend_from_slice(&query.base.id.0.to_be_bytes());
     // All four decide which entries are found.

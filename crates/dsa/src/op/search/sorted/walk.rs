@@ -161,10 +161,10 @@ impl Walk {
         if is_ranked {
             keys = keys.by_least();
         }
-        // One more tells whether there is another page.
+        // One more tells whether there is another page. A later page begins with the last entry of the page before, which is not returned again.
         let limit = if limit == 0 { u32::MAX } else { limit };
         let wanted = page.map_or(limit, |page| page.left.min(limit)) as usize;
-        let wanted = wanted.saturating_add(1).max(PART_MIN);
+        let wanted = wanted.saturating_add(1 + usize::from(after.is_some())).max(PART_MIN);
         let candidates = cursor.candidates(read_point);
         if candidates < read_point.shard().entries() / SHARE {
             return None;
