@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::engine::Dsa;
 use crate::monitor_entries::Measure;
 use crate::settings::{INDEX, online};
-use crate::system::{CONFIG_DN, NODE_CONFIG_DN, Update, put_all};
+use crate::system::{CONFIG_DN, Update, put_all};
 use model::Entry;
 use schema::Schema;
 use store::{ReadPoint, Reader};
@@ -15,6 +15,9 @@ pub(crate) const VERIFY: &str = "pandoIndexVerify";
 
 /// The last changes of settings, a value for each key that one changed.
 const HISTORY: &str = "pandoConfigChange";
+
+/// The entry with what was changed of the settings of this server alone.
+pub(crate) const NODE_DN: &str = "cn=node,cn=config";
 
 /// Puts what does not change into the entry.
 /// Settings that hold as long as the process does are shown, too: an administrator sees what is in force in one place.
@@ -44,7 +47,7 @@ pub(crate) fn refresh_node(dsa: &Dsa, update: &mut Update<'_>) {
     let Some(settings) = dsa.node_settings.get() else { return };
     let attributes = settings.keys().iter().map(|key| key.attribute.as_str());
     update.replace(CONFIG_DN, attributes.zip(settings.values()));
-    update.replace(NODE_CONFIG_DN, [(HISTORY, settings.history())]);
+    update.replace(NODE_DN, [(HISTORY, settings.history())]);
 }
 
 /// What does change.

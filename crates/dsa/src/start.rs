@@ -28,7 +28,7 @@ use crate::peers::Peers;
 use crate::reads::ReadSettings;
 use crate::settings::{Choices, Chosen};
 use crate::strengths::Strengths;
-use crate::system::{CONFIG_DN, NODE_CONFIG_DN, ROOT_DSES, SCHEMA_CONFIG_DN, System};
+use crate::system::{CONFIG_DN, ROOT_DSES, SCHEMA_CONFIG_DN, System};
 use crate::throttle::Throttle;
 use crate::transaction::{self, OpenCount};
 use crate::{config_entry, monitor_entries, root_dse, subschema};
@@ -59,7 +59,7 @@ fn own_entries(config: &Config, choices: &Choices, schema: &Schema) -> Vec<(Stri
     add(SUBSCHEMA_DN.to_owned(), &|entry| subschema::fill(entry, schema, config.schema_since_ms));
     add(CONFIG_DN.to_owned(), &|entry| config_entry::fill(entry, schema, config));
     add(SCHEMA_CONFIG_DN.to_owned(), &|entry| config_entry::fill_schema(entry, schema));
-    add(NODE_CONFIG_DN.to_owned(), &|entry| config_entry::fill_node(entry, schema));
+    add(config_entry::NODE_DN.to_owned(), &|entry| config_entry::fill_node(entry, schema));
     for item in monitor_entries::all() {
         add(item.dn(), &|entry| item.fill(entry, schema, config));
     }

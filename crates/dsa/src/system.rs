@@ -50,9 +50,6 @@ pub(crate) const CONFIG_DN: &str = "cn=config";
 /// DN below which definitions can be added in the form of OpenLDAP.
 pub(crate) const SCHEMA_CONFIG_DN: &str = "cn=schema,cn=config";
 
-/// What was changed of the settings of this server alone.
-pub(crate) const NODE_CONFIG_DN: &str = "cn=node,cn=config";
-
 /// DN of the change log.
 pub(crate) const CHANGE_LOG_DN: &str = "cn=changelog";
 

@@ -248,3 +248,69 @@ fn busy() -> Refusal {
 fn cannot_be_written(error: &io::Error) -> String {
     format!("the record of changed settings of this server cannot be written: {error}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::disk::RealDisk;
+    use node::data::Data;
+    use std::path::Path;
+
+    const ADMIN: Author<'_> = Author { name: "cn=a", wall_ms: 1_767_323_045_123 };
+
+    fn own(dir: &Path) -> Arc<OwnSettings> {
+        let data = Data::open(Arc::new(RealDisk), dir).expect("it is there");
+        let file = data.node_settings().expect("it is whole");
+        OwnSettings::settle(&Config::default(), Some(file), ADMIN, false).expect("it is good").0
+    }
+
+    fn asked(own: &OwnSettings, name: &str, before: &str, after: &str) -> Asked {
+        let key = own.named.iter().position(|key| key.name == name).expect("it is a key");
+        Asked { key, before: vec![before.to_owned()], after: vec![after.to_owned()] }
+    }
+
+    fn held(own: &OwnSettings, name: &str) -> String {
+        let at = own.named.iter().position(|key| key.name == name).expect("it is a key");
+        own.values()[at].join(" ")
+    }
+
+    #[test]
+    fn all_of_a_change_is_in_force_or_none() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let own = own(dir.path());
+        let keep = asked(&own, "log.keep-files", "0", "7");
+        let bad = asked(&own, "log.values", "all", "some");
+        let refused = own.change(ADMIN, &[keep.clone(), bad], false).expect_err("a value is bad");
+        assert!(refused.0 == ResultCode::ConstraintViolation && refused.1.contains("`some`"), "{refused:?}");
+        own.change(ADMIN, std::slice::from_ref(&keep), true).expect("it is good");
+        assert_eq!((held(&own, "log.keep-files"), own.history().len()), ("0".to_owned(), 0));
+        own.change(ADMIN, std::slice::from_ref(&keep), false).expect("it is good");
+        assert_eq!((held(&own, "log.keep-files"), own.logs().now().rotation.keep), ("7".to_owned(), 7));
+        // It was made of values that do not hold any more.
+        let late = own.change(ADMIN, &[keep], false).expect_err("somebody was faster");
+        assert_eq!((late.0, own.history().len()), (ResultCode::Busy, 1));
+        drop(own);
+        assert_eq!(held(&self::own(dir.path()), "log.keep-files"), "7");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_not_in_force() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let own = own(dir.path());
+        std::fs::remove_dir_all(dir.path()).expect("it is ours");
+        let refused = own.change(ADMIN, &[asked(&own, "on-log-failure", "exit", "read-only")], false);
+        assert_eq!(refused.expect_err("the folder is gone").0, ResultCode::Unavailable);
+        assert_eq!((held(&own, "on-log-failure"), own.history().len()), ("exit".to_owned(), 0));
+        assert_eq!(own.on_log_failure(), OnLogFailure::Exit);
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_ends_when_its_log_fails() {
+        let (own, ..) = OwnSettings::settle(&Config::default(), None, ADMIN, true).expect("it is good");
+        let asked = [asked(&own, "on-log-failure", "exit", "read-only")];
+        assert_eq!(
+            own.change(ADMIN, &asked, true).map_err(|(code, _)| code),
+            Err(ResultCode::ConstraintViolation)
+        );
+    }
+}
