@@ -262,6 +262,7 @@ CHANGED = {
     "proxy-dn": ["cn=c,dc=example,dc=com"],
     "password-scheme": ["ssha512"],
     "anonymous": ["read"],
+    "memory-max": [str(96 << 20)],
     "txn-implicit-begin": ["on"],
     "txn-implicit-membership": ["on"],
     "txn-search": ["on"],
@@ -467,17 +468,17 @@ def test_who_changed_what_is_listed_and_undone(server):
 
 def test_the_history_stays_with_the_directory(keep, tmp_path):
     file = tmp_path / "pando.toml"
-    file.write_text('txn-open-max = 11\nmemory-max = "1GiB"\n')
+    file.write_text('txn-open-max = 11\nsync = "always"\n')
     here = keep("--config", file)
     assert changes(here) == []
     config(here, "set", "txn-open-max", "22")
     here.kill()
-    file.write_text('txn-open-max = 33\nmemory-max = "2GiB"\n')
+    file.write_text('txn-open-max = 33\nsync = "none"\n')
     here = keep("--config", file)
     start = "a start with another file or other flags"
     expected = [
         (1, ADMIN, "txn-open-max", ["11"], ["22"]),
-        (2, start, "memory-max", [str(1 << 30)], [str(2 << 30)]),
+        (2, start, "sync", ["always"], ["none"]),
         (2, start, "txn-open-max", ["22"], ["33"]),
     ]
     assert changes(here) == expected
@@ -485,7 +486,7 @@ def test_the_history_stays_with_the_directory(keep, tmp_path):
     here = keep("--config", file)
     assert changes(here) == expected, "a start that changes nothing is no change"
     # One of its keys is not changeable, so nothing is undone.
-    assert "set `memory-max` in the configuration file" in config(here, "undo", code=1).err
+    assert "set `sync` in the configuration file" in config(here, "undo", code=1).err
     config(here, "set", "txn-open-max", "44")
     config(here, "undo")
     assert shown(here, "pandoTxnOpenMax") == ["33"]
@@ -645,3 +646,30 @@ def test_whom_a_name_means_is_changed(server):
     config(here, "undo")
     assert whose("ada").startswith("dn:uid=ada,")
     assert "the schema has no attribute `thumb`" in config(here, "set", "identity.certificate", "by=fingerprint attribute=thumb", code=1).err
+
+
+def test_memory_that_is_changed_is_there_at_once_and_after_a_kill(keep):
+    here = keep("--memory-max", "40MiB", ldif="people.ldif")
+    client = connect(here, ADMIN, SECRET)
+    before = shown(here, "pandoMemoryMax"), shown(here, "pandoLimitsOldVersions")
+    assert before == ([str(40 << 20)], [str(10 << 20)])
+    long = [("description", [b"x" * 500_000])]
+    person = lambda number: (f"cn=m{number},dc=example,dc=com", [("objectClass", [b"person"]), ("cn", [b"m%d" % number]), ("sn", [b"m"]), *long])
+    number = 0
+    with pytest.raises(ldap.ADMINLIMIT_EXCEEDED):
+        for number in range(100):
+            client.add_s(*person(number))
+    config(here, "set", "memory-max", "96MiB")
+    client.add_s(*person(number))
+    assert shown(here, "pandoLimitsOldVersions") == [str(24 << 20)], "a quarter of memory-max"
+    here.kill()
+    here = keep("--memory-max", "40MiB")
+    assert shown(here, "pandoMemoryMax") == [str(96 << 20)]
+    client = connect(here, ADMIN, SECRET)
+    client.add_s(*person(number + 1))
+    assert "at least 32 MiB are needed" in config(here, "set", "memory-max", "1MiB", code=2).err
+    assert "address space was reserved" in config(here, "set", "memory-max", "800GiB", code=1).err
+    config(here, "undo")
+    assert shown(here, "pandoMemoryMax") == [str(40 << 20)]
+    with pytest.raises(ldap.ADMINLIMIT_EXCEEDED):
+        client.add_s(*person(number + 2))

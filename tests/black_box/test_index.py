@@ -235,6 +235,10 @@ def test_one_that_does_not_fit_is_given_up(keep, tmp_path):
     wait_for(lambda: total() < 30 << 20)
     connection.add_s(f"uid=more,{SUFFIX}", [("objectClass", [b"account"]), ("uid", [b"more"])])
     assert names(connection, "(uid=more)") == [f"uid=more,{SUFFIX}"]
+    server.end()
+    where = ["--data", keep.data]
+    assert "exceed memory-max" in run(PANDO, "index", "build", *where, "--memory-max", "32MiB", "description:sub", code=1).err
+    assert "description" not in run(PANDO, "index", "list", *where).out
 
 
 def test_offline(keep, tmp_path):
@@ -247,7 +251,7 @@ def test_offline(keep, tmp_path):
     assert run(PANDO, "index", "list", *where).out == "cn:eq\ncn:sub\nsn:eq\n"
     assert "there is one already" in run(PANDO, "index", "build", *where, "cn:eq", code=1).err
     assert "no attribute" in run(PANDO, "index", "build", *where, "taste", code=2).err
-    assert "exceed memory-max" in run(PANDO, "index", "build", *where, "--memory-max", "1MiB", "l:eq", code=1).err
+    assert "at least 32 MiB are needed" in run(PANDO, "index", "build", *where, "--memory-max", "1MiB", "l:eq", code=2).err
     run(PANDO, "index", "drop", *where, "cn:sub")
     assert "not among those" in run(PANDO, "index", "drop", *where, "cn:sub", code=1).err
     assert run(PANDO, "index", "verify", *where, "--index", "uid:eq,pres").out.startswith("4 indexes over ")

@@ -327,7 +327,7 @@ impl Dsa {
 
     /// Bytes of memory beyond which the directory may not grow.
     pub(crate) fn memory_bytes_max(&self) -> u64 {
-        self.journal.get().map_or(self.config.store.memory_bytes_max, |j| j.metrics().memory_bytes_max)
+        self.shard.memory_bytes_max()
     }
 
     /// Takes random bytes from elsewhere than the system from now on.

@@ -225,8 +225,6 @@ pub struct Metrics {
     pub archive: String,
     /// Last record that was archived since the start.
     pub archived: u64,
-    /// Bytes of memory from which on adds are refused.
-    pub memory_bytes_max: u64,
     /// Of a replica: sessions that wait for a barrier.
     pub barriers: u64,
     /// Of a replica: submissions that wait for a leader, and those that were sent to it and have no outcome yet.

@@ -11,7 +11,7 @@ pub mod value;
 pub mod words;
 
 pub use history::{Author, Difference};
-pub use keys::{Holds, find, online, put};
+pub use keys::{Holds, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, MEMORY_MAX, find, online, put};
 pub(crate) use row::INDEX;
 pub use row::{Bad, Row, Scope, Values};
 
@@ -62,11 +62,18 @@ pub struct Choices {
     pub security: Security,
     /// How entries are found for those who are known otherwise.
     pub identities: identities::Choices,
-    /// Bytes that the directory may occupy: limits that nobody has chosen are shares of it.
-    pub memory_bytes_max: u64,
+    /// Bytes that the directory may occupy.
+    pub memory_max: Option<u64>,
+    /// What holds where nobody has chosen them: a share of the machine's. 0: what the store is made with.
+    pub memory_of_machine: u64,
 }
 
 impl Choices {
+    /// Bytes that the directory may occupy: limits that nobody has chosen are shares of it.
+    pub fn memory_bytes_max(&self) -> u64 {
+        self.memory_max.unwrap_or(self.memory_of_machine)
+    }
+
     /// DNs of identities in them, each with the key that has it.
     /// Those of rules, of limits and of transactions are checked with what they stand in.
     pub fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {

@@ -82,7 +82,9 @@ impl Dsa {
     /// As [`Dsa::new`].
     /// Names of the configuration are normalised once: a bind compares normal forms.
     pub fn over(shard: Arc<Shard>, mut config: Config) -> io::Result<Arc<Dsa>> {
-        config.settings.configured.memory_bytes_max = config.store.memory_bytes_max;
+        if config.settings.configured.memory_of_machine == 0 {
+            config.settings.configured.memory_of_machine = config.store.memory_bytes_max;
+        }
         let schema = Arc::clone(shard.schema());
         let key = |what: &str, dn: &String| {
             let mut key = Vec::new();
@@ -112,7 +114,8 @@ impl Dsa {
         let lifetimes = Lifetimes::new(choices.lifetimes, &shard);
         let followers = FollowerLimits::new(choices.followers, &shard);
         let refusals = Arc::default();
-        let (of_clients, memory) = (&choices.limits.clients, choices.memory_bytes_max);
+        let (of_clients, memory) = (&choices.limits.clients, choices.memory_bytes_max());
+        shard.limit_memory(memory);
         let client_memory = ClientMemory::new(limits::client_memory(of_clients.memory_bytes_max, memory));
         Ok(Arc::new(Dsa {
             shard,

@@ -56,7 +56,7 @@ impl Journal for Kept {
     }
 
     fn metrics(&self) -> Metrics {
-        Metrics { memory_bytes_max: 256 << 20, ..Metrics::default() }
+        Metrics::default()
     }
 }
 

@@ -129,6 +129,69 @@ fn who_has_rights_besides_rules_is_changed_for_sessions_that_are_there() {
     assert_eq!(code(&mut user), ResultCode::InsufficientAccessRights);
 }
 
+#[test]
+fn memory_that_is_changed_holds_at_once_with_what_follows_from_it() {
+    let mut wanted = config();
+    wanted.store.memory_bytes_max = 1 << 30;
+    wanted.settings.configured.limits.clients.memory_bytes_max = None;
+    let mut client = Client::with(wanted);
+    let monitored = |client: &mut Client| {
+        client.read("cn=Limit,cn=Memory,cn=Monitor", &["monitorCounter"]).values("monitorCounter").unwrap()
+    };
+    let of = |client: &mut Client| {
+        let keys = ["pandoMemoryMax", "pandoLimitsOldVersions", "pandoLimitsClientMemory"];
+        (keys.map(|key| shown(client, key).concat()), monitored(client).concat())
+    };
+    let mib = |all: u64, old: u64, clients: u64| {
+        ([all, old, clients].map(|mib| (mib << 20).to_string()), (all << 20).to_string())
+    };
+    assert_eq!(of(&mut client), mib(1024, 256, 128));
+    assert_eq!(change(&mut client, Replace, "pandoMemoryMax", &["32MiB"]).0, ResultCode::Success);
+    assert_eq!(of(&mut client), mib(32, 8, 64));
+    let long = "x".repeat(1 << 20);
+    let mut numbers = 0..40;
+    let add = |client: &mut Client, number: i32| {
+        let (dn, cn) = (format!("cn=m{number},ou=people,dc=example"), format!("m{number}"));
+        let person =
+            [("objectClass", &["person"][..]), ("cn", &[&cn]), ("sn", &["m"]), ("description", &[&long])];
+        client.add(&dn, &person).code
+    };
+    let refused = numbers.find(|number| add(&mut client, *number) == ResultCode::AdminLimitExceeded);
+    let refused = refused.expect("40 MiB are more than there is room for");
+    assert_eq!(change(&mut client, Replace, "pandoMemoryMax", &["64MiB"]).0, ResultCode::Success);
+    assert_eq!(add(&mut client, refused), ResultCode::Success);
+    // Below what is taken: nothing goes, and it becomes no more.
+    assert_eq!(change(&mut client, Replace, "pandoMemoryMax", &["32MiB"]).0, ResultCode::Success);
+    assert_eq!(add(&mut client, refused + 1), ResultCode::AdminLimitExceeded);
+    assert_eq!(client.read("cn=m0,ou=people,dc=example", &["cn"]).entries.len(), 1);
+    // What nobody has chosen is there again.
+    assert_eq!(change(&mut client, Delete, "pandoMemoryMax", &[]).0, ResultCode::Success);
+    assert_eq!(of(&mut client), mib(1024, 256, 128));
+    assert_eq!(add(&mut client, refused + 1), ResultCode::Success);
+}
+
+#[test]
+fn memory_that_no_address_space_is_reserved_for_is_refused() {
+    let mut client = Client::new();
+    let reserved = client.dsa.shard().memory_bytes_reserved();
+    let before = shown(&mut client, "pandoMemoryMax");
+    let beyond = (reserved + 1).to_string();
+    let (code, text) = change(&mut client, Replace, "pandoMemoryMax", &[&beyond]);
+    assert_eq!(code, ResultCode::UnwillingToPerform, "{text}");
+    assert!(text.contains(&format!("reserved for {reserved} bytes")) && text.contains("restart"), "{text}");
+    let (code, text) = change(&mut client, Replace, "pandoMemoryMax", &["31MiB"]);
+    assert_eq!((code, text.contains("at least 32 MiB")), (ResultCode::ConstraintViolation, true), "{text}");
+    assert_eq!(
+        (shown(&mut client, "pandoMemoryMax"), client.dsa.shard().memory_bytes_max().to_string()),
+        (before.clone(), before.concat())
+    );
+    assert_eq!(
+        change(&mut client, Replace, "pandoMemoryMax", &[&reserved.to_string()]).0,
+        ResultCode::Success
+    );
+    assert_eq!(client.dsa.shard().memory_bytes_max(), reserved);
+}
+
 /// A default that is no value is shown as none, and comes back.
 #[test]
 fn a_setting_without_a_value_has_none_again() {

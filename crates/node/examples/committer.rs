@@ -194,7 +194,7 @@ fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
     let store = store::Settings {
         suffixes: vec!["dc=com".to_owned()],
         indexes: Vec::new(),
-        memory_bytes_max: 1 << 30,
+        memory_bytes_max: 512 << 20,
         operational_attributes: true,
         schema_check: true,
         initial_owner: superblock.initial_owner,
@@ -220,7 +220,7 @@ fn directory(dir: &Path, is_replica: bool) -> (Data, Recovered) {
         started_ms: 0,
         schema_since_ms: 0,
     };
-    let limits = Limits { memory_bytes_max: 512 << 20, snapshot_after: None, snapshot_interval_ms: None };
+    let limits = Limits { snapshot_after: None, snapshot_interval_ms: None };
     let (schema, log) = (Arc::new(schema), wal::Settings::default());
     let mut entropies = [1, 2].map(SeededEntropy::new);
     let [first, second] = entropies.each_mut().map(|entropy| Wanted {

@@ -94,8 +94,6 @@ pub enum Begun {
 /// What a committer keeps to.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of memory from which on no adds are taken.
-    pub memory_bytes_max: u64,
     /// Bytes of log after which a snapshot is made, if not as many as the entries have.
     pub snapshot_after: Option<u64>,
     /// Milliseconds after which a snapshot is made, if something was written since the last.
@@ -132,11 +130,11 @@ impl Committer {
     ) -> Committer {
         let files = log.files();
         let (applied, log_bytes) = (Index(applier.chain().last().0), files.live_bytes());
-        queue.status().begin(files, limits.memory_bytes_max);
+        queue.status().begin(files);
         queue.status().on_applied(applied);
         queue.status().on_behaviour(end.behaviour);
         let snapshots = Arc::new(SnapshotLimits::new(&limits, &queue));
-        let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue), &limits);
+        let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue));
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().last_csn().unix_ms());
         Committer {

@@ -290,11 +290,7 @@ pub(crate) fn with_wanted<T>(
 }
 
 fn limits(config: &Config) -> Limits {
-    Limits {
-        memory_bytes_max: config.memory_bytes_max(),
-        snapshot_after: config.snapshot_after,
-        snapshot_interval_ms: config.snapshot_interval_ms(),
-    }
+    Limits { snapshot_after: config.snapshot_after, snapshot_interval_ms: config.snapshot_interval_ms() }
 }
 
 /// Loads the configured file into an empty directory. It goes past the log: a snapshot makes it last.

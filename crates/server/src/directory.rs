@@ -3,7 +3,7 @@
 use crate::config::{Config, Fault, Problem};
 use dsa::Dsa;
 use dsa::config::{MappedTo, Peers, Principals};
-use dsa::settings::{Record, Start};
+use dsa::settings::{MEMORY_MAX, Record, Start, value};
 use env::clock::Clock;
 use env::entropy::Entropy;
 use node::data::Superblock;
@@ -129,8 +129,10 @@ pub fn agent(
     clock: &impl Clock,
     superblock: &Superblock,
 ) -> io::Result<dsa::Config> {
+    let mut configured = config.settings.clone();
+    configured.memory_of_machine = config.memory_of_machine();
     Ok(dsa::Config {
-        store: settings(config, superblock),
+        store: settings(config, record, superblock),
         root_dn: config.root_dn.clone(),
         root_password: config.root_password()?.or_else(|| config.root_password_hash.clone()),
         offers_tls: !config.tls_certificates.is_empty(),
@@ -139,7 +141,7 @@ pub fn agent(
         principals: config.keytab.as_ref().map(|_| Principals { realm: config.realm.clone() }),
         queue_length_oid: config.queue_length_oid.clone().map(String::into_bytes),
         settings: Start {
-            configured: config.settings.clone(),
+            configured,
             record: record.clone(),
             fixed: crate::config::fixed(config),
             later_indexes: Vec::new(),
@@ -161,11 +163,13 @@ pub fn superblock(config: &Config, entropy: &mut impl Entropy) -> Superblock {
     }
 }
 
-fn settings(config: &Config, superblock: &Superblock) -> Settings {
+fn settings(config: &Config, record: &Record, superblock: &Superblock) -> Settings {
+    // Address space is reserved for what holds, which a change may have said, and for what comes back when that is undone.
+    let recorded = record.values.get(MEMORY_MAX).and_then(|values| value::bytes(values.first()?).ok());
     Settings {
         suffixes: config.suffixes.clone(),
         indexes: config.indexes.clone(),
-        memory_bytes_max: config.memory_bytes_max(),
+        memory_bytes_max: config.memory_bytes_max().max(recorded.unwrap_or(0)),
         removals_max: store::REMOVALS_MAX,
         operational_attributes: superblock.operational_attributes,
         schema_check: config.schema_check,

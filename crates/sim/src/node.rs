@@ -272,7 +272,7 @@ fn with_wanted<T>(
     data.indexes()?.add_to(&mut config.store.indexes, &schema);
     let mut entropy = SeededEntropy::new(asked.seed);
     let StartOptions { snapshot_after, accepts_difference: accept_difference, .. } = asked;
-    let limits = Limits { memory_bytes_max: MEMORY_BYTES_MAX, snapshot_after, snapshot_interval_ms: None };
+    let limits = Limits { snapshot_after, snapshot_interval_ms: None };
     let wanted = Wanted { config, schema, log, limits, entropy: &mut entropy, accept_difference, settings };
     start(wanted)
 }

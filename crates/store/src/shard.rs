@@ -32,6 +32,7 @@ use crate::memory_use::MemoryGauges;
 use crate::postings::{Context, Found, Postings, PostingsWriter};
 use crate::readers::Readers;
 use crate::record::EntryRef;
+use crate::room::{MemoryLimit, entries_max};
 use crate::segment::{Heap, HeapWriter};
 use crate::set_changes::SetChanges;
 use crate::shape::{Shapes, ShapesWriter, Slot};
@@ -66,14 +67,15 @@ const CLEAN_BYTES_MIN: u64 = 64 << 10;
 const SLACK_SHORT_PERCENT: u64 = 5;
 const CLEAN_SHORT_BYTES: u64 = 2 << 20;
 
-/// What a shard is made with. All of it but the indexes is fixed as long as the shard exists.
+/// What a shard is made with. All of it but the indexes and the memory limit is fixed as long as the shard exists.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// DNs of the naming contexts.
     pub suffixes: Vec<String>,
     /// Attribute indexes that it begins with: they come and go later ([`crate::IndexBuild`]).
     pub indexes: Vec<IndexSettings>,
-    /// Bytes of memory beyond which adds and changes that grow an entry are refused.
+    /// Bytes of memory that address space is reserved for, and beyond which adds and changes that grow an entry are refused until there is another
+    /// limit ([`Shard::limit_memory`]).
     pub memory_bytes_max: u64,
     /// Deferred removals that a published batch makes at most, usually [`crate::REMOVALS_MAX`]. Decides no outcome.
     pub removals_max: usize,
@@ -95,6 +97,8 @@ const SMALL_ENTRIES_MAX: usize = 1 << 22;
 /// Address space that a shard reserves.
 struct Rooms {
     heap_bytes: usize,
+    /// The highest memory limit that there may be.
+    bytes_reserved: u64,
     /// Ids of entries are below this.
     ids: usize,
     /// Entries that the tables are for.
@@ -106,6 +110,7 @@ struct Rooms {
 pub struct Shard {
     pub(crate) schema: Arc<Schema>,
     pub(crate) settings: Settings,
+    pub(crate) memory_limit: MemoryLimit,
     pub(crate) readers: Readers,
     revocables: revocable::Revocables,
     pub(crate) heap: Heap,
@@ -245,12 +250,10 @@ impl Shard {
 
     pub(crate) fn build(settings: Settings, schema: Arc<Schema>) -> io::Result<Shard> {
         let heap_bytes = settings.heap_bytes();
-        let entries_max = settings.entries_max();
-        Shard::build_on(
-            settings,
-            schema,
-            Rooms { heap_bytes, ids: entries_max, entries_max, is_small: false },
-        )
+        let bytes_reserved = settings.bytes_reserved();
+        let entries_max = entries_max(bytes_reserved);
+        let rooms = Rooms { heap_bytes, bytes_reserved, ids: entries_max, entries_max, is_small: false };
+        Shard::build_on(settings, schema, rooms)
     }
 
     /// A shard for few entries, whose ids, below `ids`, are far apart.
@@ -260,13 +263,14 @@ impl Shard {
         heap_bytes: usize,
         ids: usize,
     ) -> io::Result<Shard> {
-        let rooms = Rooms { heap_bytes, ids, entries_max: SMALL_ENTRIES_MAX, is_small: true };
+        let bytes_reserved = settings.memory_bytes_max;
+        let rooms = Rooms { heap_bytes, bytes_reserved, ids, entries_max: SMALL_ENTRIES_MAX, is_small: true };
         Shard::build_on(settings, schema, rooms)
     }
 
     fn build_on(settings: Settings, schema: Arc<Schema>, rooms: Rooms) -> io::Result<Shard> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
-        let Rooms { heap_bytes, ids, entries_max, is_small } = rooms;
+        let Rooms { heap_bytes, bytes_reserved, ids, entries_max, is_small } = rooms;
         let huge_pages = !is_small;
         let (heap, heap_writer) = Heap::create(heap_bytes, ids, huge_pages)?;
         let (dn_table, dn) = Table::create(entries_max, huge_pages)?;
@@ -325,6 +329,7 @@ impl Shard {
             limit_is_waived: AtomicBool::new(false),
             memory: MemoryGauges::default(),
             writer: Mutex::new(state),
+            memory_limit: MemoryLimit::new(settings.memory_bytes_max, bytes_reserved),
             settings,
         })
     }
@@ -577,12 +582,6 @@ impl<'s> Writer<'s> {
         // A reader may be at this sequence by now: what is swapped out from here on is seen until the next.
         self.state.garbage.begin(sequence + 1);
         self.invariants();
-    }
-
-    /// Is little room left under the memory limit?
-    fn is_short(&self) -> bool {
-        let limit = self.shard.settings.memory_bytes_max;
-        self.bytes_used() > limit - limit / room::RESERVE_SHARE
     }
 
     /// Cleans until so many bytes were moved, more if memory is short.

@@ -145,7 +145,7 @@ impl Indexer {
             self.give_up(build, None, keeper);
             return Pace::Soon;
         }
-        // It is asked before the writer's role is taken: the one that writes the log has the one while it waits for the other.
+        // Each step asks: it may be another by now.
         let bytes_max = dsa.memory_bytes_max();
         match write(&dsa, |writer| writer.index_step(&mut build, self.step_keys, bytes_max)) {
             Ok(is_complete) => {

@@ -11,7 +11,7 @@ mod who;
 
 use super::Choices;
 use super::row::{Bad, Row, Scope, Values};
-use super::value::{bytes_within, number, on_off, server_url, switch};
+use super::value::{bytes, bytes_within, number, on_off, server_url, switch};
 use crate::constraints::{self, ConstraintRule};
 use crate::lifetimes::CUT_MIN;
 use crate::password::policies::PolicyRule;
@@ -64,7 +64,7 @@ impl Holds for Choices {
     }
 
     fn memory_bytes_max(&self) -> u64 {
-        self.memory_bytes_max
+        Choices::memory_bytes_max(self)
     }
 }
 
@@ -474,6 +474,25 @@ const LAST_SUCCESS_MAX: u64 = 366 * 24 * 3600;
 
 /// What the least length of a password may be: longer ones are typed by nobody.
 const PASSWORD_LENGTH_MAX: u64 = 128;
+
+/// The key of the memory that the directory may occupy.
+pub const MEMORY_MAX: &str = "memory-max";
+/// Less than this holds no directory: the schema and the first segments alone take most of it.
+pub const MEMORY_BYTES_MIN: u64 = 32 << 20;
+/// With what is kept for deletes and for the log beyond it ([`store::memory_bytes_end`]) this is the 1 TiB that the
+/// store can address.
+pub const MEMORY_BYTES_MAX: u64 = 896 << 30;
+
+/// Bytes that the directory may occupy.
+fn memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        ..MEMORY_BYTES_MIN => Err(format!("at least {} MiB are needed", MEMORY_BYTES_MIN >> 20)),
+        bytes if bytes > MEMORY_BYTES_MAX => {
+            Err(format!("a directory holds {} GiB at most", MEMORY_BYTES_MAX >> 30))
+        }
+        bytes => Ok(bytes),
+    }
+}
 
 /// Sets a key with one value. It has exactly one here: the number of values was checked before.
 ///

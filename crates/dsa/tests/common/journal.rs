@@ -41,7 +41,7 @@ impl Journal for Fixture {
     }
 
     fn metrics(&self) -> Metrics {
-        Metrics { memory_bytes_max: 256 << 20, ..Metrics::default() }
+        Metrics::default()
     }
 }
 

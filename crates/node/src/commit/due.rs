@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_put_holds() {
-        let limits = Limits { memory_bytes_max: 0, snapshot_after: Some(7), snapshot_interval_ms: None };
+        let limits = Limits { snapshot_after: Some(7), snapshot_interval_ms: None };
         let of = SnapshotLimits::new(&limits, &Arc::default());
         assert_eq!((of.after(), of.interval_ms()), (Some(7), None));
         of.put(None, Some(0));

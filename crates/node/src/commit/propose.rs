@@ -1,9 +1,9 @@
 //! The half of a committer that proposes: it takes updates from the queue, admits them, makes commands of them and appends
 //! those to the log, if this replica leads it.
 
+use super::Queue;
 use super::replica::Replica;
 use super::room::Room;
-use super::{Limits, Queue};
 use crate::data::settings;
 use crate::faults;
 use crate::forward::Forward;
@@ -31,7 +31,6 @@ const ENVELOPE_BYTES: usize = 128;
 pub(super) struct Proposer {
     dsa: Arc<Dsa>,
     queue: Arc<Queue>,
-    memory_bytes_max: u64,
     /// Not in the log yet, for want of room in the block that fills, or because a term has just begun.
     coming: VecDeque<Updates>,
     /// Who wants to read.
@@ -66,11 +65,10 @@ const ON_ITS_WAY: &str = "a change of the settings or of the schema is being wri
 
 impl Proposer {
     /// For a directory.
-    pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>, limits: &Limits) -> Proposer {
+    pub(super) fn new(dsa: Arc<Dsa>, queue: Arc<Queue>) -> Proposer {
         Proposer {
             dsa,
             queue,
-            memory_bytes_max: limits.memory_bytes_max,
             coming: VecDeque::new(),
             asked: Vec::new(),
             taken_in: None,
@@ -127,7 +125,7 @@ impl Proposer {
         self.raise_behaviour(log, replica);
         self.take_times(log, replica);
         let (dsa, mut bytes_max) = (Arc::clone(&self.dsa), PARCEL_BYTES_SOFT_MAX);
-        let mut room = Room::new(dsa.shard(), self.memory_bytes_max, replica.bytes_needed());
+        let mut room = Room::new(dsa.shard(), dsa.shard().memory_bytes_max(), replica.bytes_needed());
         while !self.coming.is_empty() {
             let commands = self.next_commands(&mut room, bytes_max, replica);
             if commands.is_empty() {
@@ -255,7 +253,7 @@ impl Proposer {
         // An entry that has one for the first time is larger then. They wait for memory, and for room in the table of shapes.
         let shard = self.dsa.shard();
         let has_room = !shard.has_too_many_shapes()
-            && shard.memory().total() + TIMES_ROOM_BYTES + replica.bytes_needed() <= self.memory_bytes_max;
+            && shard.memory().total() + TIMES_ROOM_BYTES + replica.bytes_needed() <= shard.memory_bytes_max();
         for _ in 0..TIMES_COMMANDS_MAX {
             let taken = if self.times_wait && has_room { times.take(TIMES_MAX) } else { Vec::new() };
             if taken.is_empty() {

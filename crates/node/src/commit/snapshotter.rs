@@ -248,7 +248,7 @@ impl Work {
     /// Is what the snapshot holds, or what the log may release after it, wanted?
     fn is_room_short(&self) -> bool {
         let (of, parts) = MEMORY_SHORT;
-        let short = self.status.memory_bytes_max() / parts * of;
+        let short = self.dsa.shard().memory_bytes_max() / parts * of;
         self.log.no_space().is_some() || self.dsa.shard().memory().total() > short
     }
 }

@@ -12,7 +12,6 @@ const PROMPT_MS: u64 = 500;
 #[derive(Debug, Default)]
 pub struct Status {
     log: OnceLock<Arc<Log>>,
-    memory_bytes_max: AtomicU64,
     applied: AtomicU64,
     /// See [`Metrics::current_ms`]: that and one, or 0.
     current_ms: AtomicU64,
@@ -29,10 +28,9 @@ pub struct Status {
 }
 
 impl Status {
-    /// The log, and the limit that its committer keeps.
-    pub(super) fn begin(&self, log: &Arc<Log>, memory_bytes_max: u64) {
+    /// The log.
+    pub(super) fn begin(&self, log: &Arc<Log>) {
         let _ = self.log.set(Arc::clone(log));
-        self.memory_bytes_max.store(memory_bytes_max, Ordering::Relaxed);
     }
 
     pub(super) fn on_applied(&self, index: Index) {
@@ -99,11 +97,6 @@ impl Status {
         Index(self.snapshot.load(Ordering::Relaxed))
     }
 
-    /// Bytes of memory that adds may take.
-    pub(super) fn memory_bytes_max(&self) -> u64 {
-        self.memory_bytes_max.load(Ordering::Relaxed)
-    }
-
     /// Files of the log are copied to an archive.
     pub(super) fn on_archive(&self) {
         self.archives.store(true, Ordering::Relaxed);
@@ -145,7 +138,6 @@ impl Status {
             archived: of(&self.archived),
             snapshot: of(&self.snapshot),
             snapshot_ms: of(&self.snapshot_ms),
-            memory_bytes_max: of(&self.memory_bytes_max),
             barriers: of(&self.barriers),
             updates_waiting: of(&self.updates_waiting),
             updates_sent: of(&self.updates_sent),

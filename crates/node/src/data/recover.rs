@@ -49,8 +49,7 @@ pub struct Recovered {
 
 /// What a directory is served with.
 pub struct Wanted<'w> {
-    /// Of the agent and its store. `memory_bytes_max` of the store is that of the committer: the one cleans to keep it, the other
-    /// refuses.
+    /// Of the agent and its store.
     pub config: dsa::Config,
     /// The schema.
     pub schema: Arc<Schema>,
@@ -143,7 +142,7 @@ impl Data {
                     }
                 }
             };
-            let maker = self.maker(&others, &wanted.schema, limits.memory_bytes_max)?;
+            let maker = self.maker(&others, &wanted.schema, wanted.config.store.memory_bytes_max)?;
             let by_others = self.replay_by(maker, made.as_ref(), &snapshots, &mut accepted, on_progress)?;
             if by_others.replay.records > 0 {
                 self.settle(&mut is_settled, log, entropy, base.from)?;
@@ -189,7 +188,7 @@ impl Data {
         if found_ms.is_none() {
             self.keep_schema_time(&schema_time)?;
         }
-        make_room(&dsa, limits.memory_bytes_max);
+        make_room(&dsa);
         let queue = Arc::new(Queue::default());
         assert_eq!(
             writer.log().safe().0,
@@ -367,7 +366,8 @@ impl Accepted {
 }
 
 /// A start takes the memory that it needs, and cleans when it has it all. Above the limit it goes on, and says so.
-pub(super) fn make_room(dsa: &Dsa, bytes_max: u64) {
+pub(super) fn make_room(dsa: &Dsa) {
+    let bytes_max = dsa.shard().memory_bytes_max();
     dsa.shard().measure();
     if dsa.shard().memory().total() > bytes_max && !dsa.shard().writer().make_room(bytes_max) {
         let (bytes, live) = (dsa.shard().memory().total(), dsa.shard().memory().live);

@@ -96,7 +96,7 @@ impl Data {
         let control = log.control();
         dsa.shard().writer().find_free_ids();
         self.keep_schema_time(&schema_time)?;
-        make_room(&dsa, limits.memory_bytes_max);
+        make_room(&dsa);
         let queue = Arc::new(Queue::default());
         let end = LogEnd {
             time_ms: base.state.time_ms,

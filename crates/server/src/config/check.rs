@@ -2,6 +2,7 @@
 
 use super::{Config, Listener};
 use crate::logs::{Destination, Form};
+use dsa::settings::MEMORY_BYTES_MIN;
 use model::limits::{CHAIN_SERVERS_MAX, PEER_MAPPINGS_MAX};
 use std::path::Path;
 use tls::ClientUse;
@@ -30,12 +31,6 @@ impl Problem {
         Problem { value: Some(value), ..Problem::at(key, message) }
     }
 }
-
-/// Less than this holds no directory: the schema and the first segments alone take most of it.
-const MEMORY_BYTES_MIN: u64 = 32 << 20;
-/// With what is kept for deletes and for the log beyond it ([`store::memory_bytes_end`]) this is the 1 TiB that the
-/// store can address.
-pub(super) const MEMORY_BYTES_MAX: u64 = 896 << 30;
 
 impl Config {
     /// Everything wrong with it; empty when it can be served.
@@ -156,10 +151,6 @@ impl Config {
         if self.memory_bytes_max() < MEMORY_BYTES_MIN {
             problem("memory-max", format!("at least {} MiB are needed", MEMORY_BYTES_MIN >> 20));
         }
-        if self.memory_bytes_max() > MEMORY_BYTES_MAX {
-            let text = format!("a directory holds {} GiB at most", MEMORY_BYTES_MAX >> 30);
-            problem("memory-max", text);
-        }
         problems
     }
 
@@ -276,8 +267,9 @@ mod tests {
         assert!(problems(&[("schema", &["nowhere/x.schema"])])[0].contains("cannot be read"));
         assert!(problems(&[("schema", &["dvtds"])]).is_empty());
         assert!(problems(&[("import", &["/"])])[0].contains("is a directory"));
-        assert!(problems(&[("memory-max", &["1MiB"])])[0].contains("32 MiB"));
-        assert!(problems(&[("memory-max", &["900TiB"])])[0].contains("896 GiB at most"));
+        let of_memory =
+            |text: &str| Config::default().set("memory-max", &[text.to_owned()]).unwrap_err().remove(0);
+        assert!(of_memory("1MiB").contains("32 MiB") && of_memory("900TiB").contains("896 GiB at most"));
         assert!(problems(&[("memory-max", &["896GiB"])]).is_empty());
     }
 

@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(config.suffixes, ["dc=example,dc=com"]);
         assert_eq!(config.listen.len(), 2);
         assert_eq!((config.settings.standing.anonymous, config.schema_check), (Anonymous::Read, false));
-        assert_eq!((config.memory_bytes_max, config.options.threads), (Some(8 << 30), 2));
+        assert_eq!((config.settings.memory_max, config.options.threads), (Some(8 << 30), 2));
         assert_eq!(
             (config.settings.limits.search.size_max, config.settings.limits.patience.idle_timeout_s),
             (1000, 30)

@@ -89,9 +89,7 @@ pub struct Config {
     pub operational_attributes: bool,
     /// Attribute indexes.
     pub indexes: Vec<IndexSettings>,
-    /// Bytes that the directory may occupy; `None`: a share of the machine's memory.
-    pub memory_bytes_max: Option<u64>,
-    /// That share, in percent: 1 to 100.
+    /// Percent of the machine's memory that the directory may occupy where no bytes are given: 1 to 100.
     pub memory_share: u64,
     /// Files and FIFOs loaded before the first client is served.
     pub import: Vec<PathBuf>,
@@ -159,7 +157,6 @@ impl Default for Config {
             schema_check: true,
             operational_attributes: true,
             indexes: Vec::new(),
-            memory_bytes_max: None,
             memory_share: 80,
             import: Vec::new(),
             accept_difference: false,
@@ -275,8 +272,13 @@ impl Config {
 
     /// Bytes that the directory may occupy, with the default worked out for this machine.
     pub fn memory_bytes_max(&self) -> u64 {
-        let of_machine = || env::host::memory_bytes().unwrap_or(u64::MAX) / 100 * self.memory_share;
-        self.memory_bytes_max.unwrap_or_else(|| of_machine().min(check::MEMORY_BYTES_MAX))
+        self.settings.memory_max.unwrap_or_else(|| self.memory_of_machine())
+    }
+
+    /// The same, where no bytes are given.
+    pub(crate) fn memory_of_machine(&self) -> u64 {
+        let bytes = env::host::memory_bytes().unwrap_or(u64::MAX) / 100 * self.memory_share;
+        bytes.min(dsa::settings::MEMORY_BYTES_MAX)
     }
 
     /// Milliseconds after which a snapshot is made if something was written; none: never for that.
@@ -317,10 +319,12 @@ mod tests {
     #[test]
     fn the_share_counts_where_no_bytes_are_given() {
         let mut config = Config { memory_share: 40, ..Config::default() };
-        if let Some(bytes) = env::host::memory_bytes().filter(|bytes| *bytes < check::MEMORY_BYTES_MAX) {
+        if let Some(bytes) =
+            env::host::memory_bytes().filter(|bytes| *bytes < dsa::settings::MEMORY_BYTES_MAX)
+        {
             assert_eq!(config.memory_bytes_max(), bytes / 100 * 40);
         }
-        config.memory_bytes_max = Some(1 << 30);
+        config.settings.memory_max = Some(1 << 30);
         assert_eq!(config.memory_bytes_max(), 1 << 30);
     }
 }

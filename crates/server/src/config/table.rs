@@ -202,17 +202,6 @@ const ROWS: &[Row<Config>] = &[
         show: |c| texts(&c.indexes),
     },
     Row {
-        name: "memory-max",
-        form: "BYTES",
-        values: Values::One,
-        scope: Scope::Directory,
-        default: "`memory-share` of the memory of the machine, or of the control group",
-        text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes \
-               that make an entry larger, are refused with adminLimitExceeded; other changes and deletes continue.",
-        set: |c, v| put(&mut c.memory_bytes_max, v, |t| bytes(t).map(Some)),
-        show: |c| vec![c.memory_bytes_max().to_string()],
-    },
-    Row {
         name: "memory-share",
         form: "PERCENT",
         values: Values::One,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 fn metrics() -> Metrics {
-    Metrics { memory_bytes_max: 256 << 20, ..Metrics::default() }
+    Metrics::default()
 }
 
 /// Keeps updates as if they were on their way to a disk.

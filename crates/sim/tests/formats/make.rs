@@ -99,7 +99,7 @@ impl Place {
         record.file.get_or_insert_default();
         record.values.insert("txn-open-max".to_owned(), vec!["7".to_owned()]);
         config.settings.record = record.clone();
-        let limits = Limits { memory_bytes_max: 48 << 20, snapshot_after: None, snapshot_interval_ms: None };
+        let limits = Limits { snapshot_after: None, snapshot_interval_ms: None };
         let mut entropy = SeededEntropy::new(7);
         let wanted = Wanted {
             config,

@@ -552,6 +552,25 @@ fn prepared_writes_without_room_are_not_installed() {
     writer.publish();
 }
 
+/// What is there stays under a lower limit; it can be made less, and what would be more is refused.
+#[test]
+fn another_memory_limit_holds_from_the_next_update_on() {
+    let shard = shard_with(Vec::new());
+    add(&shard, "dc=com", &[("objectClass", &["domain"])]).unwrap();
+    add(&shard, "cn=a,dc=com", &PERSON).unwrap();
+    let more = || add(&shard, "cn=b,dc=com", &PERSON);
+    let limit = shard.memory_bytes_max();
+    assert!(limit <= shard.memory_bytes_reserved());
+    shard.limit_memory(1 << 10);
+    assert!(matches!(more(), Err(Refused::MemoryLimit { bytes_max: 0x400 })));
+    assert_eq!(shard.entries(), 2);
+    shard.limit_memory(limit);
+    more().unwrap();
+    // There is no address space for more.
+    shard.limit_memory(u64::MAX);
+    assert_eq!(shard.memory_bytes_max(), shard.memory_bytes_reserved());
+}
+
 /// A name that is spelled as its values takes no byte; another takes as many as it has, while it is spelled otherwise.
 #[test]
 fn bytes_of_names() {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 /// What changes that do not grow an entry may take above the memory limit: this share of it, and so many bytes. A new
 /// version is written before the old one is cleaned away.
-pub(super) const RESERVE_SHARE: u64 = 8;
+const RESERVE_SHARE: u64 = 8;
 const RESERVE_BYTES: u64 = 16 << 20;
 /// Bytes that are moved at a time while room is made: more than an eighth of them is gained, or nothing is to be.
 const ROUND_BYTES: usize = 32 << 20;
@@ -20,14 +20,14 @@ pub fn memory_bytes_end(memory_bytes_max: u64) -> u64 {
 impl Shard {
     /// Why a command is refused for which there is no memory, no address space or no id.
     pub(crate) fn limit_reached(&self) -> Refused {
-        Refused::MemoryLimit { bytes_max: self.settings.memory_bytes_max }
+        Refused::MemoryLimit { bytes_max: self.memory_bytes_max() }
     }
 }
 
 impl Writer<'_> {
     /// Is there room for `bytes` more, in segments and under the memory limit?
     pub(crate) fn claim(&mut self, bytes: usize) -> Result<(), Refused> {
-        self.claim_within(bytes, self.shard.settings.memory_bytes_max)
+        self.claim_within(bytes, self.shard.memory_bytes_max())
     }
 
     /// Grants a batch of which all or nothing must happen the memory that it takes: there must be room for `bytes` now, above
@@ -43,7 +43,7 @@ impl Writer<'_> {
 
     /// As [`Writer::claim`], for a change: one that does not grow an entry has a reserve above the limit.
     pub(crate) fn claim_change(&mut self, bytes: usize, grows: bool) -> Result<(), Refused> {
-        let limit = self.shard.settings.memory_bytes_max;
+        let limit = self.shard.memory_bytes_max();
         self.claim_within(bytes, if grows { limit } else { memory_bytes_end(limit) })
     }
 
@@ -66,13 +66,13 @@ impl Writer<'_> {
     pub fn is_tight(&self, updates: usize, bytes: usize) -> bool {
         let each = self.state.heap.bytes_of_longest();
         let all = each.saturating_mul(updates as u64).saturating_add(2 * bytes as u64);
-        self.bytes_used().saturating_add(all) > self.shard.settings.memory_bytes_max
+        self.bytes_used().saturating_add(all) > self.shard.memory_bytes_max()
     }
 
     /// Between two updates that others may see apart: makes room under the memory limit for an update of so many bytes, as far
     /// as cleaning does. What the batch has replaced so far can be cleaned away once it is published, so that is done.
     pub fn make_way(&mut self, bytes: usize) {
-        let limit = self.shard.settings.memory_bytes_max;
+        let limit = self.shard.memory_bytes_max();
         // Its entry is written anew before the version that it replaces is cleaned away.
         let needed = 2 * (bytes as u64 + self.state.heap.bytes_of_longest());
         let wanted = self.bytes_used().saturating_add(needed);
@@ -122,6 +122,12 @@ impl Writer<'_> {
     fn publish_and_go_on(&mut self) {
         self.publish_batch();
         self.sequence = self.shard.readers.published() + 1;
+    }
+
+    /// Is little room left under the memory limit?
+    pub(super) fn is_short(&self) -> bool {
+        let limit = self.shard.memory_bytes_max();
+        self.bytes_used() > limit - limit / RESERVE_SHARE
     }
 
     /// Bytes that count under the memory limit.

@@ -158,7 +158,7 @@ mod tests {
         fn times_wait(&self) {}
 
         fn metrics(&self) -> Metrics {
-            Metrics { memory_bytes_max: 1 << 20, ..Metrics::default() }
+            Metrics::default()
         }
     }
 

@@ -10,7 +10,9 @@ use crate::engine::Dsa;
 use crate::limits;
 use crate::outcome::{self, Refusal};
 use crate::root_dse;
-use crate::settings::{Author, Choices, Fixed, NotChanged, Record, Row, SettingsChange, online};
+use crate::settings::{
+    Author, Choices, Fixed, MEMORY_MAX, NotChanged, Record, Row, SettingsChange, online, value,
+};
 use env::clock::Now;
 use model::ResultCode;
 use proto::op::modify::{self, Modify, ModifyKind};
@@ -59,6 +61,9 @@ pub(super) fn change(
             if keys.iter().any(|key| key.name == constraints::KEY) {
                 check_constraints(dsa, change.record())?;
             }
+            if keys.iter().any(|key| key.name == MEMORY_MAX) {
+                check_memory(dsa, change.record())?;
+            }
             if is_checked_only {
                 return Ok(None);
             }
@@ -92,6 +97,23 @@ fn check_constraints(dsa: &Dsa, record: &Record) -> Result<(), Refusal> {
     constraints::check_all(&in_force, reader.pin().read_point()).map_err(violation)
 }
 
+/// Is there address space for the memory that a record says? It was reserved at the start.
+/// A record without the key is taken: for what the start was configured with there is enough.
+fn check_memory(dsa: &Dsa, record: &Record) -> Result<(), Refusal> {
+    let chosen = record.values.get(MEMORY_MAX).and_then(|values| value::bytes(values.first()?).ok());
+    let reserved = dsa.shard.memory_bytes_reserved();
+    match chosen.filter(|chosen| *chosen > reserved) {
+        Some(chosen) => {
+            let text = format!(
+                "`{MEMORY_MAX}`: at the start address space was reserved for {reserved} bytes: for {chosen} set it in the \
+                 configuration file or as a flag, and restart"
+            );
+            Err((ResultCode::UnwillingToPerform, text))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Puts settings in force, all but constraints: these are for who knows the place of the record in the log.
 ///
 /// # Errors
@@ -112,7 +134,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     dsa.default_referral.put(&choices.default_referral);
     dsa.lifetimes.put(choices.lifetimes, &dsa.shard);
     dsa.followers.put(choices.followers, &dsa.shard);
-    put_limits(dsa, &choices.limits, choices.memory_bytes_max);
+    put_limits(dsa, &choices.limits, choices.memory_bytes_max());
     dsa.change_log.choose(&dsa.system, choices.change_log, now);
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
@@ -120,8 +142,9 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     Ok(())
 }
 
-/// Those of searches go with the rules.
+/// Those of searches go with the rules. Memory comes first: limits that nobody has chosen are shares of it.
 fn put_limits(dsa: &Dsa, choices: &limits::Choices, memory_bytes_max: u64) {
+    dsa.shard.limit_memory(memory_bytes_max);
     dsa.limits.put(choices, memory_bytes_max);
     dsa.peers.put(&choices.clients);
     dsa.throttle.put(choices.clients.update_bytes_max);

@@ -1,12 +1,12 @@
-//! The rows of who has rights besides those of rules, how passwords are stored, what protects connections, and how entries are found for those who are
-//! known otherwise.
+//! The rows of who has rights besides those of rules, how passwords are stored, how much memory there is, what protects connections, and how
+//! entries are found for those who are known otherwise.
 //!
 //! All of it is decided before the log: a replay needs none of it.
 
 mod certificate_mapping;
 mod user_mapping;
 
-use super::{Holds, each, meant, put, word};
+use super::{Holds, MEMORY_MAX, each, meant, memory, put, word};
 use crate::password::Scheme;
 use crate::settings::row::{Bad, Row, Scope, Values};
 use crate::settings::value::{dn, number};
@@ -73,6 +73,18 @@ impl<T: Holds> Row<T> {
             text: "What clients that have not bound may read: the root DSE and the subschema only, or what users may read.",
             set: |c, v| put(&mut c.choices_mut().standing.anonymous, v, |t| meant(t, Anonymous::WORDS)),
             show: |c| vec![word(c.choices().standing.anonymous, Anonymous::WORDS)],
+        },
+        Row {
+            // In force at once; what address space there is for is judged where a change is asked for, not here: a start reserves what it is given.
+            name: MEMORY_MAX,
+            form: "BYTES",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "`memory-share` of the memory of the machine, or of the control group",
+            text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes \
+                   that make an entry larger, are refused with adminLimitExceeded; other changes and deletes continue.",
+            set: |c, v| put(&mut c.choices_mut().memory_max, v, |t| memory(t).map(Some)),
+            show: |c| vec![c.memory_bytes_max().to_string()],
         },
     ];
 
