@@ -21,7 +21,7 @@ pub struct NodeKey {
 
 /// What a request asks of one setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct KeyChange {
     /// Its place in [`NodeSettings::keys`].
     pub key: usize,
     /// The values that it was made of.
@@ -51,7 +51,7 @@ pub trait NodeSettings: Send + Sync {
     fn change(
         &self,
         author: Author<'_>,
-        asked: &[Asked],
+        asked: &[KeyChange],
         is_checked_only: bool,
     ) -> Result<(), (ResultCode, String)>;
 }

@@ -3,14 +3,13 @@
 
 mod accounts;
 mod gone;
-mod logged;
+pub(crate) mod logged;
 mod pace;
 mod read_age;
 mod reads;
 pub(crate) mod security;
 
 pub use self::gone::{Accounts, Gone};
-pub use self::logged::Standing;
 use self::pace::Pace;
 use self::read_age::ReadAge;
 pub(crate) use self::reads::Mixed;

@@ -133,7 +133,8 @@ impl Committer {
         queue.status().begin(files);
         queue.status().on_applied(applied);
         queue.status().on_behaviour(end.behaviour);
-        let snapshots = Arc::new(SnapshotLimits::new(&limits, &queue));
+        let snapshots =
+            Arc::new(SnapshotLimits::new(limits.snapshot_after, limits.snapshot_interval_ms, &queue));
         let proposer = Proposer::new(Arc::clone(&dsa), Arc::clone(&queue));
         let replica = Replica::new(applier, Arc::clone(dsa.shard()), end, log_bytes);
         let wall = Wall::new(dsa.shard().last_csn().unix_ms());

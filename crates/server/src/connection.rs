@@ -2,7 +2,7 @@
 
 mod handshake;
 mod kept;
-mod told;
+mod notification;
 mod write;
 
 use self::handshake::Handshake;
@@ -176,8 +176,8 @@ impl<S: Stream> Connection<S> {
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         self.member.arm(cx.waker());
         self.member.waiting.set(Waiting::Nothing);
-        if let Some(told) = self.member.told.take() {
-            self.take_told(told);
+        if let Some(notification) = self.member.notification.take() {
+            self.take_notification(notification);
         }
         loop {
             if self.handshake.waits() && ready!(self.poll_handshake(cx)).is_err() {

@@ -82,7 +82,7 @@ pub async fn serve_until(
         (0..options.threads).map(|n| IoThread::start(n, dsa.clone(), (tls.clone(), feeds.pop()))).collect();
     let threads = Rc::new(threads?);
     let tellers: Vec<_> = threads.iter().map(IoThread::log_teller).collect();
-    // Whoever changes settings outlives this.
+    // The settings outlive this.
     let writer = Arc::downgrade(&writer);
     own.tell_of_access(move |access, begins| {
         let Some(writer) = writer.upgrade() else { return Ok(()) };

@@ -4,7 +4,7 @@
 
 use crate::config::{Change, Config, Key, OnLogFailure, access_word, changeable};
 use crate::logs::{Access, InForce};
-use dsa::node_settings::{Asked, NodeKey, NodeSettings};
+use dsa::node_settings::{KeyChange, NodeKey, NodeSettings};
 use dsa::settings::{Author, Difference, Record};
 use model::ResultCode;
 use node::commit::SnapshotLimits;
@@ -25,7 +25,7 @@ pub struct OwnSettings {
     /// Where changes are recorded; nowhere if the directory is in memory only.
     file: Option<SettingsFile>,
     is_of_cluster: bool,
-    /// Whoever makes a change has it until that is in force.
+    /// Held by a change until it is in force.
     changing: Mutex<()>,
     state: Mutex<State>,
     logs: Arc<InForce>,
@@ -133,12 +133,12 @@ impl OwnSettings {
     fn worked_out(
         &self,
         author: Author<'_>,
-        asked: &[Asked],
+        asked: &[KeyChange],
         (now, recorded): (&Config, &Record),
     ) -> Result<(Record, Config), Refusal> {
         let violation = |text: String| (ResultCode::ConstraintViolation, text);
         let (mut record, mut differences) = (recorded.clone(), Vec::new());
-        for Asked { key, before, after } in asked {
+        for KeyChange { key, before, after } in asked {
             let key = self.keys[*key];
             if key.show(now) != *before {
                 return Err(busy());
@@ -212,13 +212,13 @@ impl NodeSettings for OwnSettings {
         self.lock().record.history.clone()
     }
 
-    fn change(&self, author: Author<'_>, asked: &[Asked], is_checked_only: bool) -> Result<(), Refusal> {
+    fn change(&self, author: Author<'_>, asked: &[KeyChange], is_checked_only: bool) -> Result<(), Refusal> {
         let _one = match self.changing.try_lock() {
             Ok(one) => one,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(busy()),
         };
-        // Whoever looks at the settings does not wait for the disk.
+        // A client that looks at the settings does not wait for the disk.
         let (now, recorded) = {
             let state = self.lock();
             (state.now.clone(), state.record.clone())
@@ -264,9 +264,9 @@ mod tests {
         OwnSettings::settle(&Config::default(), Some(file), ADMIN, false).expect("it is good").0
     }
 
-    fn asked(own: &OwnSettings, name: &str, before: &str, after: &str) -> Asked {
+    fn asked(own: &OwnSettings, name: &str, before: &str, after: &str) -> KeyChange {
         let key = own.named.iter().position(|key| key.name == name).expect("it is a key");
-        Asked { key, before: vec![before.to_owned()], after: vec![after.to_owned()] }
+        KeyChange { key, before: vec![before.to_owned()], after: vec![after.to_owned()] }
     }
 
     fn held(own: &OwnSettings, name: &str) -> String {

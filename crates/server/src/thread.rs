@@ -44,9 +44,9 @@ pub(crate) enum Command<P> {
     Drain,
 }
 
-/// What its thread tells a connection.
+/// What its thread notifies a connection of.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Told {
+pub(crate) struct Notification {
     /// One of the entries that its session hangs on is gone.
     pub(crate) gone: Option<(Accounts, Gone)>,
     /// The access log was switched on or off.
@@ -208,7 +208,7 @@ pub(crate) struct Member {
     /// The entries that its session hangs on, as far as the connection knows.
     pub(crate) accounts: Cell<Accounts>,
     /// Set by the thread: what the connection is to look at in its next turn.
-    pub(crate) told: Cell<Option<Told>>,
+    pub(crate) notification: Cell<Option<Notification>>,
     /// Whether the access log has the connection.
     pub(crate) is_logged: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -223,11 +223,11 @@ impl Member {
         }
     }
 
-    /// Tells the connection something.
-    pub(crate) fn tell(&self, put: impl FnOnce(&mut Told)) {
-        let mut told = self.told.take().unwrap_or_default();
-        put(&mut told);
-        self.told.set(Some(told));
+    /// Notifies the connection of something.
+    pub(crate) fn notify(&self, put: impl FnOnce(&mut Notification)) {
+        let mut notification = self.notification.take().unwrap_or_default();
+        put(&mut notification);
+        self.notification.set(Some(notification));
     }
 
     fn wake(&self) {
@@ -295,7 +295,7 @@ impl Shared {
             self.annotate(false);
         }
         for member in &*self.members.borrow() {
-            member.tell(|told| told.log = true);
+            member.notify(|notification| notification.log = true);
             member.wake();
         }
     }
@@ -335,7 +335,7 @@ impl Shared {
             overdue: Cell::new(None),
             watched: Cell::new(false),
             accounts: Cell::default(),
-            told: Cell::default(),
+            notification: Cell::default(),
             is_logged: Cell::new(false),
             waker: RefCell::new(None),
         });
@@ -405,7 +405,7 @@ impl Shared {
             if accounts != Accounts::default()
                 && let Some(gone) = worker.gone(accounts)
             {
-                member.tell(|told| told.gone = Some((accounts, gone)));
+                member.notify(|notification| notification.gone = Some((accounts, gone)));
                 member.wake();
             }
         }

@@ -81,7 +81,8 @@ fn change(
     let name = String::from_utf8_lossy(&identity.dn);
     let author = Author { name: &name, wall_ms: now.wall_ms };
     let described = || modify.changes.iter().map(|change| change.modification.description);
-    if let Some(fixed) = described().find_map(|description| setting::fixed(dsa, description)) {
+    let mut fixed = described().filter_map(|description| setting::fixed(dsa, description));
+    if let Some(fixed) = fixed.find(|fixed| !of_node::has(dsa, fixed.key)) {
         return Err(unwilling(format!(
             "{} cannot be changed while the server runs: set `{}` in the configuration file or as a flag, and restart",
             fixed.attribute, fixed.key

@@ -1,6 +1,6 @@
 //! After how much log, and after what time, a snapshot is made: settings of this server, which may change while it runs.
 
-use super::{Limits, Queue};
+use super::queue::Queue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,10 +17,10 @@ pub struct SnapshotLimits {
 }
 
 impl SnapshotLimits {
-    pub(super) fn new(limits: &Limits, queue: &Arc<Queue>) -> SnapshotLimits {
+    pub(super) fn new(after: Option<u64>, interval_ms: Option<u64>, queue: &Arc<Queue>) -> SnapshotLimits {
         SnapshotLimits {
-            after: limits.snapshot_after.unwrap_or(NONE).into(),
-            interval_ms: limits.snapshot_interval_ms.unwrap_or(NONE).into(),
+            after: after.unwrap_or(NONE).into(),
+            interval_ms: interval_ms.unwrap_or(NONE).into(),
             queue: Arc::clone(queue),
         }
     }
@@ -53,8 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_put_holds() {
-        let limits = Limits { snapshot_after: Some(7), snapshot_interval_ms: None };
-        let of = SnapshotLimits::new(&limits, &Arc::default());
+        let of = SnapshotLimits::new(Some(7), None, &Arc::default());
         assert_eq!((of.after(), of.interval_ms()), (Some(7), None));
         of.put(None, Some(0));
         assert_eq!((of.after(), of.interval_ms()), (None, Some(0)));

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(data.settings().unwrap().record(), Record::default());
         let path = dir.path().join(NODE_NAME);
         let whole = std::fs::read(&path).unwrap();
-        // A record is replaced by a rename, so one that is cut or has another bit was damaged: that is told, with the name of the file.
+        // A record is replaced by a rename, so one that is cut or has another bit was damaged: the error names the file.
         for at in 0..whole.len() - 1 {
             std::fs::write(&path, &whole[..at]).unwrap();
             let error = data.node_settings().expect_err("it is cut").to_string();

@@ -1,7 +1,7 @@
 //! The documentation of the keys, made from their table.
 
 use super::keys;
-use super::of_node::is_changeable;
+use super::keys::is_changeable_at_node;
 use dsa::settings::Scope;
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub fn markdown() -> String {
         let many = if key.many() { ", or an array of them" } else { "" };
         let online = match key.is_online() {
             true => ", changeable",
-            false if is_changeable(&key) => ", changeable at the node",
+            false if is_changeable_at_node(&key) => ", changeable at the node",
             false => "",
         };
         let scope = match key.scope {

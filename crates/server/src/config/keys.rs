@@ -163,6 +163,30 @@ pub fn keys() -> impl Iterator<Item = Key> {
     own(false).chain(online(false)).chain(own(true)).chain(online(true)).chain(LOG)
 }
 
+/// Settings of a server that it can change while it runs. What is not here is what the process is made with, or is found wrong only by a start.
+pub(super) const NODE_NAMES: &[&str] = &[
+    "on-log-failure",
+    "snapshot-after",
+    "snapshot-interval",
+    "log.access",
+    "log.audit-on-failure",
+    "log.values",
+    "log.rotate-bytes",
+    "log.rotate-seconds",
+    "log.keep-files",
+    "log.keep-seconds",
+];
+
+/// Those keys, in the order of the documentation.
+pub(crate) fn changeable() -> impl Iterator<Item = Key> {
+    keys().filter(is_changeable_at_node)
+}
+
+/// Can this setting of a server be changed while it runs?
+pub(crate) fn is_changeable_at_node(key: &Key) -> bool {
+    NODE_NAMES.contains(&key.name)
+}
+
 /// The names of all.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     keys().map(|key| key.name)

@@ -1,34 +1,10 @@
-//! Settings of this server that can be changed while it runs: which these are, and what a start makes of those that were changed.
+//! Settings of this server that were changed while it ran, and what a start makes of them.
 //!
 //! Why it is so: `docs/decisions/0116-settings-of-a-node.md`.
 
-use super::keys::find;
+use super::keys::{find, is_changeable_at_node};
 use super::{Change, Config, Given, Key, OnLogFailure};
 use dsa::settings::Record;
-
-/// Their names. What is not here is what the process is made with, or is found wrong only by a start.
-const NAMES: &[&str] = &[
-    "on-log-failure",
-    "snapshot-after",
-    "snapshot-interval",
-    "log.access",
-    "log.audit-on-failure",
-    "log.values",
-    "log.rotate-bytes",
-    "log.rotate-seconds",
-    "log.keep-files",
-    "log.keep-seconds",
-];
-
-/// Those keys, in the order of the documentation.
-pub(crate) fn changeable() -> impl Iterator<Item = Key> {
-    super::keys().filter(is_changeable)
-}
-
-/// Can this setting of a server be changed while it runs?
-pub(crate) fn is_changeable(key: &Key) -> bool {
-    NAMES.contains(&key.name)
-}
 
 impl Config {
     /// Takes what was changed while the server ran, where file and flags say what they said then. Where they say something else that key leaves the
@@ -40,7 +16,7 @@ impl Config {
         let recorded: Vec<String> = record.values.keys().cloned().collect();
         let mut changes = Vec::new();
         for name in recorded {
-            let key = find(&name).filter(is_changeable);
+            let key = find(&name).filter(is_changeable_at_node);
             let key = key.ok_or_else(|| format!("the record has `{name}`, which is no such key"))?;
             changes.extend(self.settle_own(key, record)?);
         }
@@ -125,6 +101,7 @@ fn forget(record: &mut Record, key: Key) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::keys::{NODE_NAMES, changeable};
     use dsa::settings::Scope;
 
     fn config(file: &str, flags: &[(&str, &str)]) -> Config {
@@ -151,7 +128,7 @@ mod tests {
 
     #[test]
     fn they_are_settings_of_a_node() {
-        assert_eq!(changeable().count(), NAMES.len());
+        assert_eq!(changeable().count(), NODE_NAMES.len());
         assert!(changeable().all(|key| key.scope == Scope::Node && !key.is_online()));
     }
 

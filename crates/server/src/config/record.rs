@@ -32,7 +32,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What a start says where file or flags go before what was changed of a setting of this server.
+    /// What a start says where file or flags have another value than was changed of a setting of this server.
     pub fn of_server(&self) -> String {
         let key = self.key;
         match &self.values {

@@ -96,7 +96,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Prepares for what IO threads are told next, after the settings were changed. Returns the feeds of so many, if operations are to be
+    /// Prepares for what IO threads are notified of next, after the settings were changed. Returns the feeds of so many, if operations are to be
     /// logged that never were before. The thread is started if there is none. `begins`: the log was off.
     ///
     /// # Errors

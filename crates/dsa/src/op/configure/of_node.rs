@@ -3,7 +3,7 @@
 
 use super::setting::apply;
 use crate::engine::Dsa;
-use crate::node_settings::{Asked, NodeKey, NodeSettings};
+use crate::node_settings::{KeyChange, NodeKey, NodeSettings};
 use crate::outcome::{Refusal, unwilling};
 use crate::settings::Author;
 use proto::op::modify::Modify;
@@ -52,13 +52,13 @@ fn asked(
     settings: &Arc<dyn NodeSettings>,
     modify: &Modify<'_>,
     named: &[usize],
-) -> Result<Vec<Asked>, Refusal> {
+) -> Result<Vec<KeyChange>, Refusal> {
     let values = settings.values();
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut asked: Vec<KeyChange> = Vec::new();
     for (change, &key) in modify.changes.iter().zip(named) {
         let at = asked.iter().position(|other| other.key == key).unwrap_or_else(|| {
             let before = values[key].clone();
-            asked.push(Asked { key, after: before.clone(), before });
+            asked.push(KeyChange { key, after: before.clone(), before });
             asked.len() - 1
         });
         let NodeKey { attribute, is_many, .. } = &settings.keys()[key];

@@ -3,7 +3,6 @@
 //! The values of a setting are changed as text, by the rules of a modify, and then read as the configuration file would be: one parser, one set of
 //! messages. The result is a whole record, so the last one in the log is all that counts.
 
-use super::of_node;
 use crate::behaviour::FIRST_WITH_CONSTRAINTS;
 use crate::constraints::{self, InForce};
 use crate::engine::Dsa;
@@ -29,7 +28,7 @@ pub(super) fn find(schema: &Schema, description: &[u8]) -> Option<&'static Row<C
 pub(super) fn fixed<'d>(dsa: &'d Dsa, description: &[u8]) -> Option<&'d Fixed> {
     let schema = dsa.shard.schema();
     let wanted = schema.find_type(description)?;
-    let mut all = dsa.config.settings.fixed.iter().filter(|fixed| !of_node::has(dsa, fixed.key));
+    let mut all = dsa.config.settings.fixed.iter();
     all.find(|fixed| schema.find_type(fixed.attribute.as_bytes()) == Some(wanted))
 }
 

@@ -1,19 +1,19 @@
-//! What its thread tells a connection.
+//! What its thread notifies a connection of.
 
 use super::Connection;
 use crate::logs::Logged;
-use crate::thread::Told;
+use crate::thread::Notification;
 use dsa::State;
 use env::net::Stream;
 
 impl<S: Stream> Connection<S> {
-    /// Takes what it was told.
+    /// Takes what it was notified of.
     #[cold]
-    pub(super) fn take_told(&mut self, told: Told) {
-        if let Some((accounts, gone)) = told.gone {
+    pub(super) fn take_notification(&mut self, notification: Notification) {
+        if let Some((accounts, gone)) = notification.gone {
             self.session.revoke(accounts, gone);
         }
-        if told.log {
+        if notification.log {
             self.follow_log();
         }
     }
@@ -29,7 +29,7 @@ impl<S: Stream> Connection<S> {
         if log.feed.is_some() && self.logged.is_none() {
             match self.state {
                 State::Idle => self.logged = Logged::join(log, &mut self.session),
-                _ => self.member.tell(|told| told.log = true),
+                _ => self.member.notify(|notification| notification.log = true),
             }
         }
         self.member.is_logged.set(self.logged.is_some());
