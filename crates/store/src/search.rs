@@ -25,6 +25,7 @@ pub use cursor::{Candidates, Cursor, EqualityHint, Step};
 pub use filter::{Compiled, FewCandidates, Readable, Testable};
 pub use holders::Holding;
 pub use listed::Listed;
+pub use members::IN_CHAIN;
 pub use one_value::ValueFilter;
 pub use scopes::{Scopes, TooManyAliases};
 pub use values_filter::{AnyOf, ValuesFilter};

@@ -22,6 +22,7 @@ mod cookie;
 mod follow;
 mod groups;
 pub(crate) mod inside;
+mod not_followed;
 mod page;
 mod parked;
 mod query;

@@ -10,6 +10,7 @@ mod collective_model;
 mod dereference;
 mod domain_scope;
 mod no_op;
+mod not_followed;
 mod permissive_modify;
 mod persistent_search;
 mod queue_length;

@@ -9,6 +9,7 @@
 //! | 3.1 | returns initial content to a cookie of an empty copy | `rfc4533_s3_2_a_cookie_of_something_else` |
 //! | 3.2 | the same where other content is asked for | `rfc4533_s3_2_a_cookie_of_something_else`, `rfc4533_s3_5_a_cookie_is_of_the_name_of_its_base` |
 //! | 3.2 | takes what it does not synchronise as Undefined in a filter, and does not return it | `rfc4533_s3_2_what_is_not_synchronised` |
+//! | 3.2 | refuses a filter on what other entries decide, rather than to take it as Undefined | `dsa: what_others_decide_is_refused` |
 //! | 3.3.1 | sends each entry of the initial content with the state add, its UUID and no cookie; then refreshDeletes FALSE | `rfc4533_s3_3_1_initial_content` |
 //! | 3.3.2 | sends what has changed, and says what is unchanged or gone | `rfc4533_s3_3_a_refresh_brings_what_changed`, `rfc4533_s3_3_2_a_refresh_by_the_change_log` |
 //! | 3.4.1 | ends the refresh by a message of information, and not by a result | `rfc4533_s3_4_1_the_end_of_the_refresh` |

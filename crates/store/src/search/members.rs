@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// OID of LDAP_MATCHING_RULE_IN_CHAIN. It is no row of the table of matching rules: it compares no values.
-pub(super) const IN_CHAIN: &[u8] = b"1.2.840.113556.1.4.1941";
+pub const IN_CHAIN: &[u8] = b"1.2.840.113556.1.4.1941";
 
 /// An item of a filter about members.
 #[derive(Clone, Debug)]

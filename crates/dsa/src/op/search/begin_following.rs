@@ -6,6 +6,7 @@
 use super::batch::Batch;
 use super::cookie::Cookie;
 use super::follow::{Following, Form, Stage, check};
+use super::not_followed::FilterToFollow;
 use super::parked::newest;
 use super::query::{Query, Restricted};
 use super::renames::Name;
@@ -21,6 +22,7 @@ use env::planted;
 use model::limits::SESSION_SEARCHES_MAX;
 use model::{DerefAliases, ResultCode};
 use proto::control::content_sync::SyncRequest;
+use proto::control::subentries::Visible;
 use proto::op::Search;
 use proto::result::encode_result;
 use proto::tag;
@@ -41,12 +43,24 @@ pub(super) fn begin(
     compiled: (Compiled, Restricted),
     out: &mut Vec<u8>,
 ) {
+    let filter = FilterToFollow {
+        schema: reading.dsa.shard.schema(),
+        synchronises: matches!(wanted, Wanted::Sync(_)),
+        of_subentries: requested.visible() == Some(Visible::Subentries),
+    };
+    let text;
     let refusal = match misfit(request, requested) {
         Some(text) => Err((ResultCode::ProtocolError, text)),
         None if query.base.is_system => {
             Err((ResultCode::UnwillingToPerform, "changes of the server's own entries are not followed"))
         }
-        None => place(reading, context, wanted).map_err(|text| (ResultCode::Busy, text)),
+        None => match filter.refusal(&request.filter) {
+            Some(why) => {
+                text = why;
+                Err((ResultCode::UnwillingToPerform, &text[..]))
+            }
+            None => place(reading, context, wanted).map_err(|text| (ResultCode::Busy, text)),
+        },
     };
     let begun = refusal.and_then(|(follower, reached)| {
         // The filter is kept twice: as it is, and with the candidates of the refresh.
