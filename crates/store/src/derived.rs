@@ -40,7 +40,8 @@ pub enum Derived {
     HasSubordinates,
     /// numSubordinates.
     NumSubordinates,
-    /// contextCSN, as OpenLDAP writes it: of the topmost entry of a naming context, the last change of the whole shard.
+    /// contextCSN, as OpenLDAP writes it: of the topmost entry of a naming context, the last change of the whole shard that has a
+    /// CSN. A delete has none.
     ContextCsn,
     /// entryTtl (RFC 2589), of dynamic entries alone.
     EntryTtl,
