@@ -32,6 +32,7 @@ use proto::control::subentries::Visible;
 use proto::control::virtual_list_view::{self, VirtualListView};
 use proto::control::{self, Control, Controls, manage_dsa_it, paged_results};
 use proto::message::Request;
+use std::mem::discriminant;
 
 /// Controls that were asked for and that the operation knows.
 /// It borrows the message. What nearly no request has lies behind a pointer, so that most requests carry three words.
@@ -364,7 +365,11 @@ impl<'a> Requested<'a> {
     /// A search follows changes in one way only.
     /// Whether it can be followed as it is, is decided when it begins: that depends on its base and on its other controls.
     fn take_follows(&mut self, oid: &'a [u8], wanted: Wanted<'a>) -> Result<bool, ControlError<'a>> {
-        once(oid, self.rare.get_or_insert_default().follows.replace(wanted))
+        let before = self.rare.get_or_insert_default().follows.replace(wanted);
+        match before {
+            Some(other) if discriminant(&other) != discriminant(&wanted) => Err(ControlError::Follows(oid)),
+            same => once(oid, same),
+        }
     }
 
     /// RFC 4370 section 3: of whatever request, one that is not critical is an error.

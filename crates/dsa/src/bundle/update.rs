@@ -504,7 +504,7 @@ fn pass<'a>(
         // An entry is read with the answer to its own delete; this one has the answers of many.
         let rare = requested.rare.as_deref();
         if rare.and_then(|rare| rare.pre_read).is_some_and(|read| read.critical) {
-            return Err(Refused::Control(ControlError::UnavailableCritical(read_entry::PRE_OID)));
+            return Err(Refused::Control(ControlError::Unavailable(read_entry::PRE_OID)));
         }
         let planned = authorize::reading(parts, |reading| {
             tree_delete::plan(reading, &identity, &request.message, requested.manage_dsa_it)
@@ -554,7 +554,7 @@ fn refuse_critical<'a>(requested: &Requested<'a>) -> Result<(), Refused<'a>> {
     refuse_unknown(requested.rare.as_deref().and_then(Rare::critical))
 }
 
-/// Refuses a critical control that the update does not know.
+/// Refuses a control that cannot be honoured with the update, nor ignored.
 fn refuse_unknown<'a>(oid: Option<&'static [u8]>) -> Result<(), Refused<'a>> {
-    oid.map_or(Ok(()), |oid| Err(Refused::Control(ControlError::UnavailableCritical(oid))))
+    oid.map_or(Ok(()), |oid| Err(Refused::Control(ControlError::Unavailable(oid))))
 }

@@ -13,10 +13,14 @@ use proto::tag;
 pub(crate) enum ControlError<'a> {
     /// A critical control that this operation does not know (RFC 4511 section 4.1.11).
     UnavailableCritical(&'a [u8]),
+    /// A control that the operation knows, and that cannot be honoured with this update: it is critical, or changes too much to be ignored.
+    Unavailable(&'a [u8]),
     /// A control whose value cannot be understood.
     Malformed(&'a [u8]),
     /// A control that may be there once and is there twice.
     Twice(&'a [u8]),
+    /// A control of a search that follows changes by another control already.
+    Follows(&'a [u8]),
     /// A control that must be critical and is not.
     NotCritical(&'a [u8]),
     /// A control that must not be critical and is.
@@ -72,12 +76,20 @@ pub(crate) fn refuse(message: &Message<'_>, error: ControlError<'_>, out: &mut V
             ResultCode::UnavailableCriticalExtension,
             format!("the critical control {} is not known for this operation", name(oid)),
         ),
+        ControlError::Unavailable(oid) => (
+            ResultCode::UnavailableCriticalExtension,
+            format!("control {} is not available with this update", name(oid)),
+        ),
         ControlError::Malformed(oid) => {
             (ResultCode::ProtocolError, format!("the value of control {} is malformed", name(oid)))
         }
         ControlError::Twice(oid) => {
             (ResultCode::ProtocolError, format!("control {} occurs more than once", name(oid)))
         }
+        ControlError::Follows(oid) => (
+            ResultCode::ProtocolError,
+            format!("control {} comes with another by which a search follows changes", name(oid)),
+        ),
         ControlError::NotCritical(oid) => {
             (ResultCode::ProtocolError, format!("control {} must be critical", name(oid)))
         }

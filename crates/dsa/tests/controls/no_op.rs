@@ -117,6 +117,13 @@ fn it_is_refused_where_it_could_not_be_kept() {
         let identifier = client.end(&Request::Extended(start)).value.expect("there is an identifier");
         let controls = [transaction_specification::control(&identifier), control(true)];
         assert_eq!(client.delete_with(ADA, &controls).end.code, ProtocolError);
+        // It is not critical: the text does not say that it is.
+        client.bind_root();
+        let name: &[&str] = &["( 1.3.6.1.4.1.5555.1 NAME 'noOpTest' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )"];
+        let changes: &[(ModifyKind, &str, &[&str])] = &[(ModifyKind::Add, "attributeTypes", name)];
+        let end = client.modify_with("cn=Subschema", changes, &[control(false)]).end;
+        assert_eq!(end.code, UnavailableCriticalExtension);
+        assert_eq!(end.text, "control 1.3.6.1.4.1.4203.1.10.2 is not available with this update");
     }
 }
 

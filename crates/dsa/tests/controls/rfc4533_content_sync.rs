@@ -38,6 +38,7 @@ use proptest::prelude::*;
 use proto::Request;
 use proto::control::content_sync::{self as sync, SyncRequest};
 use proto::control::paged_results::{self, PagedResults};
+use proto::control::persistent_search;
 use proto::message::{Frame, Reply, Response, frame};
 use proto::op::{Extended, ModifyKind};
 
@@ -523,10 +524,14 @@ fn what_cannot_be_followed() {
     let both = [sync_control, control(paged_results::OID, &paged, true)];
     assert_eq!(with(&mut reader, PEOPLE, never, &both).code, ProtocolError);
     assert_eq!(with(&mut reader, PEOPLE, never, &[sync_control, sync_control]).code, ProtocolError);
+    let changes = control(persistent_search::OID, &[0x30, 9, 2, 1, 15, 1, 1, 0, 1, 1, 0], true);
+    let end = with(&mut reader, PEOPLE, never, &[sync_control, changes]);
+    let text = "control 2.16.840.1.113730.3.4.3 comes with another by which a search follows changes";
+    assert_eq!((end.code, &end.text[..]), (ProtocolError, text));
     let bad = control(sync::OID, b"\x30\x00", false);
     assert_eq!(with(&mut reader, PEOPLE, never, &[bad]).code, ProtocolError);
     assert_eq!(with(&mut reader, "cn=monitor", never, &[sync_control]).code, ResultCode::UnwillingToPerform);
-    for oid in [sync::OID, proto::control::persistent_search::OID] {
+    for oid in [sync::OID, persistent_search::OID] {
         assert!(is_published("supportedControl", oid));
     }
     // As many as a session may have, and one more.

@@ -7,7 +7,7 @@ use model::ResultCode::*;
 use model::Scope;
 use proto::Request;
 use proto::control::tree_delete::{OID, control};
-use proto::control::{Control, manage_dsa_it, no_op, transaction_specification};
+use proto::control::{Control, manage_dsa_it, no_op, read_entry, transaction_specification};
 
 const TOP: &str = "ou=top,dc=example";
 const ORG: Given<'static> = &[("objectClass", &["organizationalUnit"])];
@@ -173,5 +173,19 @@ fn what_it_is_refused_for() {
         let config = client.delete_with("cn=config", &[control(true)]).end.code;
         assert_eq!(config, UnavailableCriticalExtension);
         assert_eq!(left(&mut client), 1);
+    }
+}
+
+/// An entry is read with the answer to its own delete, and here one answer is of many: the control is known, and not to be had.
+#[test]
+fn an_entry_that_goes_with_others_is_not_read() {
+    for (mut client, _) in clients(1000) {
+        let before = plant(&mut client, 3);
+        let value = wanted(&["1.1"]);
+        let read = Control { oid: read_entry::PRE_OID, critical: true, value: Some(&value) };
+        let end = client.delete_with(TOP, &[control(true), read]).end;
+        assert_eq!(end.code, UnavailableCriticalExtension);
+        assert_eq!(end.text, "control 1.3.6.1.1.13.1 is not available with this update");
+        assert_eq!(left(&mut client), before);
     }
 }
