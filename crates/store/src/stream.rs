@@ -186,6 +186,8 @@ pub(crate) struct Ring {
     pub(crate) reached: Reached,
     /// Who is to be woken, each once: as many as threads have followers.
     pub(crate) wakers: Vec<Waker>,
+    /// How often all were woken without an event.
+    pub(crate) calls: u64,
 }
 
 impl Ring {

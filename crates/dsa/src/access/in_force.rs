@@ -61,7 +61,7 @@ impl Access {
             state: Mutex::default(),
             suffixes: config.store.suffixes.clone(),
         };
-        access.put(of_rules, schema).map(|()| access)
+        access.put(of_rules, schema).map(|_| access)
     }
 
     /// The built-in rules, where these have rights besides those of others.
@@ -78,7 +78,8 @@ impl Access {
         builtin::rules(&keys, schema)
     }
 
-    /// Puts other rules in force. Every request that comes after it is decided by them.
+    /// Puts other rules in force. Every request that comes after it is decided by them. `false` if they are those that were in force: then nobody
+    /// has to take them anew.
     ///
     /// # Errors
     /// What is wrong with a rule, with its name: those that were in force stay.
@@ -88,14 +89,18 @@ impl Access {
         &self,
         (settings, limits, standing): OfRules<'_>,
         schema: &Schema,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let mut state = self.state();
         // Made under the lock: of two changes the later one is kept.
         let builtin = self.builtin(standing, schema);
+        let is_first = self.version() == 0;
+        if !is_first && state.limits == limits && state.settings == *settings && state.builtin == builtin {
+            return Ok(false);
+        }
         let set = self.set((settings, limits, &builtin), &state.of_entries, schema)?;
         (state.settings, state.limits, state.builtin) = (settings.clone(), limits, builtin);
         self.publish(&mut state, set);
-        Ok(())
+        Ok(true)
     }
 
     /// Makes the rules anew, since definitions were added to the schema.

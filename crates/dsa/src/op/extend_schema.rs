@@ -113,6 +113,7 @@ fn take(dsa: &Dsa, modify: &Modify<'_>, now: Now) -> Result<(), Refusal> {
     // Settings are asked when it is proposed, and no change of them is on its way then. Where they name what was removed all the same, the rules that were in
     // force stay so.
     let _ = dsa.access.renew(schema);
+    dsa.shard.wake_followers();
     subschema::show(dsa, now);
     Ok(())
 }

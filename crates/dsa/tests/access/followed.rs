@@ -143,6 +143,27 @@ fn x8_rights_are_lost_meanwhile() {
     });
 }
 
+/// A change of a rule is no change of an entry: who follows a quiet directory is woken for it, and ends. Other settings end nobody.
+#[test]
+fn x8_a_rule_ends_a_search_that_waits() {
+    as_ada(&[], |mut client| {
+        let (mut root, mut other, mut consumer) = (client.root(), client.another(), Consumer::default());
+        other.must_bind(ADA, "lace");
+        add_eve(&mut root, "secret");
+        let id = client.begin_sync(&ALL, &mut consumer);
+        other.persist();
+        assert!(consumer.content.values().any(|(rdn, _)| rdn == "uid=eve") && other.is_silent());
+        root.must_modify("cn=config", &[(Replace, "pandoLimitsFollowersPerConnection", &["7"])]);
+        client.follow(id, &mut consumer);
+        assert!(consumer.code().is_none() && other.is_silent());
+        root.must_modify("cn=config", &[(Add, "pandoAccessRule", &[HIDES])]);
+        client.follow(id, &mut consumer);
+        assert_eq!(consumer.code(), Some(SyncRefreshRequired));
+        assert_eq!(other.reported(), (vec![], Some(ResultCode::Busy)));
+        assert!(client.is_silent() && other.is_silent());
+    });
+}
+
 /// The entryUUID comes with each entry, so an entry of which it may not be read is not in the content.
 #[test]
 fn x8_the_uuid_is_read() {

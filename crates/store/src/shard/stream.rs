@@ -44,9 +44,9 @@ impl Shard {
         }
         ring.followers += 1;
         // Events of a batch that is not published yet are still to come.
-        let (position, began) = (ring.shown, ring.reached);
+        let (position, began, calls) = (ring.shown, ring.reached, ring.calls);
         drop(ring);
-        Some(Follower { shard: Arc::clone(self), position, began, reached: began })
+        Some(Follower { shard: Arc::clone(self), position, began, reached: began, calls })
     }
 
     /// Makes a batch visible, with its events: not before these are in the ring, so that a reader of the batch finds them there.
@@ -63,6 +63,15 @@ impl Shard {
         self.stream.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
+    /// Wakes all who follow, though no entry was changed: what they may see has, perhaps. Each finds once that it has something to do.
+    pub fn wake_followers(&self) {
+        let mut ring = lock(&self.stream.ring);
+        ring.calls += 1;
+        let wakers = std::mem::take(&mut ring.wakers);
+        drop(ring);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
     /// How many follow.
     pub fn followers(&self) -> usize {
         lock(&self.stream.ring).followers
@@ -76,6 +85,8 @@ pub struct Follower {
     began: Reached,
     /// The state up to which it has all events.
     reached: Reached,
+    /// The calls of [`Shard::wake_followers`] that it knows of.
+    calls: u64,
 }
 
 impl Follower {
@@ -138,9 +149,11 @@ impl Follower {
         Ok(true)
     }
 
-    /// Are there events that it has not taken?
-    pub fn has_more(&self) -> bool {
-        lock(&self.shard.stream.ring).shown > self.position
+    /// Are there events that it has not taken, or was it called since it looked last?
+    pub fn has_more(&mut self) -> bool {
+        let ring = lock(&self.shard.stream.ring);
+        let is_called = std::mem::replace(&mut self.calls, ring.calls) != ring.calls;
+        is_called || ring.shown > self.position
     }
 
     /// Are events forgotten that it has not taken?
@@ -148,11 +161,12 @@ impl Follower {
         lock(&self.shard.stream.ring).first > self.position
     }
 
-    /// Wakes this one with the next event. Whether there is one already: then nobody is woken.
+    /// Wakes this one with the next event or call. Whether there is one already, as [`Follower::has_more`] says: then nobody is woken.
     /// Several that are woken by the same waker cost who publishes no more than one, and it is kept until it is called.
-    pub fn wake_with(&self, waker: &Waker) -> bool {
+    pub fn wake_with(&mut self, waker: &Waker) -> bool {
         let mut ring = lock(&self.shard.stream.ring);
-        if ring.shown > self.position {
+        let is_called = std::mem::replace(&mut self.calls, ring.calls) != ring.calls;
+        if is_called || ring.shown > self.position {
             return true;
         }
         if !ring.wakers.iter().any(|known| known.will_wake(waker)) {

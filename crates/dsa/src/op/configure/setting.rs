@@ -124,7 +124,7 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     dsa.transactions.put(&choices.transactions, dsa.shard.schema())?;
     // Built-in rules are made of who has rights besides others, so they come with the rules.
     let of_rules = (&choices.access, choices.limits.search, &choices.standing);
-    dsa.access.put(of_rules, dsa.shard.schema())?;
+    let has_other_rules = dsa.access.put(of_rules, dsa.shard.schema())?;
     dsa.policies.put(&choices.passwords);
     // The next connection and the next bind read these.
     dsa.strengths.put(choices.security);
@@ -138,6 +138,10 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
     // The root DSE lists features that settings switch on.
     root_dse::show_features(dsa, now);
     dsa.system.invalidate();
+    // Who follows changes compares its rights with those of now: in a quiet directory nothing else would make it look.
+    if has_other_rules {
+        dsa.shard.wake_followers();
+    }
     Ok(())
 }
 

@@ -70,12 +70,12 @@ impl SuspendedSearch {
         self.read_point.is_none() && !self.is_due
     }
 
-    /// Something may have been changed: looks whether it has to go on. If not, the sleeper is woken by what is changed next.
+    /// Something may have been changed, an entry or the rules: looks whether it has to go on. If not, the sleeper is woken by what is changed next.
     pub(crate) fn look_for_events(&mut self, sleeper: Option<&mut Sleeper<'_>>) {
         if !self.is_parked() {
             return;
         }
-        let follower = self.running.following.as_ref().and_then(|following| following.follower.as_ref());
+        let follower = self.running.following.as_mut().and_then(|following| following.follower.as_mut());
         self.is_due = follower.is_some_and(|follower| match sleeper {
             Some(sleeper) => sleeper.sleep(|bell| follower.wake_with(bell)),
             None => follower.has_more(),
