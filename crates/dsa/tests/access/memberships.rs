@@ -76,6 +76,12 @@ fn filters_and_compares_ask_for_it_and_updates_cannot_change_it() {
             assert_eq!(found(&mut root, &format!("(&(uid=*)(!({attribute}={ADMINS})))")), [GRACE]);
             assert_eq!(found(&mut root, &format!("({attribute}={STAFF})")), [""; 0]);
             assert_eq!(found(&mut root, &format!("({attribute}=nonsense)")), [""; 0]);
+            // An extensible match by the rule of its equality is the same.
+            for item in [":", ":distinguishedNameMatch:", ":2.5.13.1:"] {
+                assert_eq!(found(&mut root, &format!("({attribute}{item}={ADMINS})")), [ADA, BOB]);
+                assert_eq!(found(&mut root, &format!("(&(uid=*)(!({attribute}{item}={ADMINS})))")), [GRACE]);
+                assert_eq!(found(&mut root, &format!("({attribute}:dn{item}={ADMINS})")), [""; 0]);
+            }
         }
         assert_eq!(root.search(ADA, Scope::Base, &format!("(memberOf={ADMINS})"), &[]).entries.len(), 1);
         assert_eq!(root.compare(ADA, "memberOf", ADMINS).code, CompareTrue);
@@ -213,7 +219,12 @@ fn a5_the_searches_of_a_group_find_its_members() {
             }
             assert_eq!(shown(&mut root, BOB), [STAFF]);
             assert_eq!(shown(&mut root, GRACE), [""; 0]);
-            assert_eq!(found(&mut root, &format!("(memberOf={STAFF})")), [ADA, BOB]);
+            for item in ["", ":", ":distinguishedNameMatch:"] {
+                assert_eq!(found(&mut root, &format!("(memberOf{item}={STAFF})")), [ADA, BOB]);
+                // That takes the index.
+                let groups: &[&str] = if is_indexed { &[STAFF] } else { &[] };
+                assert_eq!(found(&mut root, &format!("(member{item}={ADA})")), groups);
+            }
             assert_eq!(found(&mut root, "(memberOf=*)"), [STAFF, ADA, BOB]);
             assert_eq!(found(&mut root, &format!("(&(uid=*)(!(memberOf={STAFF})))")), [GRACE]);
             let chain = format!("(memberOf:1.2.840.113556.1.4.1941:={ADMINS})");

@@ -449,6 +449,14 @@ impl<'c> Compiling<'c> {
         {
             return None;
         }
+        // By the rule of its equality it is an equality assertion, which knows what no entry stores.
+        if let (Some(attribute), Some((id, options)), Some(kind)) = (extensible.attribute, &found, kind)
+            && rule.is_none_or(|rule| kind.equality == Some(rule))
+            && !extensible.dn_attributes
+            && (self.is_member_of(*id, options) || (self.find.is_some() && *id == schema.well_known().member))
+        {
+            return self.equality(&Assertion { attribute, value: extensible.value });
+        }
         let rule = rule.or_else(|| kind?.equality)?;
         let normal = normalised(|out| rule.normalise_assertion(schema, extensible.value, out))?;
         let test = Test::Matches { rule, normal, dn_attributes: extensible.dn_attributes };
