@@ -27,6 +27,8 @@ const WRAPPER: &str = ".ci/cfg/planted";
 const BLACK_BOX: &str = "black-box";
 /// So many tests run at a time. Two left two thirds of two cores idle, for most tests wait.
 const AT_A_TIME: usize = 4;
+/// Its tests compare times, so each runs alone.
+const TIMES: &str = "test_times";
 /// Tests at the bottom of source files.
 const LIB: &str = "lib";
 /// Packages with few targets or none that are built here. With the features that they ask for, crates are those that builds of the whole workspace have left,
@@ -125,6 +127,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Fault>, String> {
     let holes = list(root)?;
     let tests = tests_of(&holes);
     let built = Built::new(root, &tests)?;
+    fetch(root)?;
     // Black-box tests without holes are run by their own step, which takes long enough.
     let of_cargo = tests.iter().filter(|test| test.package != BLACK_BOX);
     let mut runs: Vec<(&Test, Option<&Hole>)> = of_cargo.map(|test| (test, None)).collect();
@@ -147,6 +150,16 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Fault>, String> {
         }
     }
     Ok(faults)
+}
+
+/// Fetches what black-box tests are written with, once: several of them would at the same time.
+fn fetch(root: &Path) -> Result<(), String> {
+    let fetched = Command::new(root.join("tests/run")).arg("--fetch").current_dir(root).output();
+    let fetched = fetched.map_err(|error| format!("tests/run --fetch: {error}"))?;
+    if fetched.status.success() {
+        return Ok(());
+    }
+    Err(format!("tests/run --fetch: {}", String::from_utf8_lossy(&fetched.stderr).trim()))
 }
 
 /// What was built with faults.
@@ -193,15 +206,20 @@ impl Built {
     fn run_all(&self, root: &Path, runs: &[(&Test, Option<&Hole>)]) -> Vec<Result<Output, String>> {
         let next = AtomicUsize::new(0);
         let outcomes = Mutex::new(Vec::new());
+        let run = |at: usize| {
+            let (test, hole) = runs[at];
+            let outcome = self.run(root, test, hole.map(|hole| &hole.name[..]));
+            outcomes.lock().expect("none has panicked").push((at, outcome));
+        };
+        let (alone, beside): (Vec<usize>, Vec<usize>) =
+            (0..runs.len()).partition(|at| runs[*at].0.target == TIMES);
         let work = || {
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some((test, hole)) = runs.get(at) else { return };
-                let outcome = self.run(root, test, hole.map(|hole| &hole.name[..]));
-                outcomes.lock().expect("none has panicked").push((at, outcome));
+            while let Some(at) = beside.get(next.fetch_add(1, Ordering::Relaxed)) {
+                run(*at);
             }
         };
         std::thread::scope(|scope| (0..AT_A_TIME).for_each(|_| drop(scope.spawn(work))));
+        alone.into_iter().for_each(run);
         let mut outcomes = outcomes.into_inner().expect("none has panicked");
         outcomes.sort_unstable_by_key(|(at, _)| *at);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()

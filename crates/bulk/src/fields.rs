@@ -23,6 +23,8 @@ enum Fate {
     Keep(Description),
     /// Former passwords: each value is put into the form of this server.
     History(Description),
+    /// The same of 389 Directory Server: what has another form is none.
+    HistoryOf389(Description),
     /// The server works it out itself, or the import does without it.
     Drop,
     /// Another server's name for entryUUID.
@@ -36,7 +38,9 @@ impl Fate {
     #[inline]
     fn kept(self) -> Option<Description> {
         match self {
-            Fate::Keep(description) | Fate::History(description) => Some(description),
+            Fate::Keep(description) | Fate::History(description) | Fate::HistoryOf389(description) => {
+                Some(description)
+            }
             Fate::Drop | Fate::Uuid | Fate::Lock => None,
         }
     }
@@ -119,7 +123,9 @@ impl<'s> Fields<'s> {
                 (last, fate) = (line.description, self.fate(at, &line)?);
             }
             let Some(description) = fate.kept() else { return Ok(self.note(fate, &line, value)?) };
-            if begins && entry.position(description).is_some() {
+            // Of those of 389 it may be that not all are kept.
+            let may_be_none = matches!(fate, Fate::HistoryOf389(_));
+            if begins && (may_be_none || entry.position(description).is_some()) {
                 return Err(Halt::Scattered);
             }
             if begins {
@@ -139,6 +145,9 @@ impl<'s> Fields<'s> {
             let value = value_of(&line)?;
             let fate = self.fate(at, &line)?;
             let Some(description) = fate.kept() else { return self.note(fate, &line, value) };
+            if matches!(fate, Fate::HistoryOf389(_)) && password_history::of_389(value).is_none() {
+                return Ok(());
+            }
             let value = self.stored(fate, &line, value)?;
             let place = *places.entry(description).or_insert(attributes.len());
             if place == attributes.len() {
@@ -162,7 +171,7 @@ impl<'s> Fields<'s> {
     /// What is stored of a value that goes into the entry.
     #[inline]
     fn stored<'v>(&mut self, fate: Fate, line: &Line<'_>, value: &'v [u8]) -> Result<Cow<'v, [u8]>, Fault> {
-        if let Fate::History(_) = fate {
+        if let Fate::History(_) | Fate::HistoryOf389(_) = fate {
             return Ok(password_history::translated(value));
         }
         self.words.stored(line.description, value).map_err(|reason| Fault::at(line.line, reason))
@@ -177,7 +186,7 @@ impl<'s> Fields<'s> {
                 self.uuid = Some(uuid.ok_or_else(|| Fault::at(line.line, reason))?);
             }
             Fate::Lock => self.is_locked |= locks(value),
-            Fate::Keep(_) | Fate::History(_) | Fate::Drop => {}
+            Fate::Keep(_) | Fate::History(_) | Fate::HistoryOf389(_) | Fate::Drop => {}
         }
         Ok(())
     }
@@ -237,10 +246,12 @@ impl<'s> Fields<'s> {
             }
             (Some(Foreign::History), Operational::Map) => {
                 let history = self.schema.find_description(password_history::ATTRIBUTE);
-                return Ok(history.map_or(Fate::Drop, Fate::History));
+                return Ok(history.map_or(Fate::Drop, Fate::HistoryOf389));
             }
             (Some(_), Operational::Map | Operational::Strip) => return Ok(Fate::Drop),
-            (None, Operational::Map) if name.eq_ignore_ascii_case(password_history::ATTRIBUTE) => {
+            (None, Operational::Map)
+                if known.is_some_and(|of| of.name().as_bytes() == password_history::ATTRIBUTE) =>
+            {
                 if let Ok(description) = description {
                     return Ok(Fate::History(description));
                 }

@@ -12,15 +12,7 @@ const OCTET_STRING: &[u8] = b"1.3.6.1.4.1.1466.115.121.1.40";
 /// A value in the form of this server, if it has that of OpenDJ, `time#syntax#value`, or that of 389 Directory Server, `time{SCHEME}hash`. Any other
 /// value stays as it is.
 pub(crate) fn translated(value: &[u8]) -> Cow<'_, [u8]> {
-    let parts: Vec<&[u8]> = value.splitn(4, |byte| *byte == b'#').collect();
-    match parts[..] {
-        [time, syntax, password] => joined(time, syntax, password),
-        [whole] => match whole.iter().position(|byte| *byte == b'{') {
-            Some(at) if is_time(&whole[..at]) => joined(&whole[..at], OCTET_STRING, &whole[at..]),
-            _ => Cow::Borrowed(value),
-        },
-        _ => Cow::Borrowed(value),
-    }
+    of_opendj(value).or_else(|| of_389(value)).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 /// Does [`translated`] change the value?
@@ -28,14 +20,32 @@ pub(crate) fn is_foreign(value: &[u8]) -> bool {
     matches!(translated(value), Cow::Owned(_))
 }
 
-fn joined(time: &[u8], syntax: &[u8], password: &[u8]) -> Cow<'static, [u8]> {
-    let length = password.len().to_string();
-    Cow::Owned([time, syntax, length.as_bytes(), password].join(&b'#'))
+fn of_opendj(value: &[u8]) -> Option<Vec<u8>> {
+    let mut parts = value.splitn(3, |byte| *byte == b'#');
+    let (time, syntax, password) = (parts.next()?, parts.next()?, parts.next()?);
+    // A stored password begins with its scheme, so what begins with its length has the form of this server.
+    (is_time(time) && password.first() == Some(&b'{')).then(|| joined(time, syntax, password))
 }
 
-/// A generalized time without a fraction, as 389 writes it.
+/// The form of 389, of a value that has it: entries of its password policies have a switch with the name of the attribute.
+pub(crate) fn of_389(value: &[u8]) -> Option<Vec<u8>> {
+    let (time, password) = value.split_at(value.iter().position(|byte| *byte == b'{')?);
+    is_time(time).then(|| joined(time, OCTET_STRING, password))
+}
+
+fn joined(time: &[u8], syntax: &[u8], password: &[u8]) -> Vec<u8> {
+    let length = password.len().to_string();
+    [time, syntax, length.as_bytes(), password].join(&b'#')
+}
+
+/// A generalized time in UTC, with seconds and perhaps a fraction of them, as the other servers write it.
 fn is_time(text: &[u8]) -> bool {
-    matches!(text, [digits @ .., b'Z'] if digits.len() == 14 && digits.iter().all(u8::is_ascii_digit))
+    let Some((seconds, rest)) = text.split_at_checked(14) else { return false };
+    let is_zone = match rest {
+        [b'.', digits @ .., b'Z'] => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),
+        rest => rest == b"Z",
+    };
+    is_zone && seconds.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -46,6 +56,7 @@ mod tests {
     fn each_form_becomes_that_of_this_server() {
         for (of, is) in [
             ("20230105060708.412Z#1.3.6#{SSHA}AA==", "20230105060708.412Z#1.3.6#10#{SSHA}AA=="),
+            ("20230105060708Z#1.3.6#{CLEAR}a#b", "20230105060708Z#1.3.6#10#{CLEAR}a#b"),
             ("20230105060708Z{SSHA}AA==", "20230105060708Z#1.3.6.1.4.1.1466.115.121.1.40#10#{SSHA}AA=="),
         ] {
             assert_eq!(String::from_utf8_lossy(&translated(of.as_bytes())), is);
@@ -58,9 +69,12 @@ mod tests {
         for value in [
             "",
             "#",
+            "on",
             "20230105060708Z",
             "yesterday{SSHA}AA==",
+            "a#b#{SSHA}AA==",
             "20230105060708Z#1.3.6#2#a#",
+            "20230105060708.Z{X}a",
             "2023010506070{X}",
         ] {
             assert!(!is_foreign(value.as_bytes()), "{value}");

@@ -129,7 +129,10 @@ impl Survey {
             Some(Foreign::End) => Fate::Translated("pwdEndTime: nobody binds as them from then on"),
             Some(Foreign::Lock) => Fate::Left("they say that the account is not locked"),
             None if KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name)) => Fate::Kept,
-            Some(Foreign::History) => Fate::Translated("pwdHistory"),
+            Some(Foreign::History) if password_history::of_389(value).is_some() => {
+                Fate::Translated("pwdHistory")
+            }
+            Some(Foreign::History) => Fate::Left("the other server's own"),
             None if name.eq_ignore_ascii_case(password_history::ATTRIBUTE)
                 && password_history::is_foreign(value) =>
             {

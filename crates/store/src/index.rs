@@ -35,7 +35,7 @@ use model::{Description, EntryId, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Slots that are looked at for each entry that may be there.
-const SLOTS_FOR_AN_ENTRY: usize = 16;
+const SLOTS_FOR_AN_ENTRY: usize = 4;
 
 /// One index: what kind of keys it holds of one attribute type.
 /// Readers share it without a lock: each structure is one that a single writer changes while others read.

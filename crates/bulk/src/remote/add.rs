@@ -263,7 +263,9 @@ fn gathered(content: Content<'_>) -> Result<Vec<u8>, Fault> {
         is_locked |= special == Some(Foreign::Lock) && locks(value);
         let description = match special {
             Some(Foreign::End) => END_TIME.to_vec(),
-            Some(Foreign::History) => password_history::ATTRIBUTE.to_vec(),
+            Some(Foreign::History) if password_history::of_389(value).is_some() => {
+                password_history::ATTRIBUTE.to_vec()
+            }
             Some(_) => return Ok(()),
             None if is_bookkeeping => return Ok(()),
             None => description,
