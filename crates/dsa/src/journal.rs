@@ -281,6 +281,11 @@ impl Reply {
         Poll::Ready(())
     }
 
+    /// The answers, when they are there; nobody is woken for them.
+    pub(crate) fn take(&self) -> Option<Vec<u8>> {
+        self.slot().answered.take().map(|submission| submission.answers)
+    }
+
     /// Hands a submission back to its session with its answers.
     fn answer(&self, mut submission: Box<Submission>, waking: &mut Waking) {
         submission.release_long();

@@ -108,6 +108,7 @@ mod worker;
 pub use applier::{Applier, ApplyError};
 pub use config::{Anonymous, Config};
 pub use engine::Dsa;
+pub use expiry::Undeleted;
 pub use identity::Identity;
 pub use op::extend_schema::extend;
 pub use policy::ACTOR as POLICY_ACTOR;

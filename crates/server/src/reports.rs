@@ -1,10 +1,10 @@
 //! Log lines about limits: the directory's memory and searches that were ended for it, binds that fail, and what clients have reached.
 
-use dsa::Worker;
 use dsa::events::{Event, EventKind};
 use dsa::held::MemoryNotice;
 use dsa::password::FailedBinds;
 use dsa::refusals::{Limit, Reached};
+use dsa::{Undeleted, Worker};
 use env::clock::Now;
 use store::Revoked;
 
@@ -30,6 +30,22 @@ pub(crate) fn report_failed_binds(worker: &Worker) {
     // As a value that is quoted: a name with a line break makes no line of its own.
     let peer = address.map(tracing::field::display);
     tracing::warn!(count, ?name, peer, "binds failed; the last one is named");
+}
+
+/// Reports dynamic entries that cannot be deleted although their time is over; to be called about once a second.
+pub(crate) fn report_undeleted(worker: &Worker) {
+    let Some(Undeleted { entries, others }) = worker.undeleted() else { return };
+    for (name, reason) in entries {
+        let name = String::from_utf8_lossy(&name);
+        tracing::warn!(
+            ?name,
+            ?reason,
+            "the time of a dynamic entry is over, and its delete is refused: it is tried again"
+        );
+    }
+    if others > 0 {
+        tracing::warn!(entries = others, "the same is true of other dynamic entries");
+    }
 }
 
 /// Reports limits that clients have reached: a line for each limit and address in ten seconds. To be called about once a second.

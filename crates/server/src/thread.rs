@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::logs::{Access, Feed, Log};
 use crate::options::idle_timeout;
 use crate::proxy::{Stated, read_header};
-use crate::reports::{look_after_memory, report_failed_binds, report_refusals};
+use crate::reports::{look_after_memory, report_failed_binds, report_refusals, report_undeleted};
 use crate::rules::Rules;
 use crate::seldom::Seldom;
 use dsa::limits::Limits;
@@ -395,6 +395,7 @@ impl Shared {
         report_failed_binds(worker);
         worker.write_account_times(now);
         worker.delete_expired(now);
+        report_undeleted(worker);
         report_refusals(worker, now);
     }
 

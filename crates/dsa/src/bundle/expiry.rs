@@ -7,6 +7,7 @@
 use super::group::{Group, gather};
 use super::update::apply;
 use crate::effective::Effective;
+use crate::expiry::{Proposed, Round, Undeleted};
 use crate::identity::Identity;
 use crate::journal::{Reply, Sender, Updates};
 use crate::marks::Marks;
@@ -30,7 +31,7 @@ const LOOKED_MAX: usize = 16_384;
 const DELETED_MAX: usize = 256;
 /// Who has deleted them, as the audit log says. No client is called so: it would have to be the suffix.
 const ACTOR: &[u8] = b"cn=Dynamic Entries";
-/// The message id of the deletes. Their answers are dropped: what was refused is looked at again in the next round.
+/// The message id of the deletes, whose answers come in their order. What was refused waits ([`crate::expiry`]).
 const ID: i32 = 1;
 
 impl Worker {
@@ -42,15 +43,17 @@ impl Worker {
             return;
         }
         self.tick(now);
-        let Some(mut round) = dsa.expiry.begin(now.monotonic_ns).filter(|round| !round.waits()) else {
+        let Some(mut round) = dsa.expiry.begin(now.monotonic_ns) else { return };
+        if !round.settle(now.monotonic_ns) {
             return;
-        };
+        }
         // Deletes of another server would come to the one that leads, too, and be refused there as those of entries that are gone.
         if dsa.journal.get().is_some_and(|journal| !journal.leads()) {
             return;
         }
         let mut parts = self.parts();
-        let (messages, count) = expired(&mut parts, &mut round.from);
+        let messages = expired(&mut parts, &mut round);
+        let count = round.proposed.len();
         if count == 0 {
             return;
         }
@@ -61,51 +64,64 @@ impl Worker {
         };
         let identity = Identity::named(name.to_vec(), AuthMethod::None);
         let Some(journal) = dsa.journal.get() else {
-            return apply_all(&mut parts, &identity, &messages);
+            let answers = apply_all(&mut parts, &identity, &messages);
+            return round.answered(&answers, now.monotonic_ns);
         };
         let mut submission = parts.scratch.buffers.take();
         submission.messages = messages;
         submission.prepared_writes.push_nones(count);
-        // It is dropped here: what is left of it is the submission's, and goes when that is answered.
         let reply = Arc::<Reply>::default();
-        round.outstanding = Some(Arc::downgrade(&reply) as _);
+        round.outstanding = Some(Arc::clone(&reply));
         let sender = Sender { identity: &identity, client: None, via: None, connection: 0 };
         let mut updates = Updates::new(submission, Marks::default(), sender, reply);
         updates.admit(&dsa.throttle, 0);
         journal.submit(updates);
     }
+
+    /// Dynamic entries that could not be deleted, each once until it is refreshed or the server starts again. To be called about once a second by any
+    /// thread.
+    pub fn undeleted(&self) -> Option<Undeleted> {
+        self.agent().expiry.take_undeleted()
+    }
 }
 
-/// Deletes of entries whose time is over, as whole messages, and their number. `from` goes on behind what was looked at.
-fn expired(parts: &mut Parts<'_>, from: &mut u32) -> (Vec<u8>, usize) {
+/// Deletes of entries whose time is over, as whole messages, which are noted in the round. The next look goes on behind what was looked at.
+fn expired(parts: &mut Parts<'_>, round: &mut Round) -> Vec<u8> {
     let Parts { reader, scratch, now, .. } = parts;
     let (pin, cache) = (reader.pin(), &mut scratch.evaluator.cache);
     let read_point = pin.read_point();
     cache.refresh(read_point);
-    let (mut ids, mut messages, mut count) = (Vec::new(), Vec::new(), 0);
-    read_point.dynamic(*from, LOOKED_MAX, &mut ids);
-    let is_end = ids.len() < LOOKED_MAX;
-    *from = if is_end { 0 } else { ids.last().map_or(0, |last| last.saturating_add(1)) };
+    let (mut ids, mut messages, from) = (Vec::new(), Vec::new(), round.from);
+    read_point.dynamic(from, LOOKED_MAX, &mut ids);
+    let last = ids.last().copied().filter(|_| ids.len() == LOOKED_MAX);
+    round.from = last.map_or(0, |last| last.saturating_add(1));
+    round.keep_among((from, last.unwrap_or(u32::MAX)), &ids);
     for id in ids {
         let Some(entry) = read_point.entry(EntryId(id)) else { continue };
-        let is_over = read_point.expires_ms(&entry).is_some_and(|(ms, _)| ms <= now.wall_ms);
+        let expired_ms = read_point.expires_ms(&entry).map(|(ms, _)| ms).filter(|ms| *ms <= now.wall_ms);
+        let Some(expired_ms) = expired_ms else { continue };
         // The delete would be refused as long as something is below it. What is below is dynamic, and goes by itself.
-        if !is_over || read_point.subordinates(entry.id) > 0 {
+        if read_point.subordinates(entry.id) > 0 || round.is_waiting(id, expired_ms, now.monotonic_ns) {
             continue;
         }
-        if count == DELETED_MAX {
+        if round.proposed.len() == DELETED_MAX {
             // The next look begins with it.
-            *from = id;
+            round.from = id;
             break;
         }
-        put_delete(&entry, read_point, cache, &mut messages);
-        count += 1;
+        let dn = put_delete(&entry, read_point, cache, &mut messages);
+        round.proposed.push(Proposed { id, expired_ms, dn });
     }
-    (messages, count)
+    messages
 }
 
-/// Appends the delete of an entry, which is done only if the entry is the same by then.
-fn put_delete(entry: &EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCache, out: &mut Vec<u8>) {
+/// Appends the delete of an entry, which is done only if the entry is the same by then. Returns its DN.
+fn put_delete(
+    entry: &EntryRef<'_>,
+    read_point: ReadPoint<'_>,
+    cache: &mut DnCache,
+    out: &mut Vec<u8>,
+) -> Vec<u8> {
     let mut uuid = Vec::new();
     let has_uuid = read_point.derive(entry, Derived::EntryUuid, cache, &mut uuid);
     let expires = stored(entry, read_point);
@@ -124,6 +140,7 @@ fn put_delete(entry: &EntryRef<'_>, read_point: ReadPoint<'_>, cache: &mut DnCac
     // A referral object is an entry here, too.
     let managed = Control { oid: manage_dsa_it::OID, critical: true, value: None };
     Request::Delete(&dn).encode(out, ID, &[assertion::control(&asserted, true), managed]);
+    dn
 }
 
 /// What a refresh has stored.
@@ -136,8 +153,8 @@ fn stored(entry: &EntryRef<'_>, read_point: ReadPoint<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Applies them where there is no log.
-fn apply_all(parts: &mut Parts<'_>, identity: &Identity, messages: &[u8]) {
+/// Applies them where there is no log. Returns their answers.
+fn apply_all(parts: &mut Parts<'_>, identity: &Identity, messages: &[u8]) -> Vec<u8> {
     let (mut at, mut answers) = (0, Vec::new());
     while at < messages.len() {
         let mut group = Group::new();
@@ -146,4 +163,5 @@ fn apply_all(parts: &mut Parts<'_>, identity: &Identity, messages: &[u8]) {
         at = end;
         apply::apply(Effective::authorized(identity), parts, &group, &mut answers);
     }
+    answers
 }

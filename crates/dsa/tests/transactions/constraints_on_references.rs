@@ -4,6 +4,8 @@ use crate::common::*;
 use crate::constraints::*;
 use crate::constraints_model::{STAFF, name, names, note, place};
 use crate::equivalence::{Update, send};
+use dsa::Undeleted;
+use env::clock::Now;
 use model::ResultCode::*;
 use model::{ResultCode, Scope};
 use proptest::prelude::*;
@@ -78,6 +80,50 @@ fn what_refers_is_not_named() {
         assert_eq!(client.delete(&dn("b")).code, Success);
         assert_eq!(values(&mut client, G, "member"), ["cn=none"]);
     });
+}
+
+/// A dynamic entry that a group keeps is tried again, each time after twice as long, and reported once.
+#[test]
+fn a_dynamic_entry_that_may_not_go_is_tried_less_and_less() {
+    const DYNAMIC: &str = "cn=dexp,ou=groups,dc=example";
+    for is_logged in [false, true] {
+        let (mut client, log) = constrained(is_logged, &[REFS]);
+        client.must_add(DYNAMIC, &[("objectClass", &["applicationProcess", "dynamicObject"])]);
+        client.must_add(G, &[("objectClass", &["groupOfNames"]), ("member", &[DYNAMIC])]);
+        let pass = |client: &mut Client, seconds: u64| {
+            client.at(Now {
+                wall_ms: client.now.wall_ms + seconds * 1000,
+                monotonic_ns: client.now.monotonic_ns + seconds * 1_000_000_000,
+            });
+            client.worker.delete_expired(client.now);
+            if let Some(commit) = &client.commit {
+                commit.borrow_mut()();
+            }
+        };
+        let is_there = |client: &mut Client| client.read(DYNAMIC, &["1.1"]).end.code == Success;
+        let records = || log.lock().expect("nobody panicked").len();
+        let before = records();
+        pass(&mut client, 86_400);
+        let mut reported = Vec::new();
+        for _ in 0..100 {
+            pass(&mut client, 1);
+            reported.extend(client.worker.undeleted());
+        }
+        assert!(is_there(&mut client));
+        // After 0, 2, 6, 14, 30 and 62 seconds, and what it takes to learn of the refusals.
+        let tried = records() - before;
+        assert!(tried <= 6 && (tried >= 5) == is_logged, "{tried}");
+        let [Undeleted { entries, others: 0 }] = &reported[..] else { panic!("{reported:?}") };
+        let [(name, reason)] = &entries[..] else { panic!("{entries:?}") };
+        assert_eq!(name, DYNAMIC.as_bytes());
+        assert!(reason.starts_with("constraintViolation: constraint refs: "), "{reason}");
+        // An hour is the longest.
+        (0..30).for_each(|_| pass(&mut client, 3_600));
+        assert_eq!(client.modify(G, &[(Add, "member", &[&dn("x")])]).code, Success);
+        (0..2).for_each(|_| pass(&mut client, 3_600));
+        assert!(!is_there(&mut client));
+        assert!(client.worker.undeleted().is_none());
+    }
 }
 
 #[test]
