@@ -13,6 +13,7 @@
 //! judge     judges what an update makes of an entry
 //! values    what the values of attributes must be; judge_values: whether they are
 //! references which values are names of entries; referring: those of entries that an update deletes or renames
+//! renamed   renames of the base of a subtree, and to it
 //! sequence  values and numbers that entries get when they are added
 //! given     those that one entry got, from its judgement to the step of the counters
 //! existing  whether all entries satisfy a constraint that is to come into force, or is
@@ -31,6 +32,7 @@ mod judge;
 mod judge_values;
 mod references;
 mod referring;
+mod renamed;
 mod rule;
 mod sequence;
 mod subtree;

@@ -205,20 +205,13 @@ impl InForce {
             .flat_map(|(name, types)| types.iter().map(move |id| (name, *id)))
     }
 
-    /// The constraint whose subtree an entry would become the base of, or lie above, by this
-    /// name. A rename to it would bring entries into the subtree that nobody has judged.
-    pub(crate) fn below_name(&self, schema: &Schema, dn: &[u8]) -> Option<&str> {
-        let key = normal(schema, dn).ok()?;
+    /// Names of constraints that judge what comes into a subtree, with the subtrees.
+    pub(super) fn subtrees(&self) -> impl Iterator<Item = (&str, &Subtree)> {
         let unique = self.unique.iter().map(|unique| (&unique.name[..], unique.subtree.as_ref()));
         let values = self.values.iter().map(|rule| (&rule.name[..], rule.subtree.as_ref()));
         let must_exist = self.references.iter().filter(|rule| rule.must_exist);
         let references = must_exist.map(|rule| (&rule.name[..], rule.subtree.as_ref()));
-        let is_above = |subtree: &Subtree| subtree.superiors.contains(&key);
-        unique
-            .chain(values)
-            .chain(references)
-            .find(|(_, subtree)| subtree.is_some_and(is_above))
-            .map(|(name, _)| name)
+        unique.chain(values).chain(references).filter_map(|(name, subtree)| Some((name, subtree?)))
     }
 }
 

@@ -18,11 +18,9 @@ pub(crate) fn run(
     request: &ModifyDn<'_>,
     out: &mut Vec<u8>,
 ) -> Option<EntryId> {
-    if let Some(in_force) = writing.dsa.constraints.now(writing.dsa.behaviour())
-        && let Some(name) = in_force.below_name(writing.dsa.shard.schema(), &new_dn(request))
+    if let Some(judging) = writing.judging
+        && let Err(text) = judging.judge_names(request.dn, &new_dn(request), writing.writer.view())
     {
-        let text =
-            format!("constraint {name}: no entry can be renamed to the base of its subtree, or above it");
         outcome::say(out, id, MODIFY_DN_RESPONSE, ResultCode::UnwillingToPerform, &text);
         return None;
     }

@@ -111,9 +111,48 @@ fn attributes_of_one_constraint_share_their_values_and_others_lie_outside_of_its
             client.rename(&format!("ou=x,{GROUPS}"), "ou=x", false, Some(PEOPLE)).code,
             ConstraintViolation
         );
-        assert_eq!(client.rename(PEOPLE, "ou=staff", true, None).code, Success);
         assert_eq!(client.rename(GROUPS, "ou=people", true, None).code, UnwillingToPerform);
     });
+}
+
+/// The base of a subtree stays where it is: without it the constraint is about nothing, and it could not come back.
+#[test]
+fn the_base_of_a_subtree_is_renamed_neither_away_nor_back() {
+    let deep = "name=deep values=l max-count=1 subtree=\"ou=deep,ou=unit,dc=example\"";
+    for is_logged in [false, true] {
+        let (mut client, log) = constrained(is_logged, &[IN_PEOPLE, deep]);
+        let text = "constraint ids: the base of its subtree cannot be renamed, nor an entry above it";
+        let txn = client.start();
+        let in_txn = client.rename_in(&txn, PEOPLE, "ou=staff", None);
+        client.settle(&txn, false);
+        let moved = client.rename(PEOPLE, "ou=people", true, Some(GROUPS));
+        for refused in [client.rename(PEOPLE, "ou=staff", true, None), in_txn, moved] {
+            assert_eq!((refused.code, &refused.text[..]), (UnwillingToPerform, text));
+        }
+        // Another spelling is the same name.
+        for spelled in ["ou=People", "OU=PEOPLE", "ou=people"] {
+            let renamed = client.rename(PEOPLE, spelled, true, None);
+            assert_eq!(renamed.code, Success, "{}", renamed.text);
+        }
+        assert_eq!(person(&mut client, &format!("uid=n,{PEOPLE}"), &["grace"]).code, ConstraintViolation);
+        // What lies above the base stays as well, from the time on when there is one.
+        let unit: Given<'_> = &[("objectClass", &["organizationalUnit"])];
+        client.must_add("ou=other,dc=example", unit);
+        assert_eq!(client.rename("ou=other,dc=example", "ou=x", true, None).code, Success);
+        client.must_add("ou=unit,dc=example", unit);
+        assert_eq!(client.rename("ou=unit,dc=example", "ou=y", true, None).code, Success);
+        client.must_add("ou=unit,dc=example", unit);
+        client.must_add("ou=deep,ou=unit,dc=example", unit);
+        let refused = client.rename("ou=unit,dc=example", "ou=z", true, None);
+        assert_eq!((refused.code, refused.text.contains("constraint deep: ")), (UnwillingToPerform, true));
+        let all = |client: &mut Client| {
+            client.search("dc=example", Scope::Subtree, "(objectClass=*)", &["*", "+"]).entries
+        };
+        if is_logged {
+            let mut again = again(&log, with_index(), &[IN_PEOPLE, deep]);
+            assert_eq!(all(&mut client), all(&mut again), "applied again");
+        }
+    }
 }
 
 #[test]
@@ -241,18 +280,6 @@ fn a_transaction_is_judged_by_the_names_that_it_gives() {
         let back = client.rename_in(&txn, &format!("ou=x,{GROUPS}"), "ou=x", Some(PEOPLE));
         assert_eq!(back.code, Success, "{}", back.text);
         assert_eq!(client.commit(&txn).code, Success);
-        // Without an entry of its name the subtree has none.
-        let txn = client.start();
-        assert_eq!(client.rename_in(&txn, PEOPLE, "ou=staff", None).code, Success);
-        let added = client.add_in(&txn, "uid=q,ou=staff,dc=example", given);
-        assert_eq!(added.code, Success, "{}", added.text);
-        assert_eq!(client.commit(&txn).code, Success);
-        // And outside of transactions: the base is the one that has the name now.
-        client.must_add("uid=r,ou=staff,dc=example", given);
-        unit(&mut client, PEOPLE);
-        client.must_add(&format!("uid=s,{PEOPLE}"), given);
-        assert_eq!(client.add(&format!("uid=t,{PEOPLE}"), given).code, ConstraintViolation);
-        client.must_add("uid=t,ou=staff,dc=example", given);
     });
 }
 

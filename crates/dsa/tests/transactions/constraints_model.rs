@@ -140,11 +140,11 @@ fn are_shared(client: &mut Client) -> bool {
     })
 }
 
-/// Of a rename: does its new name lead to the base of the subtree, or from outside into it?
+/// Of a rename: does it lead to the base of the subtree or away from it, and from outside into the subtree?
 fn leads(update: &Update) -> Option<(bool, bool)> {
     let Update::Rename(..) = update else { return None };
     let (dn, to) = names(update);
-    Some((to == PEOPLE, to.ends_with(PEOPLE) && !dn.ends_with(PEOPLE)))
+    Some((to == PEOPLE || dn == PEOPLE, to.ends_with(PEOPLE) && !dn.ends_with(PEOPLE)))
 }
 
 /// The model: what is violated is taken back by making the directory anew.
@@ -159,8 +159,8 @@ fn modelled(naive: &Naive, happened: &[&Update], updates: &[&Update]) -> Vec<Res
     let mut client = build(&accepted);
     let mut codes = Vec::new();
     for update in updates {
-        let (to_base, comes_in) = leads(update).unwrap_or_default();
-        if to_base {
+        let (is_of_base, comes_in) = leads(update).unwrap_or_default();
+        if is_of_base {
             codes.push(UnwillingToPerform);
             continue;
         }
