@@ -88,12 +88,14 @@ impl Schema {
                 return Err(NotAdded::Exists(format!("{} is defined twice in this request", judged.oid)));
             }
             let key = (*element, judged.oid.clone());
+            let replaced = self.text_of(*element, &judged.oid).filter(|_| taken.contains(&key));
+            judge::judge_names(&judged, replaced.as_deref())?;
             if !taken.contains(&key) {
                 self.judge_new(*element, &judged, &taken)?;
                 steps.added.push((*element, judged.definition.to_string()));
                 continue;
             }
-            if self.text_of(*element, &judged.oid).as_deref() == Some(&*judged.definition.to_string()) {
+            if replaced.as_deref() == Some(&*judged.definition.to_string()) {
                 taken.remove(&key);
                 continue;
             }

@@ -164,6 +164,11 @@ fn what_is_no_addition_changes_nothing() {
         &b"no definition"[..],
         b"",
         b"( a.b NAME 'a' SUP name )",
+        // No filter could name them (RFC 4512 section 1.4).
+        b"( 1.2.3.4 NAME '1abc' SUP name )",
+        b"( 1.2.3.4 NAME 'a_b' SUP name )",
+        b"( 1.2.3.4 NAME ( 'a' '-b' ) SUP name )",
+        b"( 1.2.3.4 NAME 'a.b' SUP name )",
         b"( 1.2.3.4 NAME 'a' DESC 'x\ny' SUP name )",
         b"\xff",
     ] {
@@ -174,6 +179,27 @@ fn what_is_no_addition_changes_nothing() {
     assert!(matches!(refused(&[SCORE, SCORE], &[]), NotAdded::Exists(_)));
     let circle: [&[u8]; 2] = [b"( 1.2.3.4 NAME 'a' SUP b )", b"( 1.2.3.5 NAME 'b' SUP a )"];
     assert!(matches!(refused(&circle, &[]), NotAdded::Unfit(_)));
+}
+
+/// Files of other servers have such names, and earlier versions took them in: they go on, and can be described otherwise and removed.
+#[test]
+fn what_was_taken_in_before_stays() {
+    let lines = "attributetype ( 1.2.3.4 NAME ( 'a_b' '1abc' ) SUP name )\n";
+    let file = SchemaFile { name: ADDED_FILE.into(), text: lines.into() };
+    let schema = Builder::new().standard().with_file(file).build().expect("it was accepted before");
+    let kind = |name: &[u8]| schema.find_type(name).map(|id| schema.attribute_type(id));
+    assert!(kind(b"a_b").is_some() && kind(b"1abc").is_some());
+    // Others can be added beside them, and the names stay when the rest of a definition changes.
+    add(&schema, &[TASTE], &[]).expect("it is sound");
+    let old: &[u8] = b"( 1.2.3.4 NAME ( 'a_b' '1abc' ) SUP name )";
+    let changed = |text: &'static [u8]| Changes {
+        removed: vec![(Element::AttributeType, old)],
+        added: vec![(Element::AttributeType, text)],
+    };
+    let described = changed(b"( 1.2.3.4 NAME ( 'a_b' '1abc' ) DESC 'x' SUP name )");
+    schema.plan(&described).expect("the names were there");
+    let more = changed(b"( 1.2.3.4 NAME ( 'a_b' '1abc' '2abc' ) SUP name )");
+    assert!(matches!(schema.plan(&more), Err(NotAdded::Syntax(_))));
 }
 
 #[test]
