@@ -1,5 +1,7 @@
 //! Matching rules of RFC 4517 section 4.2 and a few more that files in use name.
 
+mod fit;
+
 use crate::invalid::ia5;
 use crate::prep::{self, Edges, Part};
 use crate::{Invalid, Schema, dn, form};

@@ -148,6 +148,12 @@ fn what_is_no_addition_changes_nothing() {
         b"( 1.2.3.4 NAME 'a' EQUALITY nothingMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )",
         b"( 1.2.3.4 NAME 'a' )",
         b"( 2.5.6.6 NAME 'a' SUP name )",
+        // Rules that cannot compare the values.
+        b"( 1.2.3.4 NAME 'a' EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )",
+        b"( 1.2.3.4 NAME 'a' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )",
+        b"( 1.2.3.4 NAME 'a' ORDERING generalizedTimeOrderingMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.26 )",
+        b"( 1.2.3.4 NAME 'a' SUBSTR caseIgnoreSubstringsMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.12 )",
+        b"( 1.2.3.4 NAME 'a' SUP name EQUALITY booleanMatch )",
     ] {
         assert!(matches!(is_type(unfit), NotAdded::Unfit(_)), "{:?}", is_type(unfit));
     }
@@ -181,14 +187,21 @@ fn what_is_no_addition_changes_nothing() {
     assert!(matches!(refused(&circle, &[]), NotAdded::Unfit(_)));
 }
 
-/// Files of other servers have such names, and earlier versions took them in: they go on, and can be described otherwise and removed.
+/// Files of other servers have such names, and earlier versions took in such definitions: they go on, and can be described otherwise and removed.
 #[test]
 fn what_was_taken_in_before_stays() {
-    let lines = "attributetype ( 1.2.3.4 NAME ( 'a_b' '1abc' ) SUP name )\n";
+    let lines = "attributetype ( 1.2.3.4 NAME ( 'a_b' '1abc' ) SUP name )\n\
+        attributetype ( 1.2.3.5 NAME 'odd' EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n";
+    let of_file = Builder::new().standard().file("test", lines).build().expect("it has remarks alone");
+    let remarks: Vec<_> = of_file.warnings().iter().map(ToString::to_string).collect();
+    let remark = "test:2: matching rule 'integerMatch' does not fit the syntax 'Directory String' \
+        (1.3.6.1.4.1.1466.115.121.1.15) of 'odd'";
+    assert_eq!(remarks, [remark]);
     let file = SchemaFile { name: ADDED_FILE.into(), text: lines.into() };
     let schema = Builder::new().standard().with_file(file).build().expect("it was accepted before");
     let kind = |name: &[u8]| schema.find_type(name).map(|id| schema.attribute_type(id));
     assert!(kind(b"a_b").is_some() && kind(b"1abc").is_some());
+    assert_eq!(kind(b"odd").and_then(|kind| kind.equality), Some(crate::Rule::Integer));
     // Others can be added beside them, and the names stay when the rest of a definition changes.
     add(&schema, &[TASTE], &[]).expect("it is sound");
     let old: &[u8] = b"( 1.2.3.4 NAME ( 'a_b' '1abc' ) SUP name )";
