@@ -205,6 +205,12 @@ impl ValuesRule {
         Ok(ValuesRule { attributes, regex, min_count, max_count, max_size, url, class })
     }
 
+    /// Why no entry with values could satisfy it, if it is so. This is judged where a rule comes into force, and not of a record: what an earlier version took goes on.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let (min, max) = (self.min_count?, self.max_count?);
+        (min > max).then(|| format!("`min-count` {min} is more than `max-count` {max}"))
+    }
+
     /// Writes its words in their order.
     fn put(&self, line: &mut String) {
         words::put(line, VALUES, &self.attributes.join(","));

@@ -177,6 +177,7 @@ fn what_comes_into_force_holds_for_all_entries() {
             ("name=a unique=jpegPhoto", "no equality rule"),
             ("name=a unique=attributeTypes", "by their first component"),
             ("unique=mail", "`name` is needed"),
+            ("name=a values=mail min-count=3 max-count=2", "a: `min-count` 3 is more than `max-count` 2"),
         ] {
             let (code, text) = set(&mut client, rule);
             assert_eq!(code, ConstraintViolation, "{rule}");

@@ -4,7 +4,7 @@
 //! messages. The result is a whole record, so the last one in the log is all that counts.
 
 use crate::behaviour::FIRST_WITH_CONSTRAINTS;
-use crate::constraints::{self, InForce};
+use crate::constraints::{self, ConstraintKind, InForce};
 use crate::engine::Dsa;
 use crate::limits;
 use crate::outcome::{self, Refusal};
@@ -88,6 +88,13 @@ fn check_constraints(dsa: &Dsa, record: &Record) -> Result<(), Refusal> {
         return Err(outcome::unwilling(text));
     }
     let violation = |text| (ResultCode::ConstraintViolation, text);
+    for rule in &rules {
+        if let ConstraintKind::Values(values) = &rule.kind
+            && let Some(text) = values.contradiction()
+        {
+            return Err(violation(format!("constraint {}: {text}", rule.name)));
+        }
+    }
     let in_force = InForce::new(&rules, dsa.shard.schema()).map_err(|(_, text)| violation(text))?;
     let Some(mut reader) = Reader::register(&dsa.shard) else {
         let (code, text) = outcome::NO_READER;
