@@ -39,7 +39,7 @@ pub(crate) fn check_all(in_force: &InForce, read_point: ReadPoint<'_>) -> Result
         return Ok(());
     }
     if are_more {
-        faults.push("and more: `pando check --constraints` names all".to_owned());
+        faults.push("and more: mend these, and the same change names the next ones".to_owned());
     }
     Err(faults.join("; "))
 }
@@ -62,7 +62,7 @@ pub(crate) fn each_fault(
     }
     for sequence in &in_force.sequences {
         let counter = read_point.resolve(&sequence.counter, &mut DnCache::default());
-        if counter.ok().and_then(|id| number(sequence, &read_point.entry(id)?)).is_none() {
+        if counter.ok().and_then(|id| number(sequence, &read_point.entry(id)?).ok()).is_none() {
             let (name, counter) = (&sequence.numbers.name, outcome::quoted(&sequence.counter));
             let attribute = schema.attribute_type(sequence.next).name();
             is_ready = false;

@@ -12,11 +12,18 @@ use super::in_force::{Lacking, Sequence};
 use super::{Given, Judging};
 use model::dn::{parse_rdn, split_first};
 use model::{Description, Entry, EntryId};
+use std::num::IntErrorKind;
 use store::{EntryRef, ReadPoint, Refused, Values};
 
 /// Numbers in a row that a sequence passes over because entries have them. Each is a look into
 /// the index in the writer's role, and an add that is refused would look at them again.
 const PASSED_MAX: u64 = 256;
+
+/// What may be wrong with a counter, behind "its counter".
+const NO_NUMBER: &str = "has no number";
+const SEVERAL: &str = "has several values: it needs one, of digits alone";
+const NOT_DIGITS: &str = "has a value that is not digits alone";
+const TOO_LARGE: &str = "has a number that is too large: set it to a smaller one";
 
 impl Judging<'_> {
     /// Gives an entry that is to be added the values that it lacks. One that was judged in an
@@ -43,10 +50,12 @@ impl Judging<'_> {
                 continue;
             }
             let counter = self.find(&sequence.counter, directory).and_then(|id| directory.entry(id));
-            let counter = counter.and_then(|(entry, _)| number(sequence, &entry));
-            let Some(first) = counter else {
-                let text = format!("constraint {}: its counter has no number", sequence.numbers.name);
-                return Err(Refused::Constraint(text));
+            let first = match counter.map_or(Err(NO_NUMBER), |(entry, _)| number(sequence, &entry)) {
+                Ok(first) => first,
+                Err(why) => {
+                    let text = format!("constraint {}: its counter {why}", sequence.numbers.name);
+                    return Err(Refused::Constraint(text));
+                }
             };
             // The counter goes on behind those that are passed over, so they are passed over
             // once.
@@ -104,10 +113,20 @@ impl Judging<'_> {
 }
 
 /// What a counter says.
-pub(super) fn number(sequence: &Sequence, entry: &EntryRef<'_>) -> Option<u64> {
-    let slot = entry.shape.position(Description::plain(sequence.next))?;
-    let Values::Inline(mut values) = entry.slot(slot) else { return None };
-    let number = std::str::from_utf8(values.next()?).ok()?.parse().ok()?;
-    // Far from where a sum has no place any more.
-    (number < u64::MAX / 2).then_some(number)
+///
+/// # Errors
+/// Why it says no number, in words behind "its counter".
+pub(super) fn number(sequence: &Sequence, entry: &EntryRef<'_>) -> Result<u64, &'static str> {
+    let slot = entry.shape.position(Description::plain(sequence.next)).ok_or(NO_NUMBER)?;
+    let Values::Inline(mut values) = entry.slot(slot) else { return Err(SEVERAL) };
+    let value = values.next().ok_or(NO_NUMBER)?;
+    let parsed = std::str::from_utf8(value).ok().map(str::parse::<u64>);
+    match parsed {
+        // Far from where a sum has no place any more.
+        Some(Ok(number)) if number < u64::MAX / 2 => Ok(number),
+        Some(Ok(_)) => Err(TOO_LARGE),
+        Some(Err(error)) if *error.kind() == IntErrorKind::PosOverflow => Err(TOO_LARGE),
+        _ if values.next().is_some() => Err(SEVERAL),
+        _ => Err(NOT_DIGITS),
+    }
 }

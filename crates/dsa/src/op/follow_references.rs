@@ -41,7 +41,7 @@ pub(super) fn plan(
         match tried {
             Err(Refused::ConditionFailed) | Ok(_) => {}
             Err(refused @ Refused::MemoryLimit { .. }) => return Err(refused),
-            Err(_) => return Err(cannot_follow(writing, EntryId(*holder), references)),
+            Err(_) => return Err(cannot_follow(writing, EntryId(*holder), references, new_dn.is_some())),
         }
     }
     writing.writer.grant(referring.holders.len() * HOLDER_BYTES)?;
@@ -50,14 +50,18 @@ pub(super) fn plan(
 
 /// Neither which entry refers to it nor with which value: the client may not see that.
 #[cold]
-fn cannot_follow(writing: &Writing<'_, '_>, holder: EntryId, references: &[Reference]) -> Refused {
+fn cannot_follow(
+    writing: &Writing<'_, '_>,
+    holder: EntryId,
+    references: &[Reference],
+    is_rename: bool,
+) -> Refused {
     let Some(Reference { constraint, description, .. }) = references.first() else {
         return Refused::ConditionFailed;
     };
     let attribute = writing.dsa.shard.schema().attribute_type(description.attribute_type).name();
-    let text = format!(
-        "constraint {constraint}: an entry that refers to it cannot have another {attribute}, or none"
-    );
+    let what = if is_rename { "cannot have another" } else { "would lose its last" };
+    let text = format!("constraint {constraint}: an entry that refers to it {what} {attribute}");
     let view = writing.writer.view();
     let entry = view.entry(holder).filter(|_| planted::is(holes::CONSTRAINT_SHOWS_REFERRING));
     Refused::Constraint(match entry {

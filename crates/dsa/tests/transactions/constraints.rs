@@ -359,6 +359,19 @@ fn entries_that_are_added_get_the_next_number_once() {
             (refused.code, &refused.text[..]),
             (ConstraintViolation, "constraint ids: its counter has no number")
         );
+        // What it has instead is said.
+        client.must_add(COUNTER, &[("objectClass", &["device"])]);
+        for (values, said) in [
+            (&["10 11"][..], "has a value that is not digits alone"),
+            (&["a", "b"], "has several values: it needs one, of digits alone"),
+            (&["18446744073709551616"], "has a number that is too large: set it to a smaller one"),
+            (&["9223372036854775807"], "has a number that is too large: set it to a smaller one"),
+        ] {
+            assert_eq!(client.modify(COUNTER, &[(Replace, "serialNumber", values)]).code, Success);
+            let refused = client.add(&dn(9), ACCOUNT);
+            let text = format!("constraint ids: its counter {said}");
+            assert_eq!((refused.code, refused.text), (ConstraintViolation, text));
+        }
         if is_logged {
             let all = |client: &mut Client| {
                 client.search("dc=example", Scope::Subtree, "(objectClass=*)", &["*", "+"]).entries

@@ -182,7 +182,7 @@ fn constraints_on_values_come_into_force_if_all_entries_are_so() {
     let refused = client.modify("cn=config", &[(Replace, ATTRIBUTE, &["name=a values=l max-count=1"])]);
     let named = violated(&refused).matches("constraint a: more than 1 values of l, ").count();
     assert!(
-        named == 10 && refused.text.ends_with("`pando check --constraints` names all"),
+        named == 10 && refused.text.ends_with("mend these, and the same change names the next ones"),
         "{}",
         refused.text
     );
