@@ -21,7 +21,7 @@ use crate::identity::Identity;
 use crate::indexing::Indexing;
 use crate::journal::{Journal, Updates};
 use crate::lifetimes::Lifetimes;
-use crate::limits::Limits;
+use crate::limits::{Limits, MemoryNotReserved};
 use crate::monitor::Monitor;
 use crate::node_settings::NodeSettings;
 use crate::own_entry::OwnEntry;
@@ -74,6 +74,7 @@ pub struct Dsa {
     pub(crate) user_searches: Arc<UserSearches>,
     pub(crate) held: Held,
     pub(crate) limits: Limits,
+    pub(crate) memory_not_reserved: MemoryNotReserved,
     pub(crate) strengths: Strengths,
     pub(crate) identities: Identities,
     pub(crate) password_pool: Arc<Pool>,
@@ -235,6 +236,11 @@ impl Dsa {
     /// Limits of clients, as they are in force.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// That less memory is in force than was chosen.
+    pub fn memory_not_reserved(&self) -> &MemoryNotReserved {
+        &self.memory_not_reserved
     }
 
     /// How much of updates is on its way through the log.

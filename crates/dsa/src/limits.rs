@@ -9,7 +9,7 @@
 //! A search takes its limits of size and time with the rules ([`crate::access`]); what one address may do is with the addresses ([`crate::peers`]).
 
 use access::Network;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Seconds for which a search holds old versions, if nothing else is chosen.
 const HELD_SECONDS_MAX: u32 = 60;
@@ -153,6 +153,30 @@ impl Number {
     }
 }
 
+/// That this node goes by less memory than was chosen for the directory, for it has no address space for that.
+/// Each chosen number is reported once.
+#[derive(Debug, Default)]
+pub struct MemoryNotReserved {
+    /// What was chosen in bytes; 0 while that is in force.
+    chosen: AtomicU64,
+    is_due: AtomicBool,
+}
+
+impl MemoryNotReserved {
+    pub(crate) fn note(&self, chosen: u64, in_force: u64) {
+        let noted = if chosen > in_force { chosen } else { 0 };
+        if self.chosen.swap(noted, Ordering::Relaxed) != noted {
+            self.is_due.store(noted != 0, Ordering::Release);
+        }
+    }
+
+    /// What was chosen in bytes, if that is to be reported.
+    pub fn take(&self) -> Option<u64> {
+        let is_due = self.is_due.load(Ordering::Relaxed) && self.is_due.swap(false, Ordering::Acquire);
+        is_due.then(|| self.chosen.load(Ordering::Relaxed))
+    }
+}
+
 /// Limits in force. See [`Patience`], [`ClientLimits`] and [`SearchLimits`] for what each means.
 #[derive(Debug, Default)]
 pub struct Limits {
@@ -214,6 +238,22 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_is_not_reserved_is_reported_once() {
+        let memory = MemoryNotReserved::default();
+        memory.note(7, 7);
+        assert_eq!(memory.take(), None);
+        // Each change of any setting notes it again.
+        memory.note(9, 7);
+        memory.note(9, 7);
+        assert_eq!((memory.take(), memory.take()), (Some(9), None));
+        memory.note(9, 7);
+        assert_eq!(memory.take(), None);
+        memory.note(7, 7);
+        memory.note(9, 7);
+        assert_eq!(memory.take(), Some(9));
+    }
 
     #[test]
     fn what_nobody_has_chosen_is_a_share_of_the_memory_of_the_directory() {

@@ -18,7 +18,7 @@ use crate::held::Held;
 use crate::identities::Identities;
 use crate::indexing::Indexing;
 use crate::lifetimes::Lifetimes;
-use crate::limits::{self, Limits};
+use crate::limits::{self, Limits, MemoryNotReserved};
 use crate::monitor::Monitor;
 use crate::offer::Offer;
 use crate::password::nobody::Nobody;
@@ -114,8 +114,10 @@ impl Dsa {
         let lifetimes = Lifetimes::new(choices.lifetimes, &shard);
         let followers = FollowerLimits::new(choices.followers, &shard);
         let refusals = Arc::default();
-        let (of_clients, memory) = (&choices.limits.clients, choices.memory_bytes_max());
-        shard.limit_memory(memory);
+        let of_clients = &choices.limits.clients;
+        let memory = shard.limit_memory(choices.memory_bytes_max());
+        let memory_not_reserved = MemoryNotReserved::default();
+        memory_not_reserved.note(choices.memory_bytes_max(), memory);
         let client_memory = ClientMemory::new(limits::client_memory(of_clients.memory_bytes_max, memory));
         Ok(Arc::new(Dsa {
             shard,
@@ -140,6 +142,7 @@ impl Dsa {
             intents: Arc::default(),
             held: Held::default(),
             limits: Limits::new(&choices.limits, memory),
+            memory_not_reserved,
             identities: Identities::new(&choices.identities),
             password_pool: Arc::default(),
             password_forms: Forms::default(),

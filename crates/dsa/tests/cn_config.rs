@@ -178,7 +178,12 @@ fn memory_that_no_address_space_is_reserved_for_is_refused() {
     let beyond = (reserved + 1).to_string();
     let (code, text) = change(&mut client, Replace, "pandoMemoryMax", &[&beyond]);
     assert_eq!(code, ResultCode::UnwillingToPerform, "{text}");
-    assert!(text.contains(&format!("reserved for {reserved} bytes")) && text.contains("restart"), "{text}");
+    assert!(
+        text.contains(&format!("reserved for {reserved} bytes"))
+            && text.contains("restart")
+            && text.contains("cluster"),
+        "{text}"
+    );
     let (code, text) = change(&mut client, Replace, "pandoMemoryMax", &["31MiB"]);
     assert_eq!((code, text.contains("at least 32 MiB")), (ResultCode::ConstraintViolation, true), "{text}");
     assert_eq!(
@@ -190,6 +195,31 @@ fn memory_that_no_address_space_is_reserved_for_is_refused() {
         ResultCode::Success
     );
     assert_eq!(client.dsa.shard().memory_bytes_max(), reserved);
+}
+
+/// A record of a cluster may say more than this node has reserved.
+#[test]
+fn a_node_goes_by_the_memory_that_it_has_reserved_and_reports_it_once() {
+    let mut wanted = config();
+    wanted.store.memory_bytes_max = 1 << 30;
+    wanted.settings.configured.limits.clients.memory_bytes_max = None;
+    wanted.settings.configured.memory_max = Some(1 << 50);
+    let client = Client::with(wanted);
+    let in_force = client.dsa.shard().memory_bytes_reserved();
+    assert!(in_force < 1 << 50);
+    assert_eq!(client.dsa.shard().memory_bytes_max(), in_force);
+    assert_eq!(client.dsa.memory_not_reserved().take(), Some(1 << 50));
+    assert_eq!(client.dsa.memory_not_reserved().take(), None);
+}
+
+#[test]
+fn the_entry_of_the_changes_of_a_node_is_read_only() {
+    let mut client = Client::new();
+    for dn in ["cn=node,cn=config", "CN=Node, cn=config"] {
+        let refused = client.modify(dn, &[(Replace, "description", &["x"])]);
+        assert_eq!(refused.code, ResultCode::UnwillingToPerform, "{}", refused.text);
+        assert!(refused.text.contains("made in cn=config"), "{}", refused.text);
+    }
 }
 
 /// A default that is no value is shown as none, and comes back.

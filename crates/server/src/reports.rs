@@ -16,6 +16,12 @@ pub(crate) fn look_after_memory(worker: &Worker, now: Now) {
     if let Some(notice) = worker.memory_notice(now) {
         report_limit(&notice);
     }
+    let agent = worker.agent();
+    if let Some(chosen) = agent.memory_not_reserved().take() {
+        let in_force = agent.shard().memory_bytes_max();
+        let text = "no address space is reserved for memory-max: less is in force here";
+        tracing::warn!(chosen, in_force, "{text} until a start");
+    }
     let ended = worker.look_after_memory(now);
     let (reported, others) = ended.split_at(ended.len().min(ENDED_REPORTED_MAX));
     reported.iter().for_each(|search| report_end(search, now));

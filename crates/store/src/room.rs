@@ -52,9 +52,11 @@ impl Shard {
     }
 
     /// Sets another limit, [`Shard::memory_bytes_reserved`] at most. Nothing is freed by a lower one: the next update that needs room cleans, and is
-    /// refused where that does not help. What was logged is applied by any limit.
-    pub fn limit_memory(&self, bytes_max: u64) {
-        self.memory_limit.bytes_max.store(bytes_max.min(self.memory_limit.bytes_reserved), Ordering::Relaxed);
+    /// refused where that does not help. What was logged is applied by any limit. Returns the one that is in force.
+    pub fn limit_memory(&self, bytes_max: u64) -> u64 {
+        let in_force = bytes_max.min(self.memory_limit.bytes_reserved);
+        self.memory_limit.bytes_max.store(in_force, Ordering::Relaxed);
+        in_force
     }
 
     /// The highest limit that address space was reserved for, in bytes: that of the start, or as much as the machine has.

@@ -14,7 +14,7 @@ mod setting;
 
 pub(crate) use setting::put;
 
-use crate::config_entry;
+use crate::config_entry::{self, NODE_DN};
 use crate::engine::Dsa;
 use crate::identity::Identity;
 use crate::indexing::{IndexChange, NotTaken, parse};
@@ -74,7 +74,10 @@ fn change(
     (identity, now): (&Identity, Now),
     is_checked_only: bool,
 ) -> Result<Option<SettingsChange>, Refusal> {
-    // The one entry is `cn=config`; what lies below it is not there.
+    // Other entries are there to be read.
+    if is_node_entry(dsa.shard.schema(), modify.dn) {
+        return Err(unwilling("changes of settings are made in cn=config"));
+    }
     if !dsa.system.is_config(modify.dn) {
         return Err((ResultCode::NoSuchObject, "the configuration has no such entry".to_owned()));
     }
@@ -99,6 +102,14 @@ fn change(
         _ if settings == described().count() => setting::change(dsa, modify, (author, now), is_checked_only),
         _ => Err(unwilling("one request can change settings or indexes, not both")),
     }
+}
+
+/// Is this the name of the entry that has the changes of settings of this server?
+fn is_node_entry(schema: &Schema, dn: &[u8]) -> bool {
+    let (mut asked, mut own) = (Vec::new(), Vec::new());
+    let are_names =
+        schema.normalise_dn(dn, &mut asked).and(schema.normalise_dn(NODE_DN.as_bytes(), &mut own));
+    are_names.is_ok() && asked == own
 }
 
 /// Asks for indexes. Where one that is configured is dropped, that goes through the log first: the next start is not to build it again.

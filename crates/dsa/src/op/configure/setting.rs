@@ -112,7 +112,8 @@ fn check_memory(dsa: &Dsa, record: &Record) -> Result<(), Refusal> {
         Some(chosen) => {
             let text = format!(
                 "`{MEMORY_MAX}`: at the start address space was reserved for {reserved} bytes: for {chosen} set it in the \
-                 configuration file or as a flag, and restart"
+                 configuration file or as a flag, and restart. A node of a cluster reserves as much as its machine has: restart it with \
+                 more, or ask a node that has reserved more"
             );
             Err((ResultCode::UnwillingToPerform, text))
         }
@@ -153,8 +154,10 @@ pub(crate) fn put(dsa: &Dsa, record: Record, now: Now) -> Result<(), String> {
 }
 
 /// Those of searches go with the rules. Memory comes first: limits that nobody has chosen are shares of it.
-fn put_limits(dsa: &Dsa, choices: &limits::Choices, memory_bytes_max: u64) {
-    dsa.shard.limit_memory(memory_bytes_max);
+/// A node that has reserved less goes by that, with the shares too.
+fn put_limits(dsa: &Dsa, choices: &limits::Choices, chosen: u64) {
+    let memory_bytes_max = dsa.shard.limit_memory(chosen);
+    dsa.memory_not_reserved.note(chosen, memory_bytes_max);
     dsa.limits.put(choices, memory_bytes_max);
     dsa.peers.put(&choices.clients);
     dsa.throttle.put(choices.clients.update_bytes_max);
