@@ -78,3 +78,29 @@ fn what_was_answered_is_there_after_each_step() {
         }
     }
 }
+
+/// The file may have the record that was refused. A client that asks for the one before must get it at the next start too.
+#[test]
+fn after_a_failed_write_the_next_one_writes() {
+    let made = SimDisk::new(7);
+    drop(open(&made).expect("the disk is whole"));
+    let all = made.copy();
+    let before = all.operations();
+    write_all(&all, &mut 0);
+    let steps = all.operations() - before;
+    for step in 1..=steps {
+        let disk = made.copy();
+        let at = disk.operations() + step;
+        let data = open(&disk).expect("the disk is whole");
+        let file = data.node_settings().expect("it is whole");
+        file.write(record(1)).expect("the disk is whole");
+        disk.set_faults(Faults { fail_at: Some((at, ErrorKind::Other)), ..Faults::default() });
+        let is_refused = file.write(record(2)).is_err();
+        disk.set_faults(Faults::default());
+        assert_eq!(file.is_certain(), !is_refused);
+        file.write(record(1)).expect("the disk is whole");
+        assert!(file.is_certain());
+        disk.lose_power();
+        assert_eq!(found(&disk), 1, "step {step} of {steps}");
+    }
+}

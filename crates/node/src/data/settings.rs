@@ -12,7 +12,7 @@ use dsa::settings::{Record, Texts};
 use env::disk::Disk;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use toml::{Table, Value};
 
 pub(super) const NAME: &str = "settings";
@@ -36,7 +36,14 @@ pub struct SettingsFile {
     head: &'static str,
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    record: Mutex<Record>,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    record: Record,
+    /// Has the file that? A write that failed may have replaced it.
+    is_certain: bool,
 }
 
 impl Data {
@@ -71,7 +78,7 @@ impl Data {
             head,
             disk: Arc::clone(&self.disk),
             dir: self.dir.clone(),
-            record: Mutex::new(found.unwrap_or_default()),
+            held: Mutex::new(Held { record: found.unwrap_or_default(), is_certain: true }),
         })
     }
 }
@@ -130,18 +137,28 @@ fn text_of(head: &str, record: &Record) -> String {
 impl SettingsFile {
     /// What is recorded.
     pub fn record(&self) -> Record {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().record.clone()
     }
 
-    /// Replaces the record, if it is another. Durable when it returns.
+    /// Has the file what is recorded? After a write that failed it may have what was not written.
+    pub fn is_certain(&self) -> bool {
+        self.lock().is_certain
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the record, if it is another or the write before failed. Durable when it returns.
     ///
     /// # Errors
-    /// What the disk says.
+    /// What the disk says. The file may have the new record then.
     pub fn write(&self, record: Record) -> io::Result<()> {
-        let mut now = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        if record != *now {
+        let mut held = self.lock();
+        if record != held.record || !held.is_certain {
+            held.is_certain = false;
             write_text(&*self.disk, &self.dir, self.name, &text_of(self.head, &record))?;
-            *now = record;
+            *held = Held { record, is_certain: true };
         }
         Ok(())
     }
