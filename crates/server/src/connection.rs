@@ -217,6 +217,12 @@ impl<S: Stream> Connection<S> {
                 }
                 ready!(self.poll_pause(cx));
             }
+            // A client that sends one request after the other leaves no other place between two of them.
+            if self.state == State::Idle
+                && let Some(notification) = self.member.notification.take()
+            {
+                self.take_notification(notification);
+            }
             let Ok(input) = self.receive(cx) else { return Poll::Ready(Turn::Abort) };
             self.ended |= input == Input::End;
             if !matches!(input, Input::Some(_)) && !self.go_on() && !self.take_notices(cx) {
