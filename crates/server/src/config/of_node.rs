@@ -79,8 +79,9 @@ impl Config {
 
     /// What is wrong with these settings in a cluster.
     pub fn not_of_a_cluster(&self) -> Option<String> {
-        let text = "a node of a cluster that cannot write its log must not answer as one that has everything: leave it at `exit`";
-        (self.on_log_failure == OnLogFailure::ReadOnly).then(|| format!("--on-log-failure: {text}"))
+        let text = "`on-log-failure`: a node of a cluster that cannot write its log must not answer as one that has everything: leave it at `exit`. \
+                    What file, flags or the record of this server say otherwise, a start with `--on-log-failure exit` overrides";
+        (self.on_log_failure == OnLogFailure::ReadOnly).then(|| text.to_owned())
     }
 }
 
