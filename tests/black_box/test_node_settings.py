@@ -1,6 +1,7 @@
 """Settings of one server that are changed while it runs: in force at once, recorded beside the directory, and in no copy of it."""
 
 import json
+import os
 import select
 import threading
 import time
@@ -240,7 +241,7 @@ def test_a_request_is_about_this_server_or_about_the_directory(fresh):
         with pytest.raises(ldap.UNWILLING_TO_PERFORM, match="pandoLogKeepFiles"):
             client.modify_s(CONFIG, [(ldap.MOD_REPLACE, "pandoLogKeepFiles", b"8"), (ldap.MOD_REPLACE, other, value)])
     assert shown(fresh, "pandoLogKeepFiles") == ["0"] and shown(fresh, "pandoTxnAgeMax") == ["60000"]
-    with pytest.raises(ldap.NO_SUCH_OBJECT):
+    with pytest.raises(ldap.UNWILLING_TO_PERFORM, match="made in cn=config"):
         client.modify_s(NODE, [(ldap.MOD_REPLACE, "pandoLogKeepFiles", b"8")])
 
 
@@ -256,9 +257,46 @@ def test_a_file_that_cannot_be_opened_refuses_the_change(keep, tmp_path):
     file = tmp_path / "pando.toml"
     file.write_text(f'[log]\naccess-file = "{tmp_path}/none/access.log"\naccess = "off"\n')
     here = keep("--config", file)
-    refused = config(here, "set", "log.access", "all", code=1)
-    assert "log.access-file" in refused.err and shown(here, "pandoLogAccess") == ["off"]
+    for dry_run in (["--dry-run"], []):
+        refused = config(here, "set", "log.access", "all", *dry_run, code=1)
+        assert "log.access-file" in refused.err
+    assert shown(here, "pandoLogAccess") == ["off"]
     assert not (keep.data / "settings-of-node").exists()
+
+
+def test_a_reader_of_a_fifo_sees_no_end_when_the_log_is_switched_on(logged):
+    os.mkfifo(logged.path)
+    fifo = os.open(logged.path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        here = logged()
+        config(here, "set", "log.access", "all", "--dry-run")
+        watch = select.poll()
+        watch.register(fifo, select.POLLIN)
+        assert watch.poll(0) == [], "nobody has written or gone"
+        config(here, "set", "log.access", "all")
+        read, end = b"", time.monotonic() + PATIENCE
+        while b'"op":"search"' not in read:
+            assert time.monotonic() < end, read
+            shown(here, "pandoLogAccess")
+            for _, events in watch.poll(20):
+                assert not events & select.POLLHUP, "the log goes on"
+                read += os.read(fifo, 1 << 16)
+        here.end()
+    finally:
+        os.close(fifo)
+
+
+def test_a_client_that_always_has_a_request_on_its_way_is_logged(logged):
+    here = logged(ldif="people.ldif")
+    client = connect(here)
+    ask = lambda: client.search(PEOPLE, ldap.SCOPE_SUBTREE, "(!(ou=late))")  # noqa: E731
+    asked = [ask() for _ in range(50)]
+    config(here, "set", "log.access", "all")
+    end = time.monotonic() + PATIENCE
+    while not any(line.get("filter") == "(!(ou=late))" for line in lines_of(logged.path)):
+        assert time.monotonic() < end
+        asked.append(ask())
+        client.result(asked.pop(0))
 
 
 def test_in_memory_a_change_holds_as_long_as_the_process(server):

@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Octets that a pipe takes at once if it takes any (PIPE_BUF).
@@ -43,6 +43,11 @@ impl LogFile {
         let file = appending().open(path)?;
         let is_regular = file.metadata()?.is_file();
         Ok(LogFile { path: Some(path.to_owned()), file, is_regular })
+    }
+
+    /// Is it a FIFO? Each end of writing is seen by its reader.
+    pub fn is_fifo(path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
     }
 
     /// Standard error.

@@ -22,7 +22,7 @@ use env::task;
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tls::ClientUse;
 use tokio::sync::watch;
 
@@ -84,11 +84,12 @@ pub async fn serve_until(
     let tellers: Vec<_> = threads.iter().map(IoThread::log_teller).collect();
     // The settings outlive this.
     let writer = Arc::downgrade(&writer);
-    own.tell_of_access(move |access, begins| {
-        let Some(writer) = writer.upgrade() else { return Ok(()) };
-        let mut feeds = writer.feeds(access, begins, tellers.len())?;
+    let preparing = Weak::clone(&writer);
+    let prepare = move || preparing.upgrade().map_or(Ok(()), |writer| writer.prepare());
+    own.tell_of_access(prepare, move |access, begins| {
+        let Some(writer) = writer.upgrade() else { return };
+        let mut feeds = writer.feeds(access, begins, tellers.len());
         tellers.iter().for_each(|tell| tell(access, feeds.pop()));
-        Ok(())
     });
     dsa.change_node_settings_by(own);
     if let Some(words) = &words {

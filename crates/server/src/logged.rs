@@ -56,12 +56,12 @@ pub fn serve_logged(
         let run = beside.as_ref().map(|beside| |main| beside.links.run(main));
         let run: Option<RunTask<'_>> = run.as_ref().map(|run| run as _);
         let own = Arc::clone(&endpoints.own);
+        own.end_by(move || over.notify_one());
         own.change_snapshots(Arc::clone(committer.snapshot_limits()));
         Thread::start(committer, snapshots, SystemClock::start(), run, move |failed| {
             tracing::error!("{failed}");
-            match own.on_log_failure() {
-                OnLogFailure::Exit => over.notify_one(),
-                OnLogFailure::ReadOnly => tracing::error!("searches are answered, writes are refused"),
+            if own.log_failed() == OnLogFailure::ReadOnly {
+                tracing::error!("searches are answered, writes are refused");
             }
         })?
     };

@@ -2,7 +2,7 @@
 //!
 //! Why it is so: `docs/decisions/0116-settings-of-a-node.md`.
 
-use crate::config::{Change, Config, Key, OnLogFailure, access_word, changeable};
+use crate::config::{Change, Config, Key, OnLogFailure, changeable};
 use crate::logs::{Access, InForce};
 use dsa::node_settings::{KeyChange, NodeKey, NodeSettings};
 use dsa::settings::{Author, Difference, Record};
@@ -31,15 +31,22 @@ pub struct OwnSettings {
     logs: Arc<InForce>,
     /// See `on-log-failure`.
     exits: AtomicBool,
+    /// Has the log of the directory failed?
+    has_log_failed: AtomicBool,
+    /// What ends the server then, if the directory has a log.
+    end: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// When snapshots are due, if there are some.
     snapshots: OnceLock<Arc<SnapshotLimits>>,
     /// What tells threads which operations are logged.
-    teller: OnceLock<Box<Teller>>,
+    teller: OnceLock<Teller>,
 }
 
-/// Tells all threads which operations are logged from now on, and whether none were before. It fails when the system has no thread, or a file cannot be
-/// written.
-type Teller = dyn Fn(Access, bool) -> io::Result<()> + Send + Sync;
+struct Teller {
+    /// Comes before operations are logged that were not before. It fails when the system has no thread.
+    prepare: Box<dyn Fn() -> io::Result<()> + Send + Sync>,
+    /// Tells all threads which operations are logged from now on, and whether none were before.
+    tell: Box<dyn Fn(Access, bool) + Send + Sync>,
+}
 
 struct State {
     record: Record,
@@ -81,6 +88,8 @@ impl OwnSettings {
             changing: Mutex::new(()),
             logs: Arc::new(InForce::new(now.logs.clone())),
             exits: AtomicBool::new(now.on_log_failure == OnLogFailure::Exit),
+            has_log_failed: AtomicBool::new(false),
+            end: OnceLock::new(),
             snapshots: OnceLock::new(),
             teller: OnceLock::new(),
             state: Mutex::new(State { record, now: now.clone() }),
@@ -100,20 +109,43 @@ impl OwnSettings {
         &self.logs
     }
 
-    /// What to do when the log fails.
-    pub(crate) fn on_log_failure(&self) -> OnLogFailure {
-        if self.exits.load(Ordering::Relaxed) { OnLogFailure::Exit } else { OnLogFailure::ReadOnly }
+    /// Ends the server by this if the log fails, or has failed when it is asked to end.
+    ///
+    /// # Panics
+    /// When it was called before.
+    pub(crate) fn end_by(&self, end: impl Fn() + Send + Sync + 'static) {
+        assert!(self.end.set(Box::new(end)).is_ok(), "a server has one log");
     }
 
-    /// Calls this with what is logged of operations, when that changes.
+    /// The log has failed. Returns what is done about it; the end has begun if it is that.
+    pub(crate) fn log_failed(&self) -> OnLogFailure {
+        self.has_log_failed.store(true, Ordering::SeqCst);
+        self.end_if_asked();
+        if self.exits.load(Ordering::SeqCst) { OnLogFailure::Exit } else { OnLogFailure::ReadOnly }
+    }
+
+    /// One order of all four accesses: of a failure and a change at the same time the later one sees both.
+    fn end_if_asked(&self) {
+        if self.exits.load(Ordering::SeqCst)
+            && self.has_log_failed.load(Ordering::SeqCst)
+            && let Some(end) = self.end.get()
+        {
+            end();
+        }
+    }
+
+    /// Calls `tell` with what is logged of operations, and whether none were before, when that changes. `prepare` comes before a change that is
+    /// to begin the log is recorded, and does all of it that can fail.
     ///
     /// # Panics
     /// When it was called before.
     pub(crate) fn tell_of_access(
         &self,
-        teller: impl Fn(Access, bool) -> io::Result<()> + Send + Sync + 'static,
+        prepare: impl Fn() -> io::Result<()> + Send + Sync + 'static,
+        tell: impl Fn(Access, bool) + Send + Sync + 'static,
     ) {
-        assert!(self.teller.set(Box::new(teller)).is_ok(), "the settings of one server are one server's");
+        let teller = Teller { prepare: Box::new(prepare), tell: Box::new(tell) };
+        assert!(self.teller.set(teller).is_ok(), "the settings of one server are one server's");
     }
 
     /// Changes by these when snapshots are due.
@@ -174,19 +206,22 @@ impl OwnSettings {
         Ok((record, next))
     }
 
+    /// Puts a change in force. Nothing of it can fail: it is recorded.
     fn put(&self, before: &Config, next: &Config) {
         self.logs.put(next.logs.clone());
         let (was, access) = (before.logs.access(), next.logs.access());
         if was != access
-            && let Some(tell) = self.teller.get()
-            && let Err(error) = tell(access, was == Access::Off)
+            && let Some(teller) = self.teller.get()
         {
-            tracing::error!(%error, "log.access: {}", access_word(access));
+            (teller.tell)(access, was == Access::Off);
         }
         if let Some(snapshots) = self.snapshots.get() {
             snapshots.put(next.snapshot_after, next.snapshot_interval_ms());
         }
-        self.exits.store(next.on_log_failure == OnLogFailure::Exit, Ordering::Relaxed);
+        self.exits.store(next.on_log_failure == OnLogFailure::Exit, Ordering::SeqCst);
+        if before.on_log_failure != next.on_log_failure {
+            self.end_if_asked();
+        }
     }
 }
 
@@ -224,16 +259,28 @@ impl NodeSettings for OwnSettings {
             (state.now.clone(), state.record.clone())
         };
         let (record, next) = self.worked_out(author, asked, (&now, &recorded))?;
-        if is_checked_only || record == recorded {
-            return Ok(());
-        }
-        if now.logs.access() == Access::Off && next.logs.access() != Access::Off {
+        let begins_log = now.logs.access() == Access::Off && next.logs.access() != Access::Off;
+        if begins_log {
             let opened = next.logs.try_access_file();
             opened.map_err(|error| (ResultCode::Unavailable, format!("log.access-file: {error}")))?;
         }
+        let is_certain = self.file.as_ref().is_none_or(SettingsFile::is_certain);
+        if is_checked_only || (record == recorded && is_certain) {
+            return Ok(());
+        }
+        // What can fail comes before the record: what that has is in force.
+        if begins_log && let Some(teller) = self.teller.get() {
+            let prepared = (teller.prepare)();
+            prepared.map_err(|error| (ResultCode::Unavailable, format!("log.access: {error}")))?;
+        }
         if let Some(file) = &self.file {
             let written = file.write(record.clone());
-            written.map_err(|error| (ResultCode::Unavailable, cannot_be_written(&error)))?;
+            // The new file may be there although its name is not safe.
+            let refusal = |error| {
+                let text = "the change is not in force now, but may be from the next start on";
+                (ResultCode::Unavailable, format!("{}; {text}", cannot_be_written(&error)))
+            };
+            written.map_err(refusal)?;
         }
         self.put(&now, &next);
         *self.lock() = State { record, now: next };
@@ -301,7 +348,45 @@ mod tests {
         let refused = own.change(ADMIN, &[asked(&own, "on-log-failure", "exit", "read-only")], false);
         assert_eq!(refused.expect_err("the folder is gone").0, ResultCode::Unavailable);
         assert_eq!((held(&own, "on-log-failure"), own.history().len()), ("exit".to_owned(), 0));
-        assert_eq!(own.on_log_failure(), OnLogFailure::Exit);
+        assert_eq!(own.log_failed(), OnLogFailure::Exit);
+    }
+
+    #[test]
+    fn a_log_that_cannot_begin_is_refused_and_not_recorded() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let own = own(dir.path());
+        // On standard error there is a place for it, but no thread.
+        own.tell_of_access(|| Err(io::Error::other("no thread")), |_, _| panic!("it has not begun"));
+        let mut on = [asked(&own, "log.access", "", "all")];
+        on[0].before = own.values()[on[0].key].clone();
+        let refused = own.change(ADMIN, &on, false).expect_err("there is no thread");
+        assert!(refused.0 == ResultCode::Unavailable && refused.1.contains("no thread"), "{refused:?}");
+        assert_eq!((own.logs().now().access(), own.history().len()), (Access::Off, 0));
+    }
+
+    #[test]
+    fn an_end_that_is_asked_for_after_the_log_has_failed_comes() {
+        let own = OwnSettings::in_memory(&Config::default());
+        let ends = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ends);
+        own.end_by(move || end.store(true, Ordering::SeqCst));
+        own.change(ADMIN, &[asked(&own, "on-log-failure", "exit", "read-only")], false).expect("it is good");
+        assert_eq!((own.log_failed(), ends.load(Ordering::SeqCst)), (OnLogFailure::ReadOnly, false));
+        own.change(ADMIN, &[asked(&own, "on-log-failure", "read-only", "exit")], false).expect("it is good");
+        assert!(ends.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_dry_run_tries_the_file() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let file = dir.path().join("missing").join("log").display().to_string();
+        let mut config = Config::default();
+        config.set("log.access-file", &[file]).expect("it is good");
+        config.set("log.access", &["off".to_owned()]).expect("it is good");
+        let own = OwnSettings::in_memory(&config);
+        let on = [asked(&own, "log.access", "off", "all")];
+        let refused = own.change(ADMIN, &on, true).expect_err("there is no folder");
+        assert!(refused.0 == ResultCode::Unavailable && refused.1.contains("log.access-file"), "{refused:?}");
     }
 
     #[test]

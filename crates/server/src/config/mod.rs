@@ -30,7 +30,6 @@ pub use listener::{Listener, TlsUse};
 pub use record::{Change, Given};
 pub use tokens::OfTokens;
 pub use value::OnLogFailure;
-pub(crate) use value::access_word;
 
 use crate::logs::Destination;
 use crate::{Options, logs};

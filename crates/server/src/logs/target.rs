@@ -29,6 +29,8 @@ pub(super) struct Target {
     sink: Option<Sink>,
     /// What a file begins with, and what a start puts behind what is there.
     header: Vec<u8>,
+    /// Was the header put since lines were wanted? It is put with the first sink.
+    has_header: bool,
     pub(super) lines: Vec<u8>,
     looked_ns: u64,
     /// A time of which the file has lines, in milliseconds since 1970: when it was begun, or written last before it was opened.
@@ -75,12 +77,15 @@ fn of_ms(destination: Option<&Destination>, sink: &Sink, now_ms: u64) -> u64 {
     }
 }
 
-/// Can lines go there?
+/// Can lines go there? A file that is missing is made. A FIFO is not tried: its reader would take the end of the trial for that of the log.
 ///
 /// # Errors
 /// Why not.
 pub(super) fn try_open(destination: Option<&Destination>) -> io::Result<()> {
-    Sink::open(destination).map(drop)
+    match destination {
+        Some(Destination::File(path)) if LogFile::is_fifo(path) => Ok(()),
+        _ => Sink::open(destination).map(drop),
+    }
 }
 
 impl Target {
@@ -98,22 +103,46 @@ impl Target {
             let place = destination.as_ref().map(Destination::to_string).unwrap_or_default();
             io::Error::other(format!("{key}: {place}: {error}"))
         })?;
-        let of_ms = of_ms(destination.as_ref(), &sink, now_ms);
-        let lines = header.clone();
-        Ok(Target {
+        let mut target = Target::new((key, stream), destination, rotation, (origin, header, now_ms));
+        target.of_ms = of_ms(target.destination.as_ref(), &sink, now_ms);
+        target.lines = target.header.clone();
+        target.has_header = true;
+        target.sink = Some(sink);
+        Ok(target)
+    }
+
+    /// The same of one that is opened with the first write, and tried again while it cannot be: lines wait for it up to the bound.
+    pub(super) fn new(
+        (key, stream): (&'static str, Stream),
+        destination: Option<Destination>,
+        rotation: Rotation,
+        (origin, header, now_ms): (Origin, Vec<u8>, u64),
+    ) -> Target {
+        Target {
             key,
             stream,
             destination,
             rotation,
             origin,
-            sink: Some(sink),
+            sink: None,
             header,
-            lines,
+            has_header: false,
+            lines: Vec::new(),
             looked_ns: 0,
-            of_ms,
+            of_ms: now_ms,
             failures: Seldom::default(),
             message: Vec::new(),
-        })
+        }
+    }
+
+    /// Lines are of another start of the log from here on. Those of the earlier one that wait stay before them.
+    pub(super) fn begin_again(&mut self, header: Vec<u8>) {
+        if !self.has_header {
+            self.lines.splice(0..0, self.header.drain(..));
+        }
+        self.header = header;
+        self.lines.extend_from_slice(&self.header);
+        self.has_header = true;
     }
 
     /// May more lines be made?
@@ -143,8 +172,9 @@ impl Target {
                 if let Some(sink) = &self.sink {
                     self.of_ms = of_ms(self.destination.as_ref(), sink, now.wall_ms);
                 }
-                if self.sink.as_ref().is_some_and(Sink::is_empty) {
+                if self.sink.as_ref().is_some_and(|sink| sink.is_empty() || !self.has_header) {
                     self.lines.splice(0..0, self.header.iter().copied());
+                    self.has_header = true;
                 }
             }
         }
@@ -231,5 +261,47 @@ impl Target {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::clock::{Clock, SystemClock};
+
+    fn target(path: &Path) -> Target {
+        let start = (Origin::default(), b"head\n".to_vec(), 0);
+        Target::new(
+            ("a-key", Stream::Access),
+            Some(Destination::File(path.into())),
+            Rotation::default(),
+            start,
+        )
+    }
+
+    #[test]
+    fn lines_wait_for_a_file_that_cannot_be_opened() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let path = dir.path().join("missing").join("log");
+        let (mut target, clock) = (target(&path), SystemClock::start());
+        target.lines.extend_from_slice(b"first\n");
+        target.write(clock.now());
+        assert_eq!(target.lines, b"first\n");
+        std::fs::create_dir(dir.path().join("missing")).expect("it is ours");
+        // Something of an earlier start is there.
+        std::fs::write(&path, "earlier\n").expect("it is ours");
+        target.look_soon();
+        target.write(clock.now());
+        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "earlier\nhead\nfirst\n");
+    }
+
+    #[test]
+    fn lines_that_wait_stay_when_the_log_begins_again() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let mut target = target(&dir.path().join("log"));
+        target.lines.extend_from_slice(b"first\n");
+        target.begin_again(b"other\n".to_vec());
+        target.lines.extend_from_slice(b"second\n");
+        assert_eq!(target.lines, b"head\nfirst\nother\nsecond\n");
     }
 }

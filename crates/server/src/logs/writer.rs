@@ -27,6 +27,8 @@ const RING_BYTES: usize = 4 << 20;
 const TURN: usize = 4096;
 /// Nanoseconds between two lines about records that were lost.
 const LOST_NS: u64 = 1_000_000_000;
+/// The key and the stream of lines about operations.
+const OF_ACCESS: (&str, Stream) = ("log.access-file", Stream::Access);
 /// Pauses at the end in which a reader that takes nothing is waited for.
 const LAST_PAUSES: u32 = 10;
 
@@ -78,7 +80,7 @@ impl Writer {
             return Ok((Arc::new(writer), Vec::new()));
         }
         writer.begin(&mut writer.side())?;
-        let feeds = writer.feeds(settings.access(), true, threads)?;
+        let feeds = writer.feeds(settings.access(), true, threads);
         Ok((Arc::new(writer), feeds))
     }
 
@@ -96,21 +98,25 @@ impl Writer {
         Ok(())
     }
 
-    /// Prepares for what IO threads are notified of next, after the settings were changed. Returns the feeds of so many, if operations are to be
-    /// logged that never were before. The thread is started if there is none. `begins`: the log was off.
+    /// Starts the thread, if there is none, before operations are logged that were not before: nothing fails after that.
     ///
     /// # Errors
     /// As [`Writer::start`].
-    pub(crate) fn feeds(&self, access: Access, begins: bool, threads: usize) -> io::Result<Vec<Feed>> {
+    pub(crate) fn prepare(&self) -> io::Result<()> {
+        let mut side = self.side();
+        // One that was stopped stays so.
+        if side.thread.is_some() || side.feeds { Ok(()) } else { self.begin(&mut side) }
+    }
+
+    /// Prepares for what IO threads are notified of next, after the settings were changed. Returns the feeds of so many, if operations are to be
+    /// logged that never were before: [`Writer::prepare`] came before that. `begins`: the log was off.
+    pub(crate) fn feeds(&self, access: Access, begins: bool, threads: usize) -> Vec<Feed> {
         let mut side = self.side();
         if begins {
             self.before.store(self.connections.load(Ordering::Relaxed), Ordering::Release);
         }
         if access == Access::Off || side.feeds {
-            return Ok(Vec::new());
-        }
-        if side.thread.is_none() {
-            self.begin(&mut side)?;
+            return Vec::new();
         }
         let mut feeds = Vec::new();
         for _ in 0..threads {
@@ -122,7 +128,7 @@ impl Writer {
             }
         }
         side.feeds = true;
-        Ok(feeds)
+        feeds
     }
 
     /// Writes what is left and ends the thread. Nothing is logged any more.
@@ -239,9 +245,10 @@ impl Logs {
             (Access::Off, Access::Off) => {}
             (Access::Off, _) => {
                 self.journal.choose_access(self.logged);
-                match access_target(&self.dsa, settings, &self.journal) {
-                    Ok(target) => self.access = Some(target),
-                    Err(error) => tracing::error!(%error, "the access log cannot be begun"),
+                match &mut self.access {
+                    // Lines of before the log was off wait in it.
+                    Some(target) => target.begin_again(header(&self.journal)),
+                    None => self.access = Some(retried_target(&self.dsa, settings, &self.journal)),
                 }
             }
             (_, Access::Off) => {
@@ -253,15 +260,6 @@ impl Logs {
         }
     }
 
-    /// The log was switched on: all connections have other numbers from here on.
-    fn begin_anew(&mut self, before: u64) {
-        self.before_seen = before;
-        if let Some(target) = &mut self.access {
-            self.journal.finish_all(&mut target.lines);
-        }
-        self.journal = journal(&self.dsa, &self.in_force.now(), &self.hider);
-    }
-
     fn waits(&self) -> bool {
         [&self.access, &self.security].into_iter().flatten().any(|target| !target.lines.is_empty())
     }
@@ -271,11 +269,6 @@ impl Logs {
         let now = self.clock.now();
         let mut has_more = false;
         self.rings.extend(self.more_rings.try_iter());
-        // Before the first record of such a connection is taken, for it was stored before that was made.
-        let before = self.before.load(Ordering::Acquire);
-        if before != self.before_seen {
-            self.begin_anew(before);
-        }
         if let Some(settings) = self.in_force.newer(&mut self.seen) {
             self.follow(&settings);
         }
@@ -283,22 +276,30 @@ impl Logs {
         if std::mem::replace(&mut self.hangups_seen, hangups) != hangups {
             [&mut self.access, &mut self.security].into_iter().flatten().for_each(Target::look_soon);
         }
+        // With a file or without: what was lost is counted.
+        let lost: u64 = self.rings.iter_mut().map(Taking::take_lost).sum();
+        self.lost += lost;
+        self.dsa.events().losses().access.fetch_add(lost, Ordering::Relaxed);
         if let Some(target) = &mut self.access {
             let mut record = Vec::new();
             for ring in &mut self.rings {
                 let mut left = TURN;
                 while left > 0 && target.has_room() && ring.take(&mut record) {
-                    if let Some((stamp, record)) = Record::decode(&record)
-                        && stamp.connection > before
-                    {
-                        self.journal.take(stamp, record, &mut target.lines);
+                    if let Some((stamp, record)) = Record::decode(&record) {
+                        // The log was switched on: all connections have other numbers from here on. The number was stored before the first
+                        // record of such a connection was made, so it is seen with that.
+                        let before = self.before.load(Ordering::Acquire);
+                        if std::mem::replace(&mut self.before_seen, before) != before {
+                            self.journal.finish_all(&mut target.lines);
+                            self.journal = journal(&self.dsa, &self.in_force.now(), &self.hider);
+                        }
+                        if stamp.connection > before {
+                            self.journal.take(stamp, record, &mut target.lines);
+                        }
                     }
                     left -= 1;
                 }
                 has_more |= left == 0;
-                let lost = ring.take_lost();
-                self.lost += lost;
-                self.dsa.events().losses().access.fetch_add(lost, Ordering::Relaxed);
             }
             if self.lost > 0 && target.has_room() && now.monotonic_ns - self.reported_ns >= lost_after_ns {
                 self.reported_ns = now.monotonic_ns;
@@ -336,10 +337,20 @@ fn journal(dsa: &Dsa, settings: &Settings, hider: &Hider) -> Journal {
 
 /// Where lines about operations go.
 fn access_target(dsa: &Dsa, settings: &Settings, journal: &Journal) -> io::Result<Target> {
+    let start = (origin(dsa), header(journal), SystemClock::start().wall_ms());
+    Target::open(OF_ACCESS, settings.access_file.clone(), settings.rotation, start)
+}
+
+/// The same while the server runs: what cannot be opened is tried again, as what fails later is.
+fn retried_target(dsa: &Dsa, settings: &Settings, journal: &Journal) -> Target {
+    let start = (origin(dsa), header(journal), SystemClock::start().wall_ms());
+    Target::new(OF_ACCESS, settings.access_file.clone(), settings.rotation, start)
+}
+
+fn header(journal: &Journal) -> Vec<u8> {
     let mut header = Vec::new();
     journal.header(&mut header);
-    let start = (origin(dsa), header, SystemClock::start().wall_ms());
-    Target::open(("log.access-file", Stream::Access), settings.access_file.clone(), settings.rotation, start)
+    header
 }
 
 /// Appends the line of an event.
