@@ -6,7 +6,7 @@
 
 use crate::journal::Reply;
 use model::ResultCode::{
-    self, AssertionFailed, Busy, NoSuchObject, NotAllowedOnNonLeaf, Success, Unavailable,
+    self, AssertionFailed, Busy, NoSuchObject, NotAllowedOnNonLeaf, Success, Unavailable, UnwillingToPerform,
 };
 use proto::message::{self, Frame};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ impl Round {
 enum Became {
     /// It is done, or the entry is another one by now.
     Gone,
-    /// It says nothing about the entry: the log takes no updates now, or something was added below it.
+    /// It says nothing about the entry: the log takes no updates now, for want of a majority or of room on the disk, or something was added below it.
     Unknown,
     /// It was refused for what the entry is, in words.
     Refused(String),
@@ -145,7 +145,7 @@ impl Became {
         };
         match result.result_code() {
             Some(Success | NoSuchObject | AssertionFailed) => Became::Gone,
-            Some(NotAllowedOnNonLeaf | Busy | Unavailable) => Became::Unknown,
+            Some(NotAllowedOnNonLeaf | Busy | Unavailable | UnwillingToPerform) => Became::Unknown,
             code => {
                 let text = String::from_utf8_lossy(result.diagnostic);
                 Became::Refused(format!("{}: {text}", code.map_or("other", ResultCode::name)))

@@ -12,6 +12,7 @@ mod changes;
 mod equivalent;
 mod judge;
 mod plan;
+mod propose;
 mod put;
 mod uses;
 

@@ -92,6 +92,8 @@ fn expired(parts: &mut Parts<'_>, round: &mut Round) -> Vec<u8> {
     let read_point = pin.read_point();
     cache.refresh(read_point);
     let (mut ids, mut messages, from) = (Vec::new(), Vec::new(), round.from);
+    // A thread that panicked may have left some.
+    round.proposed.clear();
     read_point.dynamic(from, LOOKED_MAX, &mut ids);
     let last = ids.last().copied().filter(|_| ids.len() == LOOKED_MAX);
     round.from = last.map_or(0, |last| last.saturating_add(1));

@@ -35,7 +35,7 @@ use store::derived::SUBSCHEMA_DN;
 #[cold]
 pub(crate) fn judge(reading: &mut Reading<'_>, who: Requester, modify: &Modify<'_>) -> Result<(), Refusal> {
     let dsa = reading.dsa;
-    let plan = plan(dsa.shard.schema(), dsa.behaviour(), modify)?;
+    let plan = proposed(dsa.shard.schema(), dsa.behaviour(), modify)?;
     in_use::by_settings(dsa, &plan, reading.read_point)?;
     in_use::by_entries_for(reading, who, &plan)
 }
@@ -54,7 +54,7 @@ fn admit(dsa: &Dsa, message: &[u8]) -> Result<(), Refusal> {
     let Ok(Message { request: Request::Modify(modify), .. }) = Message::decode(message) else {
         return Ok(());
     };
-    let plan = plan(dsa.shard.schema(), dsa.behaviour(), &modify)?;
+    let plan = proposed(dsa.shard.schema(), dsa.behaviour(), &modify)?;
     if plan.only_adds() {
         return Ok(());
     }
@@ -137,13 +137,23 @@ pub fn extend(schema: &Schema, message: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// What a modify comes to. Whether entries go with it is not looked at.
+/// What a modify of the log comes to. Whether entries go with it is not looked at.
 ///
 /// # Errors
 /// A refusal, if it does anything else than add and delete values of the attributes that have definitions, or these do not fit.
 // The schema judges it as a whole, so one fault refuses all of a request.
 // Entries and settings are looked at by those who have them.
 fn plan(schema: &Schema, behaviour: u32, modify: &Modify<'_>) -> Result<Plan, Refusal> {
+    schema.plan(&known_changes(schema, behaviour, modify)?).map_err(refusal)
+}
+
+/// What a modify would come to that no log has yet: definitions that the log may have are refused here ([`Schema::propose`]).
+fn proposed(schema: &Schema, behaviour: u32, modify: &Modify<'_>) -> Result<Plan, Refusal> {
+    schema.propose(&known_changes(schema, behaviour, modify)?).map_err(refusal)
+}
+
+/// What a modify adds and removes, if this behaviour knows such changes.
+fn known_changes<'a>(schema: &Schema, behaviour: u32, modify: &Modify<'a>) -> Result<Changes<'a>, Refusal> {
     let changes = changes(schema, modify)?;
     let is_new = |element: &Element| !matches!(element, Element::AttributeType | Element::ObjectClass);
     let needs_new = !changes.removed.is_empty() || changes.added.iter().any(|(element, _)| is_new(element));
@@ -151,7 +161,7 @@ fn plan(schema: &Schema, behaviour: u32, modify: &Modify<'_>) -> Result<Plan, Re
         let text = "only attribute types and object classes can be added until all nodes of the cluster are upgraded (pando cluster upgrade finish)";
         return Err(outcome::unwilling(text));
     }
-    schema.plan(&changes).map_err(refusal)
+    Ok(changes)
 }
 
 /// What a modify adds and removes. The order of a client's changes does not count: what names another may come before it.

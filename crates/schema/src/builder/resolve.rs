@@ -285,8 +285,7 @@ impl Resolver<'_> {
         let equality = rule(|d| &d.equality, RuleKind::Equality);
         let ordering = rule(|d| &d.ordering, RuleKind::Ordering);
         let substring = rule(|d| &d.substring, RuleKind::Substring);
-        self.check_fit(placed, (&syntax_oid, syntax), [equality, ordering, substring]);
-        AttributeType {
+        let kind = AttributeType {
             equality,
             ordering,
             substring,
@@ -299,29 +298,22 @@ impl Resolver<'_> {
             subtypes: Vec::new(),
             is_own: *placed.file == *builtin::OWN,
             is_setting: *placed.file == *builtin::SETTINGS,
-        }
+        };
+        self.check_fit(placed, &syntax_oid, &kind);
+        kind
     }
 
-    /// Remarks rules that cannot compare values of the syntax. They stay in use: a file of an earlier version may have them, and entries the values. What a type
-    /// inherits whole is remarked where it is said, and of a syntax that is not known nothing can be.
+    /// Remarks rules that cannot compare values of the syntax. They stay in use: a file of an earlier version may have them, and entries the values. Of a syntax
+    /// that is not known nothing can be said, and what was added while serving is judged when that is proposed.
     fn check_fit(
         &mut self,
         placed: &Placed<AttributeTypeDefinition>,
-        (oid, syntax): (&str, Syntax),
-        rules: [Option<Rule>; 3],
+        syntax_oid: &str,
+        kind: &AttributeType,
     ) {
-        let d = &placed.definition;
-        let says =
-            d.syntax.is_some() || d.equality.is_some() || d.ordering.is_some() || d.substring.is_some();
-        let unfit = rules.into_iter().flatten().find(|rule| !rule.fits(syntax));
-        if let Some(rule) = unfit.filter(|_| says && Syntax::find(oid).is_some()) {
-            let message = format!(
-                "matching rule '{}' does not fit the syntax '{}' ({oid}) of '{}'",
-                rule.name(),
-                syntax.name(),
-                name(&d.names, &d.oid)
-            );
-            self.report.warn(placed, message);
+        let is_judged = Syntax::find(syntax_oid).is_some() && *placed.file != *ADDED_FILE;
+        if let Some(text) = kind.unfit().filter(|_| is_judged) {
+            self.report.warn(placed, text);
         }
     }
 

@@ -89,7 +89,6 @@ impl Schema {
             }
             let key = (*element, judged.oid.clone());
             let replaced = self.text_of(*element, &judged.oid).filter(|_| taken.contains(&key));
-            judge::judge_names(&judged, replaced.as_deref())?;
             if !taken.contains(&key) {
                 self.judge_new(*element, &judged, &taken)?;
                 steps.added.push((*element, judged.definition.to_string()));

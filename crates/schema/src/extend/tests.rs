@@ -31,7 +31,7 @@ fn change(
 ) -> Result<Plan, NotAdded> {
     let types = types.iter().map(|value| (Element::AttributeType, *value));
     let classes = classes.iter().map(|value| (Element::ObjectClass, *value));
-    schema.plan(&Changes { removed: removed.to_vec(), added: types.chain(classes).collect() })
+    schema.propose(&Changes { removed: removed.to_vec(), added: types.chain(classes).collect() })
 }
 
 fn rules(schema: &Schema) -> String {
@@ -210,9 +210,26 @@ fn what_was_taken_in_before_stays() {
         added: vec![(Element::AttributeType, text)],
     };
     let described = changed(b"( 1.2.3.4 NAME ( 'a_b' '1abc' ) DESC 'x' SUP name )");
-    schema.plan(&described).expect("the names were there");
+    schema.propose(&described).expect("the names were there");
     let more = changed(b"( 1.2.3.4 NAME ( 'a_b' '1abc' '2abc' ) SUP name )");
-    assert!(matches!(schema.plan(&more), Err(NotAdded::Syntax(_))));
+    assert!(matches!(schema.propose(&more), Err(NotAdded::Syntax(_))));
+}
+
+/// What an earlier version has logged comes to what it came to.
+#[test]
+fn what_the_log_has_is_taken() {
+    let (name, odd): (&[u8], &[u8]) = (
+        b"( 1.2.3.4 NAME 'a_b' SUP name )",
+        b"( 1.2.3.5 NAME 'odd' EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )",
+    );
+    let schema = standard();
+    for value in [name, odd] {
+        let changes = Changes { removed: Vec::new(), added: vec![(Element::AttributeType, value)] };
+        assert!(schema.propose(&changes).is_err());
+        schema.put(schema.plan(&changes).expect("it was logged"));
+    }
+    assert!(schema.find_type(b"a_b").is_some() && schema.find_type(b"odd").is_some());
+    add(&schema, &[TASTE], &[]).expect("they are in nobody's way");
 }
 
 #[test]

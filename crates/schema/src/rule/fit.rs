@@ -1,7 +1,26 @@
 //! Which matching rules fit which syntaxes: whether a rule can compare values of the syntax (RFC 4512 section 4.1.2, RFC 4517 section 4.2).
 
 use super::{Form, Rule};
-use crate::Syntax;
+use crate::{AttributeType, Syntax};
+
+impl AttributeType {
+    /// In words, that one of its matching rules cannot compare its values. A type that inherits all of them is like the one where they are said.
+    pub(crate) fn unfit(&self) -> Option<String> {
+        let d = &self.definition;
+        if [&d.syntax, &d.equality, &d.ordering, &d.substring].into_iter().all(Option::is_none) {
+            return None;
+        }
+        let rules = [self.equality, self.ordering, self.substring];
+        let rule = rules.into_iter().flatten().find(|rule| !rule.fits(self.syntax))?;
+        Some(format!(
+            "matching rule '{}' does not fit the syntax '{}' ({}) of '{}'",
+            rule.name(),
+            self.syntax.name(),
+            self.syntax.oid(),
+            self.name()
+        ))
+    }
+}
 
 impl Rule {
     /// Can it compare values of this syntax? Rules for strings of characters are taken for all syntaxes whose values are read as text, as files of other

@@ -183,6 +183,7 @@ fn open(
         way: way(now, &base),
         through: through.map(Into::into),
         class: (query.who.class, reading.scratch.views.epoch()),
+        schema: reading.dsa.shard.schema().generation(),
         hangs_on_own: reading.scratch.views.hangs_on_own(query.who.class),
         own: context.identity.own_entry(now).map(|entry| entry.id),
         peer: context.peer.client(),

@@ -132,6 +132,8 @@ pub(super) struct Following {
     pub(super) through: Option<Box<[u8]>>,
     /// The class of the requester when it began, and the epoch of its thread.
     pub(super) class: (ClassId, u64),
+    /// The number of the schema when it began: its filter was made with that.
+    pub(super) schema: u64,
     /// Do its rights hang on more than its class and the entry?
     pub(super) hangs_on_own: bool,
     /// The entry of the requester, if it has one: a change of it may change rights that hang on it.

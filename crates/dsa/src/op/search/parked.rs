@@ -175,7 +175,8 @@ impl SuspendedSearch {
 }
 
 impl Running {
-    /// Ends a search that follows changes if its requester has other rights than when it began: what its client has may hold no more.
+    /// Ends a search that follows changes if its requester has other rights than when it began, or the schema is another one: what its client has may hold no
+    /// more, and its filter may find other entries.
     pub(super) fn end_with_rights(
         &mut self,
         worker: &Worker,
@@ -183,6 +184,9 @@ impl Running {
         out: &mut Vec<u8>,
     ) -> Option<Progress> {
         let following = self.following.as_ref()?;
+        if following.schema != worker.dsa.shard.schema().generation() {
+            return Some(self.end_following("the schema was changed", out));
+        }
         let (class, epoch) = following.class;
         let holds = class == who.class && (!following.hangs_on_own || epoch == worker.scratch.views.epoch());
         (!holds).then(|| self.end_following("the rights of the requester were changed", out))
