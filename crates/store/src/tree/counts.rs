@@ -43,7 +43,8 @@ pub(super) fn does_count(payload: &[u8]) -> bool {
     payload.last().is_none_or(|octet| octet & 1 == 0)
 }
 
-/// The payload of a separator, which is at or below both forms of the item behind it.
+/// The payload of a separator, which is at or below both forms of the item behind it, and above what is in front of it: payloads of one key
+/// are of one length, as ids are.
 pub(super) fn border(payload: &mut [u8]) {
     if let Some(octet) = payload.last_mut() {
         *octet &= !1;
