@@ -168,16 +168,14 @@ fn x8_a_rule_ends_a_search_that_waits() {
 #[test]
 fn another_schema_ends_a_search_that_waits() {
     const KIND: &str = "( 1.3.6.1.4.1.99999.1.1 NAME 'flavour' SUP name )";
-    as_ada(&[], |client| {
-        let (mut root, mut consumer) = (client.root(), Consumer::default());
-        let wish = Wish { filter: "(flavour=sweet)", ..ALL };
-        let id = root.begin_sync(&wish, &mut consumer);
-        root.follow(id, &mut consumer);
-        assert!(consumer.code().is_none());
-        client.root().must_modify("cn=Subschema", &[(Add, "attributeTypes", &[KIND])]);
-        root.follow(id, &mut consumer);
-        assert_eq!(consumer.code(), Some(SyncRefreshRequired));
-    });
+    let (mut root, mut consumer) = (Client::with(config()), Consumer::default());
+    let wish = Wish { filter: "(flavour=sweet)", ..ALL };
+    let id = root.begin_sync(&wish, &mut consumer);
+    root.follow(id, &mut consumer);
+    assert!(consumer.code().is_none());
+    root.root().must_modify("cn=Subschema", &[(Add, "attributeTypes", &[KIND])]);
+    root.follow(id, &mut consumer);
+    assert_eq!(consumer.code(), Some(SyncRefreshRequired));
 }
 
 /// The entryUUID comes with each entry, so an entry of which it may not be read is not in the content.
