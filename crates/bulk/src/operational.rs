@@ -41,7 +41,8 @@ pub(crate) const LOCKED_TIME: &[u8] = b"pwdAccountLockedTime";
 /// The attribute that has the end of an account.
 pub(crate) const END_TIME: &[u8] = b"pwdEndTime";
 
-const OWN: &str = "the other server's own";
+/// Why an attribute of another server is left out that means nothing here.
+pub(crate) const OWN: &str = "the other server's own";
 
 /// All of them, without regard to case. contextCSN is bookkeeping of a provider of content synchronisation (RFC 4533), in
 /// exports of whole databases.

@@ -1,6 +1,6 @@
 //! What an export of another server has that an import does not take as it stands: passwords, operational attributes, access rules.
 
-use crate::operational::{Foreign, foreign, locks, without_state};
+use crate::operational::{Foreign, OWN, foreign, locks, without_state};
 use crate::password_history;
 use crate::record::Records;
 use crate::report::Fault;
@@ -132,7 +132,7 @@ impl Survey {
             Some(Foreign::History) if password_history::of_389(value).is_some() => {
                 Fate::Translated("pwdHistory")
             }
-            Some(Foreign::History) => Fate::Left("the other server's own"),
+            Some(Foreign::History) => Fate::Left(OWN),
             None if name.eq_ignore_ascii_case(password_history::ATTRIBUTE)
                 && password_history::is_foreign(value) =>
             {

@@ -7,7 +7,7 @@ pub use parse::{
     DefinitionError, parse_attribute_type, parse_content_rule, parse_name_form, parse_object_class,
     parse_structure_rule, parse_syntax,
 };
-pub(crate) use parse::{first_component, is_descr, is_description};
+pub(crate) use parse::{first_component, is_description};
 
 /// What an attribute is for (RFC 4512 section 4.1.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

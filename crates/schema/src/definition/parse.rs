@@ -221,12 +221,6 @@ fn is_oid_like(word: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b':' | b'_' | b'{' | b'}'))
 }
 
-/// Is it a `descr`: a letter, then letters, digits and hyphens (RFC 4512 section 1.4)? Requests and filters can name nothing else.
-pub(crate) fn is_descr(name: &str) -> bool {
-    name.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-}
-
 /// RFC 4512 wants letters, digits and hyphens; files in use also have underscores and, in 389 Directory
 /// Server, names that begin with a digit.
 fn is_name(name: &str) -> bool {

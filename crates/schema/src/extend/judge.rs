@@ -3,7 +3,7 @@
 use super::changes::Element;
 use crate::Schema;
 use crate::definition::{
-    AttributeTypeDefinition, ObjectClassDefinition, is_descr, parse_attribute_type, parse_content_rule,
+    AttributeTypeDefinition, ObjectClassDefinition, parse_attribute_type, parse_content_rule,
     parse_name_form, parse_object_class, parse_structure_rule,
 };
 use model::{ClassId, TypeId};
@@ -120,11 +120,11 @@ fn shown(names: &[String], oid: &str) -> String {
     names.first().map_or_else(|| oid.to_owned(), |name| format!("'{name}' ({oid})"))
 }
 
-/// Are the names of a definition ones that requests can say? Files of other servers have others, and so has what an earlier version took in: `before` is the
+/// Are the names of a definition ones that filters as text and URLs can have? Files of other servers have others, and so has what an earlier version took in: `before` is the
 /// text of the definition that it replaces, whose names may stay.
 pub(super) fn judge_names(judged: &Judged, before: Option<&str>) -> Result<(), NotAdded> {
     let stays = |name: &str| before.is_some_and(|text| text.contains(&format!("'{name}'")));
-    match judged.names.iter().find(|name| !is_descr(name) && !stays(name)) {
+    match judged.names.iter().find(|name| !model::oid::is_descriptor(name.as_bytes()) && !stays(name)) {
         None => Ok(()),
         Some(bad) => Err(NotAdded::Syntax(format!(
             "'{bad}' is no name of a definition: a letter, then letters, digits and hyphens (RFC 4512 section 1.4)"

@@ -170,7 +170,7 @@ fn what_is_no_addition_changes_nothing() {
         &b"no definition"[..],
         b"",
         b"( a.b NAME 'a' SUP name )",
-        // No filter could name them (RFC 4512 section 1.4).
+        // No filter as text could name them (RFC 4512 section 1.4).
         b"( 1.2.3.4 NAME '1abc' SUP name )",
         b"( 1.2.3.4 NAME 'a_b' SUP name )",
         b"( 1.2.3.4 NAME ( 'a' '-b' ) SUP name )",
