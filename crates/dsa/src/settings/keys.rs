@@ -7,6 +7,7 @@
 //! that. Values are checked by `set` alone, so no other place has to know a bound.
 
 mod limits;
+mod security;
 mod who;
 
 use super::Choices;
@@ -71,10 +72,22 @@ impl Holds for Choices {
 impl<T: Holds> Row<T> {
     /// Every one, in the order in which documentation and template list them.
     pub fn online() -> impl Iterator<Item = &'static Row<T>> {
-        Row::WHO.iter().chain(Row::ROWS).chain(Row::IDENTITY).chain(Row::LIMITS)
+        Row::WHO.iter().chain(Row::ROWS).chain(Row::IDENTITY).chain(Row::SECURITY).chain(Row::LIMITS)
     }
 
     const ROWS: &'static [Row<T>] = &[
+        Row {
+            // In force at once; what address space there is for is judged where a change is asked for, not here: a start reserves what it is given.
+            name: MEMORY_MAX,
+            form: "BYTES",
+            values: Values::One,
+            scope: Scope::Directory,
+            default: "`memory-share` of the memory of the machine, or of the control group",
+            text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes \
+                   that make an entry larger, are refused with adminLimitExceeded; other changes and deletes continue.",
+            set: |c, v| put(&mut c.choices_mut().memory_max, v, |t| memory(t).map(Some)),
+            show: |c| vec![c.memory_bytes_max().to_string()],
+        },
         Row {
             // Both of the first two are off by default: a client that does not know them must not have its updates held back.
             name: "txn-implicit-begin",

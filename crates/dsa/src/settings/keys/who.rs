@@ -1,15 +1,14 @@
-//! The rows of who has rights besides those of rules, how passwords are stored, how much memory there is, what protects connections, and how
-//! entries are found for those who are known otherwise.
+//! The rows of who has rights besides those of rules, how passwords are stored, and how entries are found for those who are known otherwise.
 //!
 //! All of it is decided before the log: a replay needs none of it.
 
 mod certificate_mapping;
 mod user_mapping;
 
-use super::{Holds, MEMORY_MAX, each, meant, memory, put, word};
+use super::{Holds, each, meant, put, word};
 use crate::password::Scheme;
 use crate::settings::row::{Bad, Row, Scope, Values};
-use crate::settings::value::{dn, number};
+use crate::settings::value::dn;
 use crate::standing::Anonymous;
 
 /// Names of one list: the built-in rules have a rule for each.
@@ -74,21 +73,9 @@ impl<T: Holds> Row<T> {
             set: |c, v| put(&mut c.choices_mut().standing.anonymous, v, |t| meant(t, Anonymous::WORDS)),
             show: |c| vec![word(c.choices().standing.anonymous, Anonymous::WORDS)],
         },
-        Row {
-            // In force at once; what address space there is for is judged where a change is asked for, not here: a start reserves what it is given.
-            name: MEMORY_MAX,
-            form: "BYTES",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "`memory-share` of the memory of the machine, or of the control group",
-            text: "Bytes that the directory may occupy, 896 GiB at most; units KiB, MiB, GiB and TiB. Beyond it adds, and changes \
-                   that make an entry larger, are refused with adminLimitExceeded; other changes and deletes continue.",
-            set: |c, v| put(&mut c.choices_mut().memory_max, v, |t| memory(t).map(Some)),
-            show: |c| vec![c.memory_bytes_max().to_string()],
-        },
     ];
 
-    /// Those of the sections `identity`, which the server's row of that section stands before, and `security`.
+    /// Those of the section `identity`, which the server's row of that section stands before.
     pub(super) const IDENTITY: &'static [Row<T>] = &[
         Row {
             // Looked at by each bind with EXTERNAL; sessions that have bound stay who they are.
@@ -120,65 +107,6 @@ impl<T: Holds> Row<T> {
                    name; it must be true of one entry, which an equality index finds. In the file it is a table, `[identity.user]`.",
             set: |c, v| user_mapping::set(&mut c.choices_mut().identities.user, v),
             show: |c| user_mapping::show(&c.choices().identities.user),
-        },
-        Row {
-            // Without a value it depends on where the client is, so there is no number to show.
-            name: "security.password",
-            form: "BITS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "none: 1, and 0 for clients on this machine",
-            text: "Bits of the key that must protect a connection on which a password comes: of a bind, a password modify, or an \
-                   add or a modify with a password in it. 0: none; 1: any TLS. Others are answered confidentialityRequired, and \
-                   nothing is looked up.",
-            set: |c, v| {
-                put(&mut c.choices_mut().security.password_strength, v, |t| number(t, 0, 256).map(Some))
-            },
-            show: |c| c.choices().security.password_strength.iter().map(u16::to_string).collect(),
-        },
-        Row {
-            // As all of these it is of the connection, from when that begins.
-            name: "security.read",
-            form: "BITS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0",
-            text: "Bits of the key that must protect a connection on which searches and compares come; others are answered confidentialityRequired.",
-            set: |c, v| put(&mut c.choices_mut().security.read_strength, v, |t| number(t, 0, 256)),
-            show: |c| vec![c.choices().security.read_strength.to_string()],
-        },
-        Row {
-            // Judged by each update, by what its connection began with.
-            name: "security.write",
-            form: "BITS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0",
-            text: "The same for updates.",
-            set: |c, v| put(&mut c.choices_mut().security.write_strength, v, |t| number(t, 0, 256)),
-            show: |c| vec![c.choices().security.write_strength.to_string()],
-        },
-        Row {
-            // The one of a listener counts where it is higher.
-            name: "security.any",
-            form: "BITS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "0",
-            text: "The same for every request but bind, unbind, abandon, StartTLS and a base search of the root DSE.",
-            set: |c, v| put(&mut c.choices_mut().security.any_strength, v, |t| number(t, 0, 256)),
-            show: |c| vec![c.choices().security.any_strength.to_string()],
-        },
-        Row {
-            // The kernel says who is at the other end.
-            name: "security.ldapi-ssf",
-            form: "BITS",
-            values: Values::One,
-            scope: Scope::Directory,
-            default: "71",
-            text: "What a connection over `ldapi://` counts for among bits of keys. Nobody can read it on its way.",
-            set: |c, v| put(&mut c.choices_mut().security.ldapi_strength, v, |t| number(t, 0, 256)),
-            show: |c| vec![c.choices().security.ldapi_strength.to_string()],
         },
     ];
 }
